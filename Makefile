@@ -1,0 +1,29 @@
+# Two commands do everything on a fresh machine: `make fit` and `make test`. They need Python 3.11 and nothing else.
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+
+.PHONY: fit test lint types check clean
+
+fit: $(READY)
+	$(VENV)/bin/llwlc fit cora --out runs/cora
+
+test: $(READY) lint types
+	$(VENV)/bin/python -m pytest -n auto
+
+lint: $(READY)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: $(READY)
+	$(VENV)/bin/mypy
+
+# setuptools comes with the environment and the build is not isolated: an isolated build would fetch its own copy
+$(READY): pyproject.toml constraints.txt
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache

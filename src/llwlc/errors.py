@@ -1,0 +1,5 @@
+"""The one kind of error that a user can mend: it says what is wrong, where, and what to do."""
+
+
+class InputError(ValueError):
+    """Input that cannot be used. The command line prints its message without a traceback and exits with code 2."""
