@@ -1,0 +1,142 @@
+"""Graph: one undirected graph in CSR, with whatever is known of its nodes and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from llwlc.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph without self-loops or parallel edges.
+
+    Every edge stands in both directions, sorted by row, then by column.
+
+    Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
+    a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
+    """
+
+    indptr: Tensor
+    indices: Tensor
+    weight: Tensor | None = None
+    time: Tensor | None = None
+    x: Tensor | scipy.sparse.csr_array | None = None
+    names: Sequence[str] | None = None
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Tensor | np.ndarray,
+        *,
+        num_nodes: int | None = None,
+        weight: Tensor | None = None,
+        time: Tensor | None = None,
+        x: Tensor | scipy.sparse.csr_array | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Graph:
+        """The graph of an edge list `[m, 2]`, each pair in either direction.
+
+        Self-loops are dropped; of repeated pairs, weights are summed and the latest time is kept.
+
+        >>> g = Graph.from_edges(torch.tensor([[0, 1], [1, 0], [1, 2], [2, 2]]))
+        >>> g.num_nodes, g.num_edges, g.edges.tolist()
+        (3, 2, [[0, 1], [1, 2]])
+        """
+        pairs = torch.as_tensor(edges)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point():
+            raise InputError(f"edges must be integers of shape [m, 2], got {tuple(pairs.shape)} of {pairs.dtype}")
+        pairs = pairs.long()
+        n = num_nodes if num_nodes is not None else (int(pairs.max()) + 1 if len(pairs) else 0)
+        if len(pairs) and (int(pairs.min()) < 0 or int(pairs.max()) >= n):
+            raise InputError(
+                f"edges name node {int(pairs.max())} (or a negative one), but there are {n} nodes: 0 to {n - 1}"
+            )
+        proper = pairs[:, 0] != pairs[:, 1]
+        lo, hi = pairs[proper].amin(1), pairs[proper].amax(1)
+        key, inverse = torch.unique(lo * n + hi, return_inverse=True)
+        lo, hi = key // max(n, 1), key % max(n, 1)
+        row, col = torch.cat([lo, hi]), torch.cat([hi, lo])
+        order = torch.argsort(row * n + col)
+        indptr = torch.zeros(n + 1, dtype=torch.long)
+        indptr[1:] = torch.bincount(row, minlength=n).cumsum(0)
+
+        def both(values: Tensor | None, how: str) -> Tensor | None:
+            if values is None:
+                return None
+            merged = torch.zeros(len(key), dtype=values.dtype).scatter_reduce(
+                0, inverse, values[proper], how, include_self=False
+            )
+            return merged.repeat(2)[order]
+
+        return cls(indptr, col[order], both(weight, "sum"), both(time, "amax"), x, names)
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """The number of undirected edges."""
+        return len(self.indices) // 2
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """Number of neighbours, `[n]`."""
+        return self.indptr.diff()
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """PyG's `[2, 2m]`, both directions."""
+        row = torch.repeat_interleave(torch.arange(self.num_nodes), self.degree)
+        return torch.stack([row, self.indices])
+
+    @cached_property
+    def edges(self) -> Tensor:
+        """Each undirected edge once, smaller node first, `[m, 2]`, sorted."""
+        row, col = self.edge_index
+        return torch.stack([row, col], 1)[row < col]
+
+    def with_edges(self, edges: Tensor) -> Graph:
+        """The same nodes with only these of the edges, `[k, 2]`; each keeps its weight and time."""
+        n = self.num_nodes
+        keep = Graph.from_edges(edges, num_nodes=n)
+        if self.weight is None and self.time is None:
+            return replace(self, indptr=keep.indptr, indices=keep.indices)
+        row, col = self.edge_index
+        key = row * n + col
+        wanted = keep.edge_index[0] * n + keep.edge_index[1]
+        at = torch.searchsorted(key, wanted).clamp(max=max(len(key) - 1, 0))
+        if len(wanted) and not torch.equal(key[at], wanted):
+            raise InputError(
+                "with_edges: some of these pairs are no edges of the graph, so they have no weight or time"
+            )
+        return replace(
+            self,
+            indptr=keep.indptr,
+            indices=keep.indices,
+            weight=None if self.weight is None else self.weight[at],
+            time=None if self.time is None else self.time[at],
+        )
+
+    def has_edges(self, pairs: Tensor) -> Tensor:
+        """Which of the pairs `[m, 2]` are edges, `[m]`."""
+        row, col = self.edge_index
+        key = row * self.num_nodes + col
+        wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]
+        if not len(key):
+            return torch.zeros(len(pairs), dtype=torch.bool)
+        return key[torch.searchsorted(key, wanted).clamp(max=len(key) - 1)] == wanted
+
+    def __repr__(self) -> str:
+        extras = [k for k in ("weight", "time", "x", "names") if getattr(self, k) is not None]
+        return (
+            f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{', ' if extras else ''}{', '.join(extras)})"
+        )

@@ -1,0 +1,26 @@
+"""What all tests share: one thread each (they run side by side), and the data root."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+ROOT = Path(__file__).parents[1]
+# a checkout with the shared data beside it uses that; anywhere else the user's own root counts
+if "LLWLC_DATA" not in os.environ and (ROOT.parent / "shared" / "data").is_dir():
+    os.environ["LLWLC_DATA"] = str(ROOT.parent / "shared" / "data")
+
+
+@pytest.fixture
+def data_root():
+    """The data root as a function: `data_root("brec/str.npy")` is that file, or skips the test, naming what is missing."""
+    root = Path(os.environ.get("LLWLC_DATA", Path.home() / ".cache" / "llwlc"))
+
+    def need(name: str) -> Path:
+        if not (root / name).exists():
+            pytest.skip(f"{name} is not in the data root")
+        return root / name
+
+    return need
