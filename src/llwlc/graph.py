@@ -133,7 +133,7 @@ class Graph:
         wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]
         if not len(key):
             return torch.zeros(len(pairs), dtype=torch.bool)
-        return key[torch.searchsorted(key, wanted).clamp(max=len(key) - 1)] == wanted
+        return torch.eq(key[torch.searchsorted(key, wanted).clamp(max=len(key) - 1)], wanted)
 
     def __repr__(self) -> str:
         extras = [k for k in ("weight", "time", "x", "names") if getattr(self, k) is not None]
