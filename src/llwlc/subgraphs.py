@@ -19,7 +19,7 @@ from llwlc.ragged import expand, pointer
 
 # neighbour look-ups held in memory at once: bounds the temporaries of a chunk to a few hundred MB
 LOOKUPS_PER_CHUNK = 4_000_000
-CAP_STREAM = 1  # keeps the draws of capped nodes apart from those of starts and deleted vertices
+CAP_STREAM = 3  # keeps the draws of capped nodes apart from those of starts and deleted vertices
 
 
 @dataclass(frozen=True, eq=False)
