@@ -15,10 +15,26 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
+from llwlc.audit import Audit, audit, audit_parts, from_pyg
 from llwlc.errors import InputError
 from llwlc.graph import Graph
+from llwlc.heart import allow_by_recipe, with_hard_negatives
 from llwlc.linksplit import LinkSplit
 from llwlc.negatives import NonEdges
+
+__all__ = [
+    "PROTOCOLS",
+    "Audit",
+    "LinkSplit",
+    "Sizes",
+    "audit",
+    "audit_parts",
+    "fresh_negatives",
+    "from_pyg",
+    "largest_component",
+    "make",
+    "sizes",
+]
 
 PROTOCOLS = ("paper", "seal", "ncn", "buddy", "heart", "random", "temporal")
 
@@ -121,14 +137,13 @@ def make(
         notes=tuple(notes),
     )
     if protocol == "heart":
-        from llwlc.heart import with_hard_negatives
-
         split = with_hard_negatives(split, num_hard=num_hard)
     train_neg = fresh_negatives(split, epoch=0)
     if len(train_neg) < len(train):
         short = f"dense graph: only {len(train_neg)} pairs are left as training negatives for {len(train)} links"
         split = replace(split, notes=(*split.notes, short))
-    return replace(split, train_neg=train_neg)
+    split = replace(split, train_neg=train_neg)
+    return allow_by_recipe(split) if protocol == "heart" else split
 
 
 def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, count: int | None = None) -> Tensor:
