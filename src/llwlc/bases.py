@@ -1,0 +1,134 @@
+"""Eigenbases of enclosing subgraphs: where subgraphs, constraints and linear algebra meet."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from llwlc.counter import draw, normal
+from llwlc.errors import InputError
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.linalg.batch import lanczos
+from llwlc.linalg.matrix import check_dtype, check_steps
+from llwlc.linalg.operator import Operator
+from llwlc.subgraphs import Subgraphs
+
+STREAM = 0
+"""The stream of `counter.draw` for start vectors; deleted vertices have another."""
+
+
+class Columns(Protocol):
+    """What a basis needs to know of its constraints: `columns [N, k]`, and where all are vertex-deleted ones, `deleted [N]`."""
+
+    @property
+    def columns(self) -> Tensor: ...
+    @property
+    def ptr(self) -> Tensor: ...
+    @property
+    def deleted(self) -> Tensor | None: ...
+
+
+def eigenbasis(
+    subs: Subgraphs,
+    cons: Columns | Tensor | None = None,
+    *,
+    steps: int = 10,
+    start: str | Tensor = "query",
+    laplacian: Literal["normalized", "combinatorial"] = "normalized",
+    complete: bool = False,
+    dtype: torch.dtype = torch.float32,
+    seed: int = 0,
+    epoch: int = 0,
+    backend: str = "auto",
+) -> Eigenbasis:
+    """Ritz pairs of PLP for every subgraph: L its Laplacian, P the projector onto the null space of its constraints.
+
+    start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
+    `"random"` (the paper's; drawn for (seed, epoch, pair, node), so it depends on neither batch nor order), `"constraint"` (P L C 1), a
+    signal `[N]` or a block `[N, b]`. cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos. `complete=True` returns all
+    eigenpairs on the null space. Computed in float64, stored in `dtype`.
+
+    A graph with nothing to span (null space {0}, start in the range of C) or with entries that are not finite has an empty mask; the
+    others of its batch do not notice.
+
+    >>> ring = Subgraphs(
+    ...     ptr=torch.tensor([0, 4]), node=torch.arange(4), row=torch.tensor([0, 0, 1, 1, 2, 2, 3, 3]),
+    ...     col=torch.tensor([1, 3, 0, 2, 1, 3, 0, 2]), weight=None, u=torch.tensor([0]), v=torch.tensor([2]),
+    ...     hop=torch.tensor([0, 1, 0, 1]), dist_u=torch.tensor([0, 1, 5, 1]), dist_v=torch.tensor([5, 1, 0, 1]))
+    >>> basis = eigenbasis(ring, torch.ones(4, 1), steps=4)
+    >>> basis.values.round(decimals=4).tolist(), basis.mask.tolist()
+    ([[1.0, 2.0, 0.0, 0.0]], [[True, True, False, False]])
+    """
+    check_steps(steps)
+    check_dtype(dtype)
+    if backend not in ("auto", "reference"):
+        raise InputError(f"backend must be 'auto' or 'reference', got {backend!r}")
+    columns, deleted = _columns(subs, cons)
+    operator = laplacian_of(subs, laplacian)
+    return lanczos(
+        operator,
+        columns,
+        start=start_block(subs, operator, columns, start, seed=seed, epoch=epoch),
+        steps=steps,
+        deleted=None if deleted is None else (subs.degree.double(), deleted),
+        complete=complete,
+        dtype=dtype,
+    )
+
+
+def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
+    """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the weights."""
+    if kind not in ("normalized", "combinatorial"):
+        raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {kind!r}")
+    n, row, col = subs.num_nodes, subs.row, subs.col
+    if subs.weight is None:
+        weight = torch.ones(len(row), dtype=torch.float64, device=row.device)
+    else:
+        # the mean of both directions: an edge is one parameter, whichever direction a gradient is asked for
+        weight = subs.weight.double()
+        weight = (weight + weight[torch.argsort(col * n + row)]) / 2
+    degree = torch.zeros(n, dtype=torch.float64, device=row.device).index_add(0, row, weight)
+    if kind == "combinatorial":
+        return Operator(subs.ptr, row, col, -weight, degree)
+    linked = degree > 0
+    scale = torch.where(linked, torch.where(linked, degree, 1).rsqrt(), 0)
+    return Operator(subs.ptr, row, col, -weight * scale[row] * scale[col], linked.double())
+
+
+def start_block(
+    subs: Subgraphs, operator: Operator, columns: Tensor, start: str | Tensor, *, seed: int, epoch: int
+) -> Tensor:
+    """The start as a block `[N, b]` in float64, before projection."""
+    n, device = subs.num_nodes, subs.ptr.device
+    if isinstance(start, Tensor):
+        block = start.double()[:, None] if start.ndim == 1 else start.double()
+        if block.ndim != 2 or block.shape[0] != n or block.shape[1] < 1:
+            raise InputError(
+                f"start must have a row for each of the {n} nodes, [N] or [N, b], got {tuple(start.shape)}"
+            )
+        return block
+    if start == "query":
+        nodes = torch.arange(n, device=device)[:, None]
+        return torch.eq(nodes, torch.stack([subs.u, subs.v], 1)[subs.graph]).double()
+    if start == "random":
+        pair = torch.stack([subs.node[subs.u], subs.node[subs.v]], 1)
+        low, high = pair.amin(1)[subs.graph], pair.amax(1)[subs.graph]
+        return normal(draw(seed, epoch, low, high, subs.node, STREAM))[:, None]
+    if start == "constraint":
+        return operator @ columns.sum(1, keepdim=True)
+    raise InputError(f"start must be 'query', 'random', 'constraint' or a tensor [N] or [N, b], got {start!r}")
+
+
+def _columns(subs: Subgraphs, cons: Columns | Tensor | None) -> tuple[Tensor, Tensor | None]:
+    if cons is None:
+        return torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device), None
+    columns, deleted = (cons, None) if isinstance(cons, Tensor) else (cons.columns, cons.deleted)
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if columns.ndim != 2 or columns.shape[0] != subs.num_nodes:
+        raise InputError(
+            f"cons has shape {tuple(columns.shape)}, but the subgraphs have {subs.num_nodes} nodes in all: columns are [N, k], "
+            "made for these same subgraphs"
+        )
+    return columns.double(), deleted

@@ -1,0 +1,137 @@
+"""The constrained Lanczos eigenbasis of one matrix: dense, sparse or a function x ↦ L x."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import scipy.sparse
+import torch
+from scipy.sparse.linalg import LinearOperator
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.linalg.krylov import TOLERANCE, Apply, all_pairs, ritz_pairs
+from llwlc.linalg.matrix import as_apply, as_columns, as_operator, check_dtype, check_steps, is_matvec
+from llwlc.linalg.projector import Projector, direct, least_squares, orthonormal_range
+
+DENSE_COLUMNS = 10_000_000
+"""Entries up to which a sparse C is made dense and factorised; beyond, LSQR."""
+
+
+def constrained_lanczos(
+    L: Any | Callable[[Tensor], Any],
+    C: Any = None,
+    *,
+    steps: int,
+    start: str | Any = "random",
+    query: tuple[int, int] | None = None,
+    complete: bool = False,
+    dtype: torch.dtype = torch.float64,
+    projector: Literal["auto", "direct", "lsqr"] = "auto",
+    num_nodes: int | None = None,
+    seed: int = 0,
+) -> Eigenbasis:
+    """Ritz pairs of PLP, P the projector onto the null space of Cᵀ, after `steps` vectors from `start`: Algorithm 1 of the paper.
+
+    L: symmetric `[n, n]`, dense or sparse, torch, numpy or scipy, or a function x ↦ L x on vectors `[n]` (or a scipy
+    `LinearOperator`); then n comes from C, a given start or `num_nodes`. C: `[n, k]`, dense or sparse; None is plain Lanczos.
+    start: `"random"` (standard normal, by `seed`), `"constraint"` (P L C 1), `"query"` (the block e_u, e_v of `query=(u, v)`), a
+    vector `[n]` or a block `[n, b]`. Computed in float64, stored in `dtype`. `projector="lsqr"` is the inner–outer iteration of
+    Golub, Zhang and Zha, for a C too large to factorise; `"auto"` takes it for a large sparse C. `complete=True` returns
+    all eigenpairs on the null space, whatever `steps` and `start`.
+
+    At convergence equivalent to `scipy.sparse.linalg.lobpcg(L, X, Y=C)`; the result is an `Eigenbasis` with B = 1.
+
+    >>> L = torch.tensor([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
+    >>> basis = constrained_lanczos(L, torch.ones(3, 1), steps=3)
+    >>> basis.values.round(decimals=6).tolist(), basis.mask.tolist()
+    ([[1.0, 3.0, 0.0]], [[True, True, False]])
+    """
+    check_steps(steps)
+    check_dtype(dtype)
+    operator = None if is_matvec(L) else as_operator(L).double()
+    n = operator.diagonal.shape[0] if operator is not None else _size(L, C, start, num_nodes)
+    columns = as_columns(C, n)
+    if operator is not None:
+        apply: Apply = lambda x: (operator @ x[0])[None]  # noqa: E731
+        bound, device = operator.bound, operator.ptr.device
+    else:
+        apply, bound = as_apply(L, n)
+        device = bound.device
+    with torch.no_grad():
+        block = start_block(start, n, lambda x: apply(x[None])[0], columns, query, seed).to(device)
+        if complete:
+            pairs = all_pairs(apply, orthonormal_range(_dense(columns, device)[None]).Y[0])
+        else:
+            project = _projector(columns, projector, device)
+            pairs = ritz_pairs(apply, project, block[None], steps, bound, TOLERANCE[dtype])
+    return Eigenbasis(
+        pairs.values.to(dtype),
+        pairs.vectors[0].to(dtype),
+        pairs.mask,
+        pairs.residual.to(dtype),
+        torch.tensor([0, n], device=device),
+    )
+
+
+def _size(L: Any, C: Any, start: Any, num_nodes: int | None) -> int:
+    if num_nodes is not None:
+        return num_nodes
+    if isinstance(L, LinearOperator):
+        return int(L.shape[0])
+    for known in (C, start):
+        if known is not None and not isinstance(known, str):
+            return int(known.shape[0])
+    raise InputError("L is a function, so its size is unknown: pass num_nodes=n, a C or a start of n rows")
+
+
+def _dense(columns: Tensor | scipy.sparse.csc_array, device: torch.device) -> Tensor:
+    dense = columns if isinstance(columns, Tensor) else torch.as_tensor(columns.toarray())
+    return dense.to(device)
+
+
+def _projector(columns: Tensor | scipy.sparse.csc_array, kind: str, device: torch.device) -> Projector:
+    if kind not in ("auto", "direct", "lsqr"):
+        raise InputError(f"projector must be 'auto', 'direct' or 'lsqr', got {kind!r}")
+    rows, count = columns.shape
+    large = not isinstance(columns, Tensor) and rows * count > DENSE_COLUMNS
+    if kind == "lsqr" or (kind == "auto" and large):
+        return least_squares(columns.detach().cpu().numpy() if isinstance(columns, Tensor) else columns)
+    return direct(orthonormal_range(_dense(columns, device)[None]))
+
+
+def start_block(
+    start: str | Any,
+    n: int,
+    apply: Callable[[Tensor], Tensor],
+    columns: Tensor | scipy.sparse.csc_array,
+    query: tuple[int, int] | None,
+    seed: int,
+) -> Tensor:
+    """The start as a block `[n, b]` in float64, before projection."""
+    if not isinstance(start, str):
+        block = torch.as_tensor(start).double()
+        block = block[:, None] if block.ndim == 1 else block
+        if block.ndim != 2 or block.shape[0] != n or block.shape[1] < 1:
+            raise InputError(
+                f"start must have one row for each of the {n} nodes, [n] or [n, b], got {tuple(block.shape)}"
+            )
+        if not block.isfinite().all():
+            raise InputError("start has entries that are NaN or infinite: mend the signal")
+        return block
+    if start == "random":
+        return torch.randn(n, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    if start == "constraint":
+        if columns.shape[1] == 0:
+            raise InputError("start='constraint' is P L C 1 and needs a C: pass one, or start='random'")
+        total = columns.sum(1)
+        return apply(torch.as_tensor(total).reshape(n, 1))
+    if start == "query":
+        if query is None or not all(0 <= int(q) < n for q in query):
+            raise InputError(f"start='query' needs query=(u, v), two nodes from 0 to {n - 1}, got query={query}")
+        return torch.zeros(n, len(query), dtype=torch.float64).index_put(
+            (torch.tensor(query), torch.arange(len(query))), torch.ones((), dtype=torch.float64)
+        )
+    raise InputError(f"start must be 'random', 'constraint', 'query' or a tensor [n] or [n, b], got {start!r}")
