@@ -1,0 +1,61 @@
+"""HR@100 of the scores that need no training, under each protocol: `python benchmarks/heuristics.py cora citeseer pubmed --seeds 10`.
+
+Prints a Markdown table: mean ± standard deviation over seeds 0, 1, …, with the number of test negatives and the false-positive rate that
+K = 100 stands for. `messages` says which links the scores see at test time: each protocol's own choice, and under `buddy` both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from llwlc import datasets, splits
+from llwlc.baselines.heuristics import HEURISTICS
+from llwlc.metrics import HitsAtK, hits_at_k
+
+ROWS = (("buddy", "train"), ("buddy", "train + val"), ("ncn", "train"), ("seal", "train"), ("paper", "train + val"))
+
+
+def measure(name: str, seeds: int) -> list[str]:
+    """The rows of one dataset."""
+    graph = datasets.load(name)
+    found: dict[tuple[str, str, str], list[HitsAtK]] = {}
+    for protocol in dict.fromkeys(protocol for protocol, _ in ROWS):
+        for seed in range(seeds):
+            split = splits.make(graph, protocol=protocol, seed=seed)
+            for messages in (m for p, m in ROWS if p == protocol):
+                seen = split.train_graph if messages == "train" else split.test_graph
+                for title, score in HEURISTICS.items():
+                    hit = hits_at_k(score(seen, split.test_pos), score(seen, split.test_neg), 100)
+                    found.setdefault((protocol, messages, title), []).append(hit)
+    rows = []
+    for protocol, messages in ROWS:
+        cells = []
+        for title in HEURISTICS:
+            value = 100 * np.array([hit.value for hit in found[protocol, messages, title]])
+            cells.append(f"{value.mean():.1f} ± {value.std(ddof=1 if seeds > 1 else 0):.1f}")
+        hit = found[protocol, messages, title][0]
+        rate = f"{100 * hit.false_positive_rate:.1f} %"
+        rows.append(" | ".join(["", name, f"`{protocol}`", messages, str(hit.num_negatives), rate, *cells, ""]).strip())
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=["cora"], help="datasets")
+    parser.add_argument("--seeds", type=int, default=10, help="number of seeds")
+    args = parser.parse_args()
+    started = time.perf_counter()
+    heads = ["graph", "protocol", "messages", "negatives", "false positives", *HEURISTICS]
+    print("| " + " | ".join(heads) + " |")
+    print("| " + " | ".join("---" for _ in heads) + " |")
+    for name in args.names:
+        for row in measure(name, args.seeds):
+            print(row, flush=True)
+    print(f"\nHR@100, mean ± std of {args.seeds} seeds, {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Methods to compare with: one a file, all behind one interface."""
