@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import scipy.sparse
@@ -12,6 +14,10 @@ import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.graph_report import GraphReport
+
+if TYPE_CHECKING:
+    from llwlc.graph_io import ReadOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +28,7 @@ class Graph:
 
     Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
     a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
+    `report` counts what reading or converting dropped and merged, or is None.
     """
 
     indptr: Tensor
@@ -30,6 +37,7 @@ class Graph:
     time: Tensor | None = None
     x: Tensor | scipy.sparse.csr_array | None = None
     names: Sequence[str] | None = None
+    report: GraphReport | None = None
 
     @classmethod
     def from_edges(
@@ -109,7 +117,7 @@ class Graph:
         n = self.num_nodes
         keep = Graph.from_edges(edges, num_nodes=n)
         if self.weight is None and self.time is None:
-            return replace(self, indptr=keep.indptr, indices=keep.indices)
+            return replace(self, indptr=keep.indptr, indices=keep.indices, report=None)
         row, col = self.edge_index
         key = row * n + col
         wanted = keep.edge_index[0] * n + keep.edge_index[1]
@@ -124,6 +132,7 @@ class Graph:
             indices=keep.indices,
             weight=None if self.weight is None else self.weight[at],
             time=None if self.time is None else self.time[at],
+            report=None,
         )
 
     def has_edges(self, pairs: Tensor) -> Tensor:
@@ -134,6 +143,96 @@ class Graph:
         if not len(key):
             return torch.zeros(len(pairs), dtype=torch.bool)
         return torch.eq(key[torch.searchsorted(key, wanted).clamp(max=len(key) - 1)], wanted)
+
+    @staticmethod
+    def read(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
+        """The graph of an edge list in a file, CSV, TSV or Parquet, also gzipped: `llwlc.graph_io.read_graph` has the options."""
+        from llwlc.graph_io import read_graph
+
+        return read_graph(path, **options)
+
+    @staticmethod
+    def from_csv(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
+        """The graph of a text file, one edge a row: `llwlc.graph_io.read_graph` has the options.
+
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "friends.csv"
+        >>> _ = file.write_text("from,to\\nAda,Bob\\nBob,Cleo\\nCleo,Ada\\nBob,Ada\\n")
+        >>> g = Graph.from_csv(file)
+        >>> g, g.names
+        (Graph(num_nodes=3, num_edges=3, names), ['Ada', 'Bob', 'Cleo'])
+        >>> print(g.report)
+        4 rows gave 3 nodes and 3 edges: 1 reversed duplicate merged.
+        """
+        return Graph.read(path, **options)
+
+    @staticmethod
+    def from_parquet(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
+        """The graph of a Parquet file, one edge a row: `llwlc.graph_io.read_graph` has the options."""
+        return Graph.read(path, **options)
+
+    @staticmethod
+    def from_networkx(graph: Any) -> Graph:
+        """A networkx graph with its `weight`, `time` and `x` attributes; nodes are sorted by name, as in a file."""
+        from llwlc.graph_convert import from_networkx
+
+        return from_networkx(graph)
+
+    @staticmethod
+    def from_pyg(data: Any) -> Graph:
+        """A homogeneous PyG `Data` with its `edge_weight`, `edge_time` and `x`."""
+        from llwlc.graph_convert import from_pyg
+
+        return from_pyg(data)
+
+    @staticmethod
+    def from_scipy(
+        matrix: Any, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
+    ) -> Graph:
+        """A sparse adjacency matrix `[n, n]`, symmetric or one triangle; entries are weights unless all are 1."""
+        from llwlc.graph_convert import from_scipy
+
+        return from_scipy(matrix, x=x, names=names)
+
+    @staticmethod
+    def from_numpy(
+        matrix: np.ndarray, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
+    ) -> Graph:
+        """A dense adjacency matrix `[n, n]`, read as `from_scipy` does; an array of edges `[m, 2]` goes to `from_edges`."""
+        return Graph.from_scipy(matrix, x=x, names=names)
+
+    def to_csv(self, path: str | Path) -> None:
+        """The edge list as CSV (or TSV, or either gzipped, by the ending), each edge once, an isolated node as a self-loop."""
+        from llwlc.graph_io import write_graph
+
+        write_graph(self, path)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """The edge list as Parquet, with the columns of `to_csv`."""
+        self.to_csv(path)
+
+    def to_networkx(self) -> Any:
+        """A `networkx.Graph` with `weight`, `time` and `x` attributes."""
+        from llwlc.graph_convert import to_networkx
+
+        return to_networkx(self)
+
+    def to_pyg(self) -> Any:
+        """A PyG `Data` with `edge_weight`, `edge_time` and `x`."""
+        from llwlc.graph_convert import to_pyg
+
+        return to_pyg(self)
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """The symmetric adjacency matrix `[n, n]`."""
+        from llwlc.graph_convert import to_scipy
+
+        return to_scipy(self)
+
+    def to_numpy(self) -> np.ndarray:
+        """The symmetric adjacency matrix `[n, n]`, dense."""
+        dense: np.ndarray = self.to_scipy().toarray()
+        return dense
 
     def __repr__(self) -> str:
         extras = [k for k in ("weight", "time", "x", "names") if getattr(self, k) is not None]

@@ -1,0 +1,261 @@
+"""Tables in and out of files: CSV and its relatives, Parquet, either of them gzipped; whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from llwlc.errors import InputError
+
+SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
+WRITABLE = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+# "# " and not "#": a hashtag is a fine name for a node
+_COMMENT = re.compile(r"\s*$|#\s|#$|%\s|%%|%$")
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table whose columns are known and whose rows are still to be read; `separator` is None for Parquet.
+
+    Without a header the columns are called "1", "2", ...
+    """
+
+    path: Path
+    data: bytes
+    columns: tuple[str, ...]
+    separator: str | None = None
+    has_header: bool = True
+    skip: int = 0
+
+    def read(self, *, columns: Sequence[str] | None = None, text: Collection[str] = ()) -> pa.Table:
+        """These columns (all of them if None), those of `text` as strings just as they are written."""
+        wanted = list(self.columns if columns is None else columns)
+        try:
+            if self.separator is None:
+                return pa.parquet.read_table(pa.BufferReader(self.data), columns=wanted)
+            return self._read_text(wanted, text)
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")
+            raise InputError(f"{self.path} cannot be read as a table: {reason}. Mend or remove that row") from error
+
+    def _read_text(self, wanted: list[str], text: Collection[str]) -> pa.Table:
+        return pa.csv.read_csv(
+            pa.BufferReader(self.data),
+            # one block: arrow infers a column's type from its first block only
+            read_options=pa.csv.ReadOptions(
+                block_size=min(len(self.data) + 1, 1 << 30),
+                skip_rows=self.skip + self.has_header,
+                column_names=list(self.columns),
+            ),
+            parse_options=pa.csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=wanted, column_types={name: pa.string() for name in text}
+            ),
+        )
+
+
+def open_table(path: str | Path, *, header: bool | None = None, separator: str | None = None) -> TableFile:
+    """Looks into a file and finds out its kind, separator and columns.
+
+    Parquet is known by its first bytes. In text, leading lines that start with "# " or "%" are skipped; the separator is the
+    first of tab, comma, semicolon and space that cuts the first lines into equally many fields; with `header` None, a first line
+    whose first two fields are numbers is data.
+    """
+    path = Path(path)
+    data = read_bytes(path)
+    if data[:4] == b"PAR1":
+        try:
+            names = pa.parquet.read_schema(pa.BufferReader(data)).names
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path} is a broken Parquet file ({error}): write or download it again") from error
+        return TableFile(path, data, _distinct(path, names))
+    if {".parquet", ".pq"} & set(path.suffixes):
+        raise InputError(f"{path} is no Parquet file, whatever its name says: check what wrote it")
+    _require_text(path, data)
+    skip, lines = _first_lines(data)
+    if not lines:
+        raise InputError(f"{path} is empty: there is no row to read")
+    if separator is None:
+        separator = _sniff(path, lines)
+    elif len(separator) != 1:
+        raise InputError(f"the separator must be one character, got {separator!r}")
+    if separator == " ":
+        data = _single_spaces(data)
+    fields = [field.strip() for field in next(csv.reader(lines, delimiter=separator, skipinitialspace=True))]
+    if separator == " ":
+        fields = [field for field in fields if field]
+    if header is None:
+        header = not (len(fields) >= 2 and all(_is_number(field) for field in fields[:2]))
+    columns = _distinct(path, fields) if header else tuple(str(i + 1) for i in range(len(fields)))
+    return TableFile(path, data, columns, separator, header, skip)
+
+
+def read_bytes(path: Path) -> bytes:
+    """All of a file, unzipped if it is gzip."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}: check the name and the folder") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder: name a file inside it") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if data[:2] != b"\x1f\x8b":
+        if path.suffix in (".gz", ".gzip") and data[:4] != b"PAR1":
+            raise InputError(f"{path} is no gzip file, whatever its name says: drop the .gz or compress it")
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is truncated or damaged gzip ({error}): copy or download it again") from error
+
+
+def as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
+    """A numeric or boolean column as float64, NaN where a value is missing; None for a column of any other type."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return None
+    values: np.ndarray = column.to_numpy()
+    return values.astype(np.float64)
+
+
+def write_table(path: str | Path, table: pa.Table) -> None:
+    """CSV, TSV (each also `.gz`) or Parquet by the ending; the file appears complete or not at all.
+
+    >>> import tempfile
+    >>> out = Path(tempfile.mkdtemp()) / "scores.csv"
+    >>> write_table(out, pa.table({"source": ["Ada"], "score": [0.5]}))
+    >>> out.read_text()
+    'source,score\\nAda,0.5\\n'
+    """
+    path = Path(path)
+    check_writable(path)
+    if path.name.endswith(".parquet"):
+        buffer = io.BytesIO()
+        pa.parquet.write_table(table, buffer)
+        data = buffer.getvalue()
+    else:
+        data = _as_text(table, "\t" if ".tsv" in path.suffixes else ",")
+        if path.suffix == ".gz":
+            data = gzip.compress(data, mtime=0)
+    # beside the target, so that the rename stays inside one file system
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Complains of an ending or a folder that `write_table` cannot use, so that a long job can ask before it starts."""
+    path = Path(path)
+    if not path.name.endswith(WRITABLE):
+        raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} to write {path.name} into: make it first")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file")
+
+
+def _as_text(table: pa.Table, separator: str) -> bytes:
+    head = io.StringIO()
+    csv.writer(head, delimiter=separator, lineterminator="\n").writerow(table.column_names)
+    # arrow quotes either every string or none, and refuses the latter where a value needs quotes
+    for style in ("none", "needed"):
+        body = io.BytesIO()
+        options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style=style)
+        try:
+            pa.csv.write_csv(table, body, options)
+        except pa.ArrowInvalid:
+            if style == "needed":
+                raise
+        else:
+            break
+    return head.getvalue().encode() + body.getvalue()
+
+
+def _require_text(path: Path, data: bytes) -> None:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{path} is UTF-16 text: save it as UTF-8")
+    if b"\0" in data:
+        raise InputError(f"{path} is a binary file: give a CSV, TSV or Parquet file")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path} is not UTF-8 text (byte 0x{data[error.start]:02x} in line {line}): save it as UTF-8, "
+            "for example with iconv -f latin1 -t utf-8"
+        ) from None
+
+
+def _first_lines(data: bytes, count: int = 50) -> tuple[int, list[str]]:
+    """How many lines to skip at the top, and the first lines after them."""
+    skip = 0
+    lines: list[str] = []
+    for raw in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig"):
+        line = raw.rstrip("\n")
+        if not lines and _COMMENT.match(line):
+            skip += 1
+        elif line.strip():
+            lines.append(line)
+        if len(lines) == count:
+            break
+    return skip, lines
+
+
+def _sniff(path: Path, lines: list[str]) -> str:
+    ragged = None
+    for separator in ("\t", ",", ";", " "):
+        rows = csv.reader([line.strip(" ") for line in lines], delimiter=separator, skipinitialspace=True)
+        widths = [len(row) for row in rows]
+        if widths[0] >= 2 and len(set(widths)) == 1:
+            return separator
+        if widths[0] >= 2 and ragged is None:
+            ragged = separator
+    if ragged is None:
+        raise InputError(
+            f"{path} has one column (its first line is {lines[0][:60]!r}): two are needed, "
+            f"separated by a {', '.join(SEPARATORS.values())}"
+        )
+    return ragged
+
+
+def _single_spaces(data: bytes) -> bytes:
+    """Columns padded with several spaces, cut back to one."""
+    return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]{2,}|\t", b" ", data))
+
+
+def _distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"{path} has two columns called {twice[0]!r}: rename one, or use --no-header if there is no header"
+        )
+    return tuple(names)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
