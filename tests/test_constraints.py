@@ -94,7 +94,7 @@ def boundary_oracle(graph, u, v):
     near = {**nx.single_source_shortest_path_length(graph, v, 2)}
     for node, hop in nx.single_source_shortest_path_length(graph, u, 2).items():
         near[node] = min(hop, near.get(node, hop))
-    column = {node: 0.0 for node in near}
+    column = dict.fromkeys(near, 0.0)
     for a, b in graph.subgraph(near).edges:
         for s, d in ((a, b), (b, a)):
             if near[s] == 1 and near[d] == 2:

@@ -32,8 +32,8 @@ from llwlc.errors import InputError
 from llwlc.subgraphs import Subgraphs
 
 Count = int | Literal["all"]
-STREAM = 1
-"""The stream of `counter.draw` for deleted vertices; the start vector has another."""
+STREAM = 2
+"""The stream of `counter.draw` for deleted vertices; starts (0) and capped hops (1) have others."""
 
 
 @dataclass(frozen=True, eq=False)
