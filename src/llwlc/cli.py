@@ -1,0 +1,181 @@
+"""The command line: thin, every command one call."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import scipy.sparse.csgraph
+import typer
+
+from llwlc import console
+from llwlc.console import OUT, show
+from llwlc.graph import Graph
+
+app = typer.Typer(
+    cls=console.Group,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Finds the links that are missing from a graph.",
+    epilog="First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`.",
+)
+data = typer.Typer(cls=console.Group, no_args_is_help=True, help="The graphs at hand, and what is in a graph.")
+app.add_typer(data, name="data")
+
+
+def main() -> None:
+    """Entry point. Input that cannot be used, and wrong usage, end with code 2; an interrupt with 130."""
+    app()
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    show_version: Annotated[bool, typer.Option("--version", help="Say the version and stop.", is_eager=True)] = False,
+) -> None:
+    if show_version:
+        typer.echo(f"llwlc {version('llwlc')}")
+        raise typer.Exit
+
+
+@data.command("list")
+def list_datasets() -> None:
+    """Names the datasets, one a line. Example: `llwlc data list`"""
+    from llwlc import datasets
+
+    for name in datasets.names():
+        typer.echo(name)
+
+
+@data.command("get")
+def get_dataset(
+    name: Annotated[str, typer.Argument(help="A name of llwlc data list.")],
+) -> None:
+    """Loads a dataset, and fetches it first where it is not there yet. Example: `llwlc data get pubmed`"""
+    from llwlc import datasets
+
+    graph = datasets.load(name)
+    typer.echo(f"{name} is ready: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges")
+
+
+@data.command("show")
+def show_graph(
+    graph: console.GraphArgument,
+    source: console.SourceOption = None,
+    target: console.TargetOption = None,
+    weight: console.WeightOption = "auto",
+    time: console.TimeOption = "auto",
+    no_header: console.NoHeaderOption = False,
+    separator: console.SeparatorOption = None,
+    features: console.FeaturesOption = None,
+    node: console.NodeOption = None,
+    categorical: console.CategoricalOption = None,
+    isolated: console.IsolatedOption = "error",
+) -> None:
+    """Counts nodes, edges, components and degrees of a dataset or a file.
+
+    Examples:
+
+    `llwlc data show cora`
+
+    `llwlc data show edges.csv --source from --target to`
+
+    `llwlc data show edges.tsv.gz --no-header --features nodes.csv --isolated keep`
+    """
+    found = console.open_graph(
+        graph,
+        source=source,
+        target=target,
+        weight=weight,
+        time=time,
+        no_header=no_header,
+        separator=separator,
+        features=features,
+        node=node,
+        categorical=categorical,
+        isolated=isolated,
+    )
+    show(graph, statistics(found))
+
+
+@app.command()
+def fit(
+    graph: console.GraphArgument,
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("run"),
+    protocol: Annotated[
+        str, typer.Option(help="How links are split: paper, seal, ncn, buddy, heart, random, temporal.")
+    ] = "ncn",
+    seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    source: console.SourceOption = None,
+    target: console.TargetOption = None,
+    weight: console.WeightOption = "auto",
+    time: console.TimeOption = "auto",
+    no_header: console.NoHeaderOption = False,
+    separator: console.SeparatorOption = None,
+    features: console.FeaturesOption = None,
+    node: console.NodeOption = None,
+    categorical: console.CategoricalOption = None,
+    isolated: console.IsolatedOption = "error",
+) -> None:
+    """Splits the links of a graph for training, validation and test. Training is not in this version yet.
+
+    Examples:
+
+    `llwlc fit cora --out run`
+
+    `llwlc fit edges.csv --source from --target to --features nodes.csv --out run`
+
+    `llwlc fit edges.tsv.gz --no-header --weight 3 --protocol random --seed 1`
+    """
+    found = console.open_graph(
+        graph,
+        source=source,
+        target=target,
+        weight=weight,
+        time=time,
+        no_header=no_header,
+        separator=separator,
+        features=features,
+        node=node,
+        categorical=categorical,
+        isolated=isolated,
+    )
+    from llwlc import splits
+
+    split = splits.make(found, protocol=protocol, seed=seed)
+    parts = ("train_pos", "train_neg", "valid_pos", "valid_neg", "test_pos", "test_neg")
+    sizes = [(name.replace("_pos", " links").replace("_neg", " negatives"), getattr(split, name)) for name in parts]
+    show(
+        f"{graph}, protocol {protocol}, seed {seed}",
+        [(name, " × ".join(f"{size:,}" for size in pairs.shape[:-1])) for name, pairs in sizes],
+    )
+    OUT.print(f"Training is not in this version yet: nothing was written to {out}.", markup=False, soft_wrap=True)
+
+
+def statistics(graph: Graph) -> list[tuple[str, str]]:
+    """What there is to know of a graph at a glance."""
+    degree = graph.degree
+    count, part = scipy.sparse.csgraph.connected_components(graph.to_scipy(), directed=False)
+    rows = [
+        ("nodes", f"{graph.num_nodes:,}"),
+        ("edges", f"{graph.num_edges:,}"),
+        ("components", f"{count:,}"),
+    ]
+    if graph.num_nodes:
+        rows += [
+            ("nodes in the largest", f"{int(np.bincount(part).max()):,}"),
+            ("isolated nodes", f"{int((degree == 0).sum()):,}"),
+            ("degree, mean", f"{float(degree.double().mean()):.2f}"),
+            ("degree, median", f"{int(degree.median()):,}"),
+            ("degree, largest", f"{int(degree.max()):,}"),
+        ]
+    width = "none" if graph.x is None else f"{graph.x.shape[1]:,}"
+    return [
+        *rows,
+        ("features", width),
+        ("weights", "no" if graph.weight is None else "yes"),
+        ("times", "no" if graph.time is None else "yes"),
+    ]
