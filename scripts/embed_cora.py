@@ -50,7 +50,7 @@ def main() -> None:
         arrays = convert(wheel)
     TARGET.parent.mkdir(exist_ok=True)
     np.savez_compressed(TARGET, **arrays)
-    print(f"{TARGET.name}: {({name: a.shape for name, a in arrays.items()})}, {TARGET.stat().st_size} bytes")
+    print(f"{TARGET.name}: { ({name: a.shape for name, a in arrays.items()}) }, {TARGET.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,7 @@
 """Named graphs: cora embedded in the package; Planetoid, OGB, SEAL and others through the data root."""
 
-from __future__ import annotations
+from llwlc.datasets.catalog import Info, info, load, load_split, names
+from llwlc.datasets.generated import generate
+from llwlc.datasets.statistics import Statistics, statistics
 
-from pathlib import Path
-
-from llwlc.datasets.embedded import cora
-from llwlc.errors import InputError
-from llwlc.graph import Graph
-
-
-def load(name: str, *, root: str | Path | None = None) -> Graph:
-    """The graph of this name.
-
-    >>> load("cora")
-    Graph(num_nodes=2708, num_edges=5278, x)
-    """
-    if name != "cora":
-        raise InputError(f"no dataset is called {name!r}; there is cora")
-    return cora()
+__all__ = ["Info", "Statistics", "generate", "info", "load", "load_split", "names", "statistics"]

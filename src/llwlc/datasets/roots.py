@@ -1,0 +1,70 @@
+"""Where files come from: the data root, which is only read, and the cache, where everything fetched or derived goes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from llwlc.errors import InputError
+
+Fetch = Callable[[Path], None]
+
+
+def data_root(root: str | Path | None = None) -> Path:
+    """The argument, else `LLWLC_DATA`, else `~/.cache/llwlc`. Nothing is ever written there."""
+    return Path(root or os.environ.get("LLWLC_DATA") or Path.home() / ".cache" / "llwlc").expanduser()
+
+
+def cache_root() -> Path:
+    """`LLWLC_CACHE`, else `~/.cache/llwlc/derived`."""
+    return Path(os.environ.get("LLWLC_CACHE") or Path.home() / ".cache" / "llwlc" / "derived").expanduser()
+
+
+def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | None = None, fetch: Fetch) -> Path:
+    """The folder that holds all these files: in the data root, else in the cache, else fetched into the cache.
+
+    `fetch(target)` writes the files under an empty folder; it reaches the cache only when it is complete.
+    """
+    places = [data_root(root) / folder, cache_root() / folder]
+    for place in places:
+        if all((place / file).exists() for file in files):
+            return place
+    with _staging(places[1]) as target:
+        try:
+            # loaders of others report to the terminal; a library keeps silent
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                fetch(target)
+        except Exception as error:
+            missing = next(file for file in files if not (places[0] / file).exists())
+            raise InputError(
+                f"{name}: {folder}/{missing} is not in the data root {places[0].parents[folder.count('/')]}, and fetching it "
+                f"failed ({type(error).__name__}: {error}). Put the files there, point LLWLC_DATA or root= at a folder that has "
+                "them, or try again with a network"
+            ) from error
+        absent = [file for file in files if not (target / file).exists()]
+        if absent:
+            raise InputError(f"{name}: what was fetched lacks {', '.join(absent)}; put {folder} into the data root")
+    return places[1]
+
+
+@contextmanager
+def _staging(final: Path) -> Iterator[Path]:
+    """A temporary folder beside `final` that takes its place when the block ends well, and vanishes when not."""
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
+    except OSError as error:
+        raise InputError(f"the cache {final.parent} cannot be written ({error}): set LLWLC_CACHE") from error
+    try:
+        target = work / final.name
+        target.mkdir()
+        yield target
+        shutil.rmtree(final, ignore_errors=True)
+        target.replace(final)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
