@@ -232,7 +232,11 @@ def _weight(subs: Subgraphs) -> Tensor:
     """Edge weights `[E]` in float64, 1 where there are none."""
     if subs.weight is None:
         return torch.ones(len(subs.row), dtype=torch.float64, device=subs.row.device)
-    return subs.weight.double()
+    if not subs.weight.requires_grad:
+        return subs.weight.double()
+    # the mean of both directions, as in the Laplacian: an edge is one parameter, whichever direction a gradient is asked for
+    mirrored = torch.argsort(subs.col * subs.num_nodes + subs.row)
+    return (subs.weight.double() + subs.weight.double()[mirrored]) / 2
 
 
 def _degree(subs: Subgraphs) -> Tensor:
