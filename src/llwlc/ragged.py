@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -26,3 +28,52 @@ def expand(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
     owner = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
     offset = starts - pointer(sizes)[:-1]
     return torch.arange(len(owner), device=sizes.device) + offset[owner], owner
+
+
+def slots(ptr: Tensor) -> tuple[Tensor, int]:
+    """Where each ragged row stands in a `[B · width]` padded layout, `[N]`, and that width, the largest size.
+
+    >>> slots(torch.tensor([0, 2, 2, 5]))
+    (tensor([0, 1, 6, 7, 8]), 3)
+    """
+    sizes = ptr.diff()
+    width = int(sizes.max()) if len(sizes) else 0
+    return expand(torch.arange(len(sizes), device=ptr.device) * width, sizes)[0], width
+
+
+class _Pad(torch.autograd.Function):
+    """Rows to their slots; backward is `_Unpad`: a gather, where autograd's own would be a slow scatter-add."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, slot: Tensor, rows: int) -> Tensor:
+        ctx.save_for_backward(slot)
+        return x.new_zeros(rows, x.shape[1]).index_copy_(0, slot, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return _Unpad.apply(grad, ctx.saved_tensors[0]), None, None  # type: ignore[no-untyped-call]
+
+
+class _Unpad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, slot: Tensor) -> Tensor:
+        ctx.save_for_backward(slot)
+        ctx.rows = len(x)
+        return x[slot]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _Pad.apply(grad.contiguous(), ctx.saved_tensors[0], ctx.rows), None  # type: ignore[no-untyped-call]
+
+
+def pad(x: Tensor, ptr: Tensor) -> Tensor:
+    """Ragged rows `[N, d]` as `[B, width, d]`, zero where a graph has no row."""
+    slot, width = slots(ptr)
+    out: Tensor = _Pad.apply(x, slot, (len(ptr) - 1) * width)  # type: ignore[no-untyped-call]
+    return out.reshape(len(ptr) - 1, width, x.shape[1])
+
+
+def unpad(x: Tensor, ptr: Tensor) -> Tensor:
+    """`[B, width, d]` as ragged rows `[N, d]`: the inverse of `pad`."""
+    out: Tensor = _Unpad.apply(x.flatten(0, 1), slots(ptr)[0])  # type: ignore[no-untyped-call]
+    return out

@@ -1,0 +1,203 @@
+"""LinkData: the eigenbases of many links as data, computed once, found again by a hash, mapped from disk where they are large.
+
+With fixed constraints nothing in a basis is learned, so it is computed once for a (graph, pairs, configuration) and kept as plain
+arrays in the cache, under the hash of all three. Where the arrays exceed the memory budget they are mapped, not read:
+then the operating system pages in what a batch touches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from llwlc.bases import eigenbasis
+from llwlc.constraints import by_name
+from llwlc.errors import InputError
+from llwlc.graph import Graph
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.nn.batch import LinkBatch
+from llwlc.ragged import expand, pointer
+from llwlc.subgraphs import Subgraphs, distance_encoding, extract
+
+FORMAT = 1  # part of the hash: raise it when the arrays or the numerics behind them change
+CHUNK = 2048
+FIELDS = {
+    "sizes": torch.int64,
+    "values": torch.float32,
+    "mask": torch.bool,
+    "residual": torch.float32,
+    "vectors": torch.float32,
+    "node": torch.int32,
+    "label": torch.uint8,
+    "degree": torch.float32,
+}
+
+
+@dataclass(frozen=True)
+class BasisConfig:
+    """How a pair becomes a basis. The defaults are `anchored`'s."""
+
+    hops: int = 2
+    constraints: str = "neumann"
+    steps: int = 10
+    start: str = "query"
+    laplacian: str = "normalized"
+    max_nodes_per_hop: int | None = None
+    seed: int = 0
+    distance_cap: int = 3
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether a new epoch asks for new bases."""
+        return "vertex_deleted" in self.constraints
+
+
+@dataclass(frozen=True, eq=False)
+class LinkData:
+    """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`.
+
+    In every graph row 0 is u and row 1 is v, the smaller id first, so (u, v) and (v, u) are one link to the last bit.
+    """
+
+    sizes: Tensor
+    values: Tensor
+    mask: Tensor
+    residual: Tensor
+    vectors: Tensor
+    node: Tensor
+    label: Tensor
+    degree: Tensor
+    ptr: Tensor
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(getattr(self, name).nbytes for name in FIELDS)
+
+    def batch(self, index: Tensor) -> LinkBatch:
+        """The links at these positions."""
+        sizes = self.sizes[index]
+        rows, _ = expand(self.ptr[index], sizes)
+        ptr = pointer(sizes)
+        basis = Eigenbasis(
+            values=self.values[index],
+            vectors=self.vectors[rows],
+            mask=self.mask[index],
+            residual=self.residual[index],
+            ptr=ptr,
+        )
+        node, label = self.node[rows].long(), self.label[rows].long()
+        return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1)
+
+    def to(self, device: torch.device | str) -> LinkData:
+        return _with_pointer({name: getattr(self, name).to(device) for name in FIELDS})
+
+
+def encode(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0) -> LinkData:
+    """The bases of these pairs `[B, 2]` in memory."""
+    parts = list(_stream(graph, pairs, config, epoch))
+    return _with_pointer({name: torch.cat([p[name] for p in parts]) for name in FIELDS})
+
+
+def cached(
+    graph: Graph, pairs: Tensor, config: BasisConfig, *, cache: Path, epoch: int = 0, memory_budget: int = 2 << 30
+) -> LinkData:
+    """The bases of these pairs, from the cache where they are, else computed and put there."""
+    folder = cache / key(graph, pairs, config, epoch)
+    if not folder.is_dir():
+        _write(folder, _stream(graph, pairs, config, epoch))
+    data = _read(folder, len(pairs), config.steps)
+    if data.num_bytes <= memory_budget:
+        return _with_pointer({name: getattr(data, name).clone() for name in FIELDS})
+    return data
+
+
+def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
+    """The hash of everything a basis depends on."""
+    digest = hashlib.sha256(json.dumps([FORMAT, asdict(config), epoch if config.stochastic else 0]).encode())
+    for tensor in (graph.indptr, graph.indices, graph.weight, pairs):
+        digest.update(b"-" if tensor is None else tensor.contiguous().numpy().tobytes() + str(tensor.shape).encode())
+    return digest.hexdigest()[:32]
+
+
+def estimate_bytes(num_links: int, mean_size: float, steps: int) -> int:
+    """What `LinkData` of so many links takes."""
+    return int(num_links * (mean_size * (4 * steps + 9) + 9 * steps + 8))
+
+
+def _stream(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> Iterator[dict[str, Tensor]]:
+    ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
+    for chunk in torch.split(ordered, CHUNK):
+        subs = extract(graph, chunk, config.hops, max_nodes_per_hop=config.max_nodes_per_hop, seed=config.seed)
+        cons = by_name(subs, config.constraints, seed=config.seed, epoch=epoch)
+        basis = eigenbasis(
+            subs,
+            cons,
+            steps=config.steps,
+            start=config.start,
+            laplacian=config.laplacian,
+            seed=config.seed,
+            epoch=epoch,
+        )
+        yield _fields(subs, basis, config)
+
+
+def _fields(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) -> dict[str, Tensor]:
+    found = {
+        "sizes": subs.ptr.diff(),
+        "values": basis.values,
+        "mask": basis.mask,
+        "residual": basis.residual,
+        "vectors": basis.vectors,
+        "node": subs.node,
+        "label": distance_encoding(subs, config.distance_cap),
+        "degree": subs.degree,
+    }
+    return {name: found[name].to(dtype) for name, dtype in FIELDS.items()}
+
+
+def _with_pointer(fields: dict[str, Tensor]) -> LinkData:
+    return LinkData(**fields, ptr=pointer(fields["sizes"]))
+
+
+def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
+    """Whole or not at all: into a folder of another name first."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        files = {name: (partial / name).open("wb") for name in FIELDS}
+        for part in parts:
+            for name, file in files.items():
+                file.write(part[name].contiguous().view(torch.uint8).numpy().tobytes())
+        for file in files.values():
+            file.close()
+        try:
+            partial.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # another process was first; its arrays are the same
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _read(folder: Path, links: int, steps: int) -> LinkData:
+    fields = {}
+    for name, dtype in FIELDS.items():
+        path = folder / name
+        size = os.path.getsize(path) // dtype.itemsize
+        flat = torch.from_file(str(path), shared=False, size=size, dtype=dtype) if size else torch.zeros(0, dtype=dtype)
+        fields[name] = flat.reshape(-1, steps) if name in ("values", "mask", "residual", "vectors") else flat
+    if len(fields["sizes"]) != links or int(fields["sizes"].sum()) != len(fields["vectors"]):
+        raise InputError(f"the cached bases in {folder} are damaged: delete that folder and run again")
+    return _with_pointer(fields)

@@ -1,0 +1,90 @@
+"""LLwLCConv: one block of the network, a learned filter on the eigenvalues of a constrained basis."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import Dropout, Linear, Parameter, ReLU, Sequential
+
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.ragged import pad, unpad
+
+
+class LLwLCConv(torch.nn.Module):
+    r"""The block of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (Azizi, Kriege and
+    Bischof, ICML 2025), Algorithm 2.
+
+    .. math::
+        \mathbf{X}^{\prime} = \sum_{s=1}^{S} \mathbf{V} f_s(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X} \mathbf{W}_s
+        + \mathbf{X} \mathbf{W}_0
+
+    where :math:`\mathbf{V}, \mathbf{R}` are the Ritz vectors and values of one graph and the filters :math:`f_s` one MLP on each
+    eigenvalue. The paper has one filter and no skip :math:`\mathbf{W}_0`; the non-linearity is the network's.
+
+    Args:
+        in_channels: size of each input row.
+        out_channels: size of each output row.
+        num_filters: S, how many filters share the MLP.
+        hidden_channels: width of the MLP's hidden layer.
+        skip: add :math:`\mathbf{X} \mathbf{W}_0`, what the low-rank basis cannot carry.
+        dropout: inside the MLP.
+
+    Shapes:
+        - **input:** rows :math:`(N, F_{in})`, an `Eigenbasis` of the same N rows
+        - **output:** rows :math:`(N, F_{out})`
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        num_filters: int = 1,
+        hidden_channels: int = 32,
+        skip: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.num_filters = in_channels, out_channels, num_filters
+        self.filter = SpectralMLP(num_filters, hidden_channels=hidden_channels, dropout=dropout)
+        self.weight = Parameter(torch.empty(num_filters * in_channels, out_channels))
+        self.bias = Parameter(torch.empty(out_channels))
+        self.skip = Linear(in_channels, out_channels, bias=False) if skip else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        self.filter.reset_parameters()
+        torch.nn.init.xavier_uniform_(self.weight)
+        torch.nn.init.zeros_(self.bias)
+        if self.skip is not None:
+            self.skip.reset_parameters()
+
+    def forward(self, x: Tensor, basis: Eigenbasis) -> Tensor:
+        vectors = pad(basis.vectors, basis.ptr)
+        spectrum = vectors.transpose(1, 2) @ pad(x, basis.ptr)  # VᵀX, [B, κ, F_in]
+        # the mixing is done on κ rows a graph, not on its n: W commutes with V
+        filtered = (self.filter(basis).unsqueeze(3) * spectrum.unsqueeze(2)).flatten(2) @ self.weight
+        out = unpad(vectors @ filtered, basis.ptr) + self.bias
+        return out if self.skip is None else out + self.skip(x)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.in_channels}, {self.out_channels}, num_filters={self.num_filters})"
+
+
+class SpectralMLP(torch.nn.Module):
+    """f: one MLP on each eigenvalue, `[B, κ] → [B, κ, S]`, zero at dead columns."""
+
+    def __init__(self, num_filters: int, *, hidden_channels: int = 32, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.layers = Sequential(
+            Linear(1, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
+        )
+
+    def reset_parameters(self) -> None:
+        for layer in self.layers:
+            if isinstance(layer, Linear):
+                layer.reset_parameters()
+
+    def forward(self, basis: Eigenbasis) -> Tensor:
+        out: Tensor = self.layers(basis.values.unsqueeze(2))
+        return out * basis.mask.unsqueeze(2)

@@ -1,0 +1,186 @@
+"""LLwLCNet: blocks on one constrained eigenbasis, a pooling, a readout of the two ends, a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import Conv1d, Dropout, LayerNorm, Linear, ModuleList, ReLU, Sequential
+from torch.nn import functional as F
+
+from llwlc.errors import InputError
+from llwlc.nn.batch import LinkBatch
+from llwlc.nn.conv import LLwLCConv, SpectralMLP
+from llwlc.nn.pool import class_pool, max_pool, sort_pool
+from llwlc.ragged import pad
+from llwlc.subgraphs import distance_classes
+
+
+@dataclass(frozen=True)
+class NetConfig:
+    """The shape of the network. The defaults are `anchored`'s; `PRESETS` holds the others."""
+
+    feature_channels: int = 0
+    """Width of the compact features, 0 for none."""
+    blocks: int = 2
+    channels: int = 32
+    filters: int = 4
+    filter_hidden: int = 32
+    skip: bool = True
+    jumping: bool = True
+    pooling: Literal["sort", "class"] = "class"
+    sort_rows: int = 30
+    distance_cap: int = 3
+    ends: bool = True
+    """Read out the two ends' rows of the last block."""
+    node_features: bool = True
+    """Compact features are part of every node's input, not only read out at the ends."""
+    filtered_channels: int = 64
+    """Width of the ends' filtered features in the readout, 0 for none."""
+    head: int = 32
+    dropout: float = 0.5
+    feature_dropout: float = 0.5
+
+
+PAPER = NetConfig(
+    filters=1, skip=False, jumping=False, pooling="sort", ends=False, filtered_channels=0, node_features=False
+)
+PRESETS = {"anchored": NetConfig(), "paper": PAPER, "lanczosnet": PAPER}
+
+
+class LLwLCNet(torch.nn.Module):
+    r"""The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
+    what grew out of it here.
+
+    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and compact features. Blocks
+    :math:`\mathbf{X}_{i+1} = \mathrm{ReLU}(\mathbf{V} f_i(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X}_i \mathbf{W}_i)` share one
+    basis. The score is symmetric in the two ends and does not depend on the order of nodes.
+
+    Args:
+        config: the shape; see `NetConfig` and `PRESETS`.
+
+    Shapes:
+        - **input:** a `LinkBatch` of B links, compact features :math:`(n, F)` of the graph's nodes or None
+        - **output:** logits :math:`(B)`
+    """
+
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__()
+        self.config = c = config
+        self.classes = distance_classes(c.distance_cap)
+        inside = c.feature_channels if c.node_features else 0
+        widths = [self.classes + 1 + inside] + [c.channels] * c.blocks
+        self.convs = ModuleList(
+            LLwLCConv(a, b, num_filters=c.filters, hidden_channels=c.filter_hidden, skip=c.skip, dropout=c.dropout / 2)
+            for a, b in pairwise(widths)
+        )
+        hidden = c.channels * (c.blocks if c.jumping else 1)
+        self.pool: SortReadout | ClassReadout = (
+            SortReadout(hidden, c.sort_rows) if c.pooling == "sort" else ClassReadout(hidden, self.classes, c.head)
+        )
+        width = self.pool.out_channels + (2 * c.channels if c.ends else 0)
+        self.filtered = None
+        if c.feature_channels and c.filtered_channels:
+            self.filtered = FilteredEnds(c.feature_channels, c.filtered_channels, c.filters, c.feature_dropout)
+            width += self.filtered.out_channels
+        self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(c.dropout), Linear(c.head, 1))
+
+    def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
+        c = self.config
+        if (features is None) != (c.feature_channels == 0):
+            raise InputError(f"this network reads {c.feature_channels} compact features a node: give exactly those")
+        inputs = [F.one_hot(batch.label, self.classes).to(batch.degree.dtype), batch.degree.log1p().unsqueeze(1)]
+        if features is not None and c.node_features:
+            inputs.append(F.dropout(features, c.feature_dropout, self.training)[batch.node])
+        x = torch.cat(inputs, 1)
+        states = []
+        for conv in self.convs:
+            x = F.dropout(conv(x, batch.basis).relu(), c.dropout / 2, self.training)
+            states.append(x)
+        parts = [self.pool(torch.cat(states, 1) if c.jumping else x, batch)]
+        if c.ends:
+            parts.append(symmetric(x[batch.u], x[batch.v]))
+        if self.filtered is not None and features is not None:
+            parts.append(self.filtered(batch, features))
+        out: Tensor = self.head(torch.cat(parts, 1)).squeeze(1)
+        return out
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(p.numel() for p in self.parameters())
+
+    def __repr__(self) -> str:
+        return f"LLwLCNet({self.config.blocks} blocks of {self.config.channels}, {self.num_parameters:,} parameters)"
+
+
+def symmetric(a: Tensor, b: Tensor) -> Tensor:
+    """Product and distance of two rows: all that a score symmetric in the ends reads of them."""
+    return torch.cat([a * b, (a - b).abs()], 1)
+
+
+class SortReadout(torch.nn.Module):
+    """DGCNN's: k sorted rows, a 1-d convolution over each, pooling, a second one over five, the largest of ten stretches."""
+
+    def __init__(self, channels: int, rows: int) -> None:
+        super().__init__()
+        self.rows = max(rows, 20)
+        self.first = Conv1d(1, 16, channels, channels)
+        self.second = Conv1d(16, 32, 5, padding=2)
+        self.out_channels = 320
+
+    def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
+        rows = sort_pool(x, batch.basis.ptr, self.rows).flatten(1).unsqueeze(1)
+        out = F.max_pool1d(self.first(rows).relu(), 2)
+        return F.adaptive_max_pool1d(self.second(out).relu(), 10).flatten(1)
+
+
+class ClassReadout(torch.nn.Module):
+    """Mean and number of nodes of each distance class, and the largest entry of each channel."""
+
+    def __init__(self, channels: int, classes: int, out_channels: int) -> None:
+        super().__init__()
+        self.classes, self.out_channels = classes, out_channels
+        self.mix = Linear(classes * (channels + 1) + channels, out_channels)
+
+    def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
+        ptr = batch.basis.ptr
+        pooled = class_pool(x, batch.label, ptr, self.classes).flatten(1)
+        out: Tensor = self.mix(torch.cat([pooled, max_pool(x, ptr)], 1)).relu()
+        return out
+
+
+class FilteredEnds(torch.nn.Module):
+    """Compact features at u and v after S learned filters: a graph convolution of the two ends that never saw their link.
+
+    Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a query start.
+    """
+
+    def __init__(self, in_channels: int, channels: int, num_filters: int, dropout: float) -> None:
+        super().__init__()
+        self.filter = SpectralMLP(num_filters)
+        self.mix = Linear((num_filters + 1) * in_channels, channels)
+        self.norm = LayerNorm(channels)
+        self.dropout = dropout
+        self.out_channels = 2 * channels
+
+    def forward(self, batch: LinkBatch, features: Tensor) -> Tensor:
+        basis = batch.basis
+        features = F.dropout(features, self.dropout, self.training)
+        spectrum = pad(basis.vectors, basis.ptr).transpose(1, 2) @ pad(features[batch.node], basis.ptr)
+        gain = self.filter(basis).transpose(1, 2)  # [B, S, κ]
+        ends = []
+        for end in (batch.u, batch.v):
+            filtered = (gain * basis.vectors[end].unsqueeze(1)) @ spectrum  # [B, S, F]
+            own = features[batch.node[end]]
+            ends.append(self.norm(self.mix(torch.cat([filtered.flatten(1), own], 1))))
+        return symmetric(*ends)
+
+
+def preset(name: str, **changes: object) -> NetConfig:
+    """The configuration of this name, with changes."""
+    if name not in PRESETS:
+        raise InputError(f"no preset is called {name!r}; there are {', '.join(PRESETS)}")
+    return replace(PRESETS[name], **changes)  # type: ignore[arg-type]

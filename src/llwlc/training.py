@@ -1,0 +1,205 @@
+"""The loop: fresh negatives, size-bucketed batches, best on validation, a checkpoint an epoch, resumed to the last bit.
+
+Every draw of an epoch (order, negatives, dropout) comes from (seed, epoch), so an interrupted run that starts again from its
+last checkpoint goes through the same numbers as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.nn import functional as F
+
+from llwlc import metrics
+from llwlc.linkdata import LinkData
+from llwlc.nn.net import LLwLCNet
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the network is trained. The defaults are `anchored`'s."""
+
+    epochs: int = 40
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.0
+    batch_size: int = 64
+    patience: int = 20
+    """Epochs without a better validation score before training stops."""
+    select: str = "auc"
+    """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K`."""
+    fraction: float = 1.0
+    """Share of the training links that is used."""
+    negative_pool: int = 5
+    """Negatives drawn and encoded once, as a multiple of the training links; each epoch takes another part of them."""
+    seed: int = 0
+
+
+def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[Tensor]:
+    """Positions in batches of links of like size, in random order: bucketing keeps the padding small."""
+    shuffled = torch.randperm(len(sizes), generator=generator)
+    run = batch_size * 32
+    parts = []
+    for chunk in torch.split(shuffled, run):
+        parts += list(torch.split(chunk[sizes[chunk].argsort(stable=True)], batch_size))
+    return [parts[i] for i in torch.randperm(len(parts), generator=generator).tolist()]
+
+
+def scores(net: LLwLCNet, data: LinkData, features: Tensor | None, *, batch_rows: int = 400_000) -> Tensor:
+    """Logits of all links `[B]`, in float64: then no rounding of a batch's shape reaches a probability's sixth digit."""
+    exact = copy.deepcopy(net).double().eval()
+    device = next(net.parameters()).device
+    table = None if features is None else features.to(device).double()
+    out = torch.empty(len(data), dtype=torch.float64)
+    sizes = data.sizes.cpu()
+    order = sizes.argsort(stable=True)
+    with torch.inference_mode():
+        for index in _runs(order, sizes, batch_rows):
+            batch = data.batch(index.to(data.sizes.device)).to(device, torch.float64)
+            out[index] = exact(batch, table).cpu()
+    return out
+
+
+def _runs(order: Tensor, sizes: Tensor, rows: int) -> Iterator[Tensor]:
+    """Runs of links of like size whose padded rows stay within a bound."""
+    begin = 0
+    while begin < len(order):
+        end = begin + 1
+        while end < len(order) and (end - begin + 1) * int(sizes[order[end]]) <= rows and end - begin < 4096:
+            end += 1
+        yield order[begin:end]
+        begin = end
+
+
+def validation_score(select: str, pos: Tensor, neg: Tensor) -> float:
+    if select.startswith("hits@"):
+        return metrics.hits_at_k(pos, neg, int(select[5:])).value
+    return metrics.mrr(pos, neg) if select == "mrr" else metrics.auc(pos, neg)
+
+
+def train(
+    net: LLwLCNet,
+    links: Callable[[int], LinkData],
+    num_positive: int,
+    valid: tuple[LinkData, LinkData],
+    config: TrainConfig,
+    *,
+    features: Tensor | None = None,
+    checkpoint: Path | None = None,
+    on_epoch: Callable[[dict[str, Any]], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Train `net` in place and leave it at its best epoch; returns the history, a record an epoch.
+
+    `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then a pool of negatives, of which
+    each epoch takes another part, as many as there are positives.
+    """
+    device = next(net.parameters()).device
+    table = None if features is None else features.to(device)
+    optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    history: list[dict[str, Any]] = []
+    best = copy.deepcopy(net.state_dict())
+    if checkpoint is not None and checkpoint.exists():
+        history, best = _resume(checkpoint, net, optimizer)
+    for epoch in range(len(history), config.epochs):
+        if _stalled(history, config.patience):
+            break
+        loss = _epoch(net, optimizer, links(epoch), num_positive, table, config, epoch)
+        pos, neg = (scores(net, part, table) for part in valid)
+        record = {
+            "epoch": epoch,
+            "loss": loss,
+            "valid": validation_score(config.select, pos, neg),
+            "valid_auc": metrics.auc(pos, neg),
+        }
+        if all(record["valid"] > r["valid"] for r in history):
+            best = copy.deepcopy(net.state_dict())
+        history.append(record)
+        if checkpoint is not None:
+            _save(checkpoint, net, best, optimizer, history)
+        if on_epoch is not None:
+            on_epoch(record)
+    net.load_state_dict(best)
+    return history
+
+
+def _epoch(
+    net: LLwLCNet,
+    optimizer: torch.optim.Optimizer,
+    links: LinkData,
+    num_positive: int,
+    table: Tensor | None,
+    config: TrainConfig,
+    epoch: int,
+) -> float:
+    device, home = next(net.parameters()).device, links.sizes.device
+    generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
+    sizes, half = links.sizes.cpu(), config.batch_size // 2
+    pool = torch.randperm(len(sizes) - num_positive, generator=generator)[:num_positive] + num_positive
+    # each batch half positive, half negative: negatives are smaller, so buckets over both would hold one kind alone
+    plan = zip(batches(sizes[:num_positive], half, generator), batches(sizes[pool], half, generator), strict=False)
+    total, seen = torch.zeros((), device=device), 0
+    net.train()
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(config.seed * 1_000_003 + epoch)  # for dropout
+        for pos, neg in plan:
+            index = torch.cat([pos, pool[neg]])
+            label = (index < num_positive).to(device, torch.float32)
+            logit = net(links.batch(index.to(home)).to(device, torch.float32), table)
+            loss = F.binary_cross_entropy_with_logits(logit, label)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            total, seen = total + loss.detach() * len(index), seen + len(index)
+    return float(total) / max(seen, 1)
+
+
+def _stalled(history: list[dict[str, Any]], patience: int) -> bool:
+    if not history:
+        return False
+    values = [r["valid"] for r in history]
+    return len(values) - 1 - values.index(max(values)) >= patience
+
+
+def _save(
+    path: Path,
+    net: LLwLCNet,
+    best: dict[str, Tensor],
+    optimizer: torch.optim.Optimizer,
+    history: list[dict[str, Any]],
+) -> None:
+    """One file, replaced whole: a kill at any moment leaves the last checkpoint or this one."""
+    tensors = {f"net.{k}": t for k, t in net.state_dict().items()} | {f"best.{k}": t for k, t in best.items()}
+    for i, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
+    partial = path.with_suffix(".partial")
+    save_file(
+        {k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()},
+        partial,
+        {"history": json.dumps(history)},
+    )
+    os.replace(partial, path)
+
+
+def _resume(
+    path: Path, net: LLwLCNet, optimizer: torch.optim.Optimizer
+) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    tensors = load_file(path)
+    with safe_open(path, "pt") as file:
+        history = json.loads(file.metadata()["history"])
+    net.load_state_dict({k[4:]: t for k, t in tensors.items() if k.startswith("net.")})
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("adam."):
+            _, i, field = name.split(".")
+            state.setdefault(int(i), {})[field] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    return history, {k[5:]: t for k, t in tensors.items() if k.startswith("best.")}
