@@ -103,7 +103,7 @@ class Graph:
     @cached_property
     def edge_index(self) -> Tensor:
         """PyG's `[2, 2m]`, both directions."""
-        row = torch.repeat_interleave(torch.arange(self.num_nodes), self.degree)
+        row = torch.repeat_interleave(torch.arange(self.num_nodes, device=self.indptr.device), self.degree)
         return torch.stack([row, self.indices])
 
     @cached_property
