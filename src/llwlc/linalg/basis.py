@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from llwlc.linalg.tape import Tape
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,7 +17,8 @@ class Eigenbasis:
 
     Shapes: `values [B, κ]` ascending, live columns first, 0 where dead; `vectors [N, κ]` ragged rows, zero where dead;
     `mask [B, κ]`, true where live; `residual [B, κ]` = ‖PLPv − λv‖, 0 where dead; `ptr [B + 1]`, graph b owns the rows
-    `ptr[b]` to `ptr[b + 1]`.
+    `ptr[b]` to `ptr[b + 1]`. `tape`, where L, C or the start want gradients, is what `spectral_filter` needs for them; the five
+    tensors themselves carry none, since a truncated basis is no smooth function of L and C.
     """
 
     values: Tensor
@@ -21,6 +26,7 @@ class Eigenbasis:
     mask: Tensor
     residual: Tensor
     ptr: Tensor
+    tape: Tape | None = field(default=None, repr=False)
 
     @property
     def num_graphs(self) -> int:

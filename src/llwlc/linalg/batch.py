@@ -1,14 +1,17 @@
-"""Lanczos under linear constraints for a ragged batch of operators: chunks of like size, padded, solved, joined."""
+"""Lanczos under linear constraints for a ragged batch of operators: buckets of like size, padded, solved, joined."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.linalg.krylov import TOLERANCE, RitzPairs, all_pairs, ritz_pairs
-from llwlc.linalg.operator import Chunk, Operator, chunks
+from llwlc.linalg.operator import Bucket, Operator, chunks
 from llwlc.linalg.projector import Projector, direct, orthonormal_range, vertex_deleted
+from llwlc.linalg.tape import Tape
 
 BUDGET = {"cpu": 1 << 17, "cuda": 1 << 26}
 """Padded entries at work at once: what stays in a CPU's cache, and what keeps a GPU busy."""
@@ -36,22 +39,30 @@ def lanczos(
     >>> basis.values.round(decimals=4).tolist(), basis.mask.tolist()
     ([[1.0, 3.0, 0.0]], [[True, True, False]])
     """
-    operator = Operator(operator.ptr, operator.row, operator.col, operator.value.detach(), operator.diagonal.detach())
-    operator, start = operator.double(), start.detach().double()
-    columns = start.new_zeros(len(start), 0) if columns is None else columns.detach().double()
+    operator, start = operator.double(), start.double()
+    columns = start.new_zeros(len(start), 0) if columns is None else columns.double()
+    tape = Tape(operator, columns, start, complete, TOLERANCE[dtype])
+    with torch.no_grad():
+        basis = _solve(tape, steps, deleted, dtype)
+    return replace(basis, tape=tape) if torch.is_grad_enabled() and tape.requires_grad else basis
+
+
+def _solve(tape: Tape, steps: int, deleted: tuple[Tensor, Tensor] | None, dtype: torch.dtype) -> Eigenbasis:
+    operator, columns, start = tape.operator, tape.columns, tape.start
     graphs = finite_graphs(operator, columns, start)
     # all pairs of a graph are a dense problem of its own size: one graph at a time
-    budget = 0 if complete else BUDGET["cuda" if operator.ptr.is_cuda else "cpu"]
-    pieces: list[tuple[Chunk, RitzPairs]] = []
+    budget = 0 if tape.complete else BUDGET["cuda" if operator.ptr.is_cuda else "cpu"]
+    pieces: list[tuple[Bucket, RitzPairs]] = []
     for chunk in chunks(operator, graphs, width=2 * steps + columns.shape[1] + start.shape[1], budget=budget):
-        if complete:
-            pairs = all_pairs(chunk.apply, orthonormal_range(chunk.pad(columns)).Y[0])
+        bucket = chunk.bucket
+        if tape.complete:
+            pairs = all_pairs(chunk.apply, orthonormal_range(bucket.pad(columns)).Y[0])
         else:
-            project = projector_of(chunk, columns, deleted)
-            pairs = ritz_pairs(chunk.apply, project, chunk.pad(start), steps, chunk.operator.bound, TOLERANCE[dtype])
-        pieces.append((chunk, pairs))
-    kappa = max((p.values.shape[1] for _, p in pieces), default=0) if complete else steps
-    return join(pieces, operator.ptr, kappa, dtype)
+            project = _projector(bucket, columns, deleted)
+            pairs = ritz_pairs(chunk.apply, project, bucket.pad(start), steps, chunk.operator.bound, TOLERANCE[dtype])
+        pieces.append((bucket, pairs))
+    kappa = max((p.values.shape[1] for _, p in pieces), default=0) if tape.complete else steps
+    return _join(pieces, operator.ptr, kappa, dtype)
 
 
 def finite_graphs(operator: Operator, *rows: Tensor) -> Tensor:
@@ -65,24 +76,23 @@ def finite_graphs(operator: Operator, *rows: Tensor) -> Tensor:
     return ((worst == 0) & (operator.ptr.diff() > 0)).nonzero()[:, 0]
 
 
-def projector_of(chunk: Chunk, columns: Tensor, deleted: tuple[Tensor, Tensor] | None) -> Projector:
+def _projector(bucket: Bucket, columns: Tensor, deleted: tuple[Tensor, Tensor] | None) -> Projector:
     """The closed form where it applies, else the direct one."""
     if deleted is None:
-        return direct(orthonormal_range(chunk.pad(columns)))
-    degree, marks = (chunk.pad(x[:, None])[:, :, 0] for x in deleted)
+        return direct(orthonormal_range(bucket.pad(columns)))
+    degree, marks = (bucket.pad(x[:, None])[:, :, 0] for x in deleted)
     return vertex_deleted(degree, marks)
 
 
-def join(pieces: list[tuple[Chunk, RitzPairs]], ptr: Tensor, kappa: int, dtype: torch.dtype) -> Eigenbasis:
-    """Chunks back to one ragged basis; graphs in no chunk stay dead."""
-    count, rows = len(ptr) - 1, int(ptr[-1])
-    values = torch.zeros(count, kappa, dtype=dtype, device=ptr.device)
+def _join(pieces: list[tuple[Bucket, RitzPairs]], ptr: Tensor, kappa: int, dtype: torch.dtype) -> Eigenbasis:
+    """Buckets back to one ragged basis; graphs in no bucket stay dead."""
+    values = torch.zeros(len(ptr) - 1, kappa, dtype=dtype, device=ptr.device)
     residual, mask = torch.zeros_like(values), torch.zeros_like(values, dtype=torch.bool)
-    vectors = torch.zeros(rows, kappa, dtype=dtype, device=ptr.device)
-    for chunk, pairs in pieces:
-        live = pairs.values.shape[1]
-        values[chunk.graphs, :live] = pairs.values.to(dtype)
-        residual[chunk.graphs, :live] = pairs.residual.to(dtype)
-        mask[chunk.graphs, :live] = pairs.mask
-        vectors[chunk.nodes, :live] = chunk.unpad(pairs.vectors).to(dtype)
+    vectors = torch.zeros(int(ptr[-1]), kappa, dtype=dtype, device=ptr.device)
+    for bucket, pairs in pieces:
+        width = pairs.values.shape[1]
+        values[bucket.graphs, :width] = pairs.values.to(dtype)
+        residual[bucket.graphs, :width] = pairs.residual.to(dtype)
+        mask[bucket.graphs, :width] = pairs.mask
+        vectors[bucket.nodes, :width] = bucket.unpad(pairs.vectors).to(dtype)
     return Eigenbasis(values, vectors, mask, residual, ptr)

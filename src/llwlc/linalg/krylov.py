@@ -53,7 +53,7 @@ def krylov(apply: Apply, project: Projector, start: Tensor, *, steps: int, bound
             products.append(w)
         # jointly against [Y Q], twice: projecting first and reorthogonalising after would divide a leak into range C by a small β
         for _ in range(2):
-            w = project(w) - Q @ (Q.mT @ w)
+            w = project(w) - Q[:, :, :t] @ (Q[:, :, :t].mT @ w)
         norm = _norm(w)
         live = (norm > (tolerance * scale).view(m, 1, 1)) & (count < steps).view(m, 1, 1)
         q = torch.where(live, w / torch.where(live, norm, 1), 0)

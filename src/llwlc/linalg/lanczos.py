@@ -12,9 +12,10 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.linalg.basis import Eigenbasis
+from llwlc.linalg.batch import lanczos
 from llwlc.linalg.krylov import TOLERANCE, Apply, all_pairs, ritz_pairs
 from llwlc.linalg.matrix import as_apply, as_columns, as_operator, check_dtype, check_steps, is_matvec
-from llwlc.linalg.projector import Projector, direct, least_squares, orthonormal_range
+from llwlc.linalg.projector import direct, least_squares, orthonormal_range
 
 DENSE_COLUMNS = 10_000_000
 """Entries up to which a sparse C is made dense and factorised; beyond, LSQR."""
@@ -51,6 +52,8 @@ def constrained_lanczos(
     """
     check_steps(steps)
     check_dtype(dtype)
+    if projector not in ("auto", "direct", "lsqr"):
+        raise InputError(f"projector must be 'auto', 'direct' or 'lsqr', got {projector!r}")
     operator = None if is_matvec(L) else as_operator(L).double()
     n = operator.diagonal.shape[0] if operator is not None else _size(L, C, start, num_nodes)
     columns = as_columns(C, n)
@@ -60,20 +63,22 @@ def constrained_lanczos(
     else:
         apply, bound = as_apply(L, n)
         device = bound.device
+    block = start_block(start, n, lambda x: apply(x[None].to(device))[0], columns, query, seed).to(device)
+    inner = projector == "lsqr" or (projector == "auto" and _large(columns))
+    if operator is not None and not (inner and not complete):
+        return lanczos(operator, _dense(columns, device), start=block, steps=steps, complete=complete, dtype=dtype)
     with torch.no_grad():
-        block = start_block(start, n, lambda x: apply(x[None])[0], columns, query, seed).to(device)
         if complete:
             pairs = all_pairs(apply, orthonormal_range(_dense(columns, device)[None]).Y[0])
         else:
-            project = _projector(columns, projector, device)
+            project = least_squares(columns) if inner else direct(orthonormal_range(_dense(columns, device)[None]))
             pairs = ritz_pairs(apply, project, block[None], steps, bound, TOLERANCE[dtype])
-    return Eigenbasis(
-        pairs.values.to(dtype),
-        pairs.vectors[0].to(dtype),
-        pairs.mask,
-        pairs.residual.to(dtype),
-        torch.tensor([0, n], device=device),
-    )
+    ptr = torch.tensor([0, n], device=device)
+    return Eigenbasis(pairs.values.to(dtype), pairs.vectors[0].to(dtype), pairs.mask, pairs.residual.to(dtype), ptr)
+
+
+def _large(columns: Tensor | scipy.sparse.csc_array) -> bool:
+    return not isinstance(columns, Tensor) and columns.shape[0] * columns.shape[1] > DENSE_COLUMNS
 
 
 def _size(L: Any, C: Any, start: Any, num_nodes: int | None) -> int:
@@ -90,16 +95,6 @@ def _size(L: Any, C: Any, start: Any, num_nodes: int | None) -> int:
 def _dense(columns: Tensor | scipy.sparse.csc_array, device: torch.device) -> Tensor:
     dense = columns if isinstance(columns, Tensor) else torch.as_tensor(columns.toarray())
     return dense.to(device)
-
-
-def _projector(columns: Tensor | scipy.sparse.csc_array, kind: str, device: torch.device) -> Projector:
-    if kind not in ("auto", "direct", "lsqr"):
-        raise InputError(f"projector must be 'auto', 'direct' or 'lsqr', got {kind!r}")
-    rows, count = columns.shape
-    large = not isinstance(columns, Tensor) and rows * count > DENSE_COLUMNS
-    if kind == "lsqr" or (kind == "auto" and large):
-        return least_squares(columns.detach().cpu().numpy() if isinstance(columns, Tensor) else columns)
-    return direct(orthonormal_range(_dense(columns, device)[None]))
 
 
 def start_block(

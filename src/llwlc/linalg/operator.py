@@ -54,15 +54,13 @@ class Operator:
         return Operator(self.ptr, self.row, self.col, self.value.double(), self.diagonal.double())
 
 
-class Chunk(NamedTuple):
-    """Some graphs of a batch, padded to one size n: M graphs with K real nodes.
+class Bucket(NamedTuple):
+    """Some graphs of a ragged batch, padded to one size n: M graphs with K real nodes.
 
-    Shapes: `graphs [M]` their numbers; `operator` on M·n rows; `nodes [K]` rows of the batch; `slots [K]` where these stand
-    among the M·n padded rows.
+    Shapes: `graphs [M]` their numbers; `nodes [K]` rows of the batch; `slots [K]` where these stand among the M·n padded rows.
     """
 
     graphs: Tensor
-    operator: Operator
     nodes: Tensor
     slots: Tensor
     n: int
@@ -76,6 +74,40 @@ class Chunk(NamedTuple):
         """`[M, n, d]` back to the real rows, `[K, d]`, in the order of `nodes`."""
         return x.reshape(len(self.graphs) * self.n, x.shape[2])[self.slots]
 
+
+def buckets(ptr: Tensor, graphs: Tensor, *, width: int, budget: int) -> Iterator[Bucket]:
+    """Cut the given graphs into buckets of like size, each with at most about `budget` padded entries of `width` columns.
+
+    Sorted by size, so padding stays a small part; one graph larger than the budget is a bucket of its own.
+
+    >>> [b.graphs.tolist() for b in buckets(torch.tensor([0, 2, 99, 101]), torch.arange(3), width=1, budget=100)]
+    [[0, 2], [1]]
+    """
+    sizes = ptr.diff()[graphs]
+    order = torch.argsort(sizes, stable=True)
+    graphs, ascending = graphs[order], sizes[order].tolist()
+    begin = 0
+    while begin < len(ascending):
+        end = begin + 1
+        while (
+            end < len(ascending)
+            and (end + 1 - begin) * ascending[end] * width <= budget
+            # a bucket spans sizes up to a factor, else small graphs would pay for large ones
+            and ascending[end] <= 1.25 * ascending[begin] + 4
+        ):
+            end += 1
+        chosen, n = graphs[begin:end], ascending[end - 1]
+        nodes, owner = expand(ptr[chosen], ptr.diff()[chosen])
+        yield Bucket(chosen, nodes, nodes - ptr[chosen][owner] + n * owner, n)
+        begin = end
+
+
+class Chunk(NamedTuple):
+    """A bucket and its operator on M·n rows."""
+
+    bucket: Bucket
+    operator: Operator
+
     def apply(self, x: Tensor) -> Tensor:
         """L x for `x [M, n, b]`."""
         m, n, b = x.shape
@@ -83,40 +115,17 @@ class Chunk(NamedTuple):
 
 
 def chunks(operator: Operator, graphs: Tensor, *, width: int, budget: int) -> Iterator[Chunk]:
-    """Cut the given graphs into chunks of like size, each with at most about `budget` padded entries of `width` columns.
-
-    Sorted by size, so padding stays a small part; one graph larger than the budget is a chunk of its own.
-    """
-    sizes = operator.ptr.diff()[graphs]
-    order = torch.argsort(sizes, stable=True)
-    graphs, sorted_sizes = graphs[order], sizes[order].tolist()
+    """The given graphs in buckets, each with its part of the operator."""
     edge_ptr = torch.searchsorted(operator.row, operator.ptr)
-    begin = 0
-    while begin < len(sorted_sizes):
-        end = begin + 1
-        while (
-            end < len(sorted_sizes)
-            and (end + 1 - begin) * sorted_sizes[end] * width <= budget
-            # a chunk spans sizes up to a factor, else small graphs would pay for large ones
-            and sorted_sizes[end] <= 1.25 * sorted_sizes[begin] + 4
-        ):
-            end += 1
-        yield _chunk(operator, edge_ptr, graphs[begin:end], max(sorted_sizes[end - 1], 1))
-        begin = end
-
-
-def _chunk(operator: Operator, edge_ptr: Tensor, graphs: Tensor, n: int) -> Chunk:
-    m, device = len(graphs), graphs.device
-    nodes, owner = expand(operator.ptr[graphs], operator.ptr.diff()[graphs])
-    slots = nodes - operator.ptr[graphs][owner] + n * owner
-    edges, at = expand(edge_ptr[graphs], edge_ptr.diff()[graphs])
-    shift = n * at - operator.ptr[graphs][at]
-    diagonal = operator.diagonal.new_zeros(m * n).index_copy(0, slots, operator.diagonal[nodes])
-    padded = Operator(
-        pointer(torch.full((m,), n, device=device)),
-        operator.row[edges] + shift,
-        operator.col[edges] + shift,
-        operator.value[edges],
-        diagonal,
-    )
-    return Chunk(graphs, padded, nodes, slots, n)
+    for bucket in buckets(operator.ptr, graphs, width=width, budget=budget):
+        rows = len(bucket.graphs) * bucket.n
+        edges, owner = expand(edge_ptr[bucket.graphs], edge_ptr.diff()[bucket.graphs])
+        shift = bucket.n * owner - operator.ptr[bucket.graphs][owner]
+        padded = Operator(
+            pointer(torch.full_like(bucket.graphs, bucket.n)),
+            operator.row[edges] + shift,
+            operator.col[edges] + shift,
+            operator.value[edges],
+            operator.diagonal.new_zeros(rows).index_copy(0, bucket.slots, operator.diagonal[bucket.nodes]),
+        )
+        yield Chunk(bucket, padded)

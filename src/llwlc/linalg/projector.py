@@ -60,19 +60,35 @@ def orthonormal_range(C: Tensor) -> Range:
     for j in range(Y.shape[2]):
         pivot = (rest * rest).sum(1).argmax(1)
         y = rest.gather(2, pivot.view(m, 1, 1).expand(m, n, 1))
-        y = y - Y @ (Y.mT @ y)
+        y = y - Y[:, :, :j] @ (Y[:, :, :j].mT @ y)
         norm = y.norm(dim=1, keepdim=True)
         live = norm > RANK_TOLERANCE
         if not live.any():
             break
         y = torch.where(live, y / torch.where(live, norm, 1), 0)
-        y = y - Y @ (Y.mT @ y)  # again: the first pass leaves what cancellation made large
+        y = y - Y[:, :, :j] @ (Y[:, :, :j].mT @ y)  # again: the first pass leaves what cancellation made large
         y = torch.where(live, y / torch.where(live, y.norm(dim=1, keepdim=True), 1), 0)
         Y[:, :, j : j + 1] = y
         rest = rest - y @ (y.mT @ rest)
         rank += live.view(m)
     Y = Y[:, :, : int(rank.max()) if m else 0]
     return Range(Y, rank, Y.mT @ unit, (scale * largest).view(m, k))
+
+
+def tangent_range(C: Tensor) -> Range:
+    """`orthonormal_range` whose Y carries the exact gradient of P = I − YYᵀ with respect to `C [M, n, k]`.
+
+    At constant rank dP = −(P dC C⁺ + its transpose), so Y + P dC C⁺Y has the right projector to first order, and no gradient of
+    a factorisation is ever taken: nothing becomes NaN where columns are dependent or zero. (Where they are dependent, a
+    perturbation that raises the rank makes P jump; its gradient is that along the perturbations that do not.)
+    """
+    space = orthonormal_range(C)
+    if not (C.requires_grad and torch.is_grad_enabled() and space.Y.shape[2]):
+        return space
+    scale = torch.where(space.scale > 0, space.scale, 1)
+    inverse = torch.linalg.pinv(space.R, rtol=RANK_TOLERANCE) / scale[:, :, None]  # C⁺Y
+    change = (C.double() - C.detach().double()) @ inverse  # its value is 0, its derivative dC C⁺Y
+    return space._replace(Y=space.Y + direct(space)(change))
 
 
 def factorization_error(C: Tensor) -> FactorizationError:
@@ -119,7 +135,7 @@ def vertex_deleted(degree: Tensor, deleted: Tensor) -> Projector:
     """
     degree = degree.double()
     glued = deleted & (degree > 0)
-    count = deleted.sum(1, keepdim=True)
+    count = deleted.sum(1, keepdim=True).double()
     loose = (deleted & (degree <= 0)).any(1, keepdim=True)
     g = torch.where(glued & ~loose, 1 / torch.where(glued, degree, 1), 0)
     g = g / torch.where(loose | (count == 0), 1, g.norm(dim=1, keepdim=True))
@@ -146,7 +162,7 @@ def least_squares(C: Any) -> Projector:
     >>> P(torch.tensor([[[3.0], [1.0]]])).flatten().round(decimals=6).tolist()
     [1.0, -1.0]
     """
-    matrix = scipy.sparse.csc_array(C, dtype=np.float64)
+    matrix = scipy.sparse.csc_array(C.detach().cpu().numpy() if isinstance(C, Tensor) else C, dtype=np.float64)
     norm = scipy.sparse.linalg.norm(matrix, axis=0)
     unit = matrix @ scipy.sparse.diags_array(1 / np.where(norm > 0, norm, 1)).tocsc()
 
