@@ -126,7 +126,9 @@ def ritz_bounds(F: Tensor, Q: Tensor, T: Tensor, rest: Tensor) -> tuple[Tensor, 
     theta, s = _eigh(T.double())
     size = torch.linalg.vector_norm(Q.double() @ s, dim=-2)
     last = torch.linalg.vector_norm(rest.double(), dim=-1, keepdim=True) * s[..., -1, :].abs()
-    return theta, (torch.linalg.matrix_norm(F, 2)[..., None] + last) / size
+    radius = torch.linalg.matrix_norm(F, 2)[..., None] + last
+    # a Ritz vector that vanishes (a column behind a breakdown) says nothing
+    return theta, torch.where(size > 0, radius / torch.where(size > 0, size, 1), torch.inf)
 
 
 def exact_counterpart(A: Tensor, Q: Tensor, F: Tensor) -> Tensor:
