@@ -135,7 +135,7 @@ def _scores(graph: Graph, nodes: Tensor) -> list[Rows]:
 def page_rank(
     indptr: NDArray[np.int64], indices: NDArray[np.int64], nodes: NDArray[np.int64], teleport: float, precision: float
 ) -> Rows:
-    """Personalised PageRank `[len(nodes), n]` by Andersen's push, in the order of PyG's `get_ppr`, to which it is equal."""
+    """Personalised PageRank `[len(nodes), n]` by Andersen's push, in the order of PyG's `get_ppr` (which is HeaRT's)."""
     n = len(indptr) - 1
     rank = np.zeros((len(nodes), n))
     residual = np.zeros(n)
