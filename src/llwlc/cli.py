@@ -43,11 +43,14 @@ def about(
 
 @data.command("list")
 def list_datasets() -> None:
-    """Names the datasets, one a line. Example: `llwlc data list`"""
+    """Names the datasets and says what they are. Example: `llwlc data list`"""
     from llwlc import datasets
 
     for name in datasets.names():
-        typer.echo(name)
+        about = datasets.info(name)
+        typer.echo(
+            f"{name:<16}{about.nodes:>10,} nodes{about.edges:>11,} edges{about.features:>7,} features   {about.what}"
+        )
 
 
 @data.command("get")
@@ -98,7 +101,7 @@ def show_graph(
         categorical=categorical,
         isolated=isolated,
     )
-    show(graph, statistics(found))
+    show(graph, overview(found))
 
 
 @app.command()
@@ -155,7 +158,7 @@ def fit(
     OUT.print(f"Training is not in this version yet: nothing was written to {out}.", markup=False, soft_wrap=True)
 
 
-def statistics(graph: Graph) -> list[tuple[str, str]]:
+def overview(graph: Graph) -> list[tuple[str, str]]:
     """What there is to know of a graph at a glance."""
     degree = graph.degree
     count, part = scipy.sparse.csgraph.connected_components(graph.to_scipy(), directed=False)

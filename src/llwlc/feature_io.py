@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from torch import Tensor
 from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.node_names import all_integers, as_names, find_nodes, some
-from llwlc.table_io import as_numbers, open_table
+from llwlc.table_io import as_numbers, open_table, read_bytes
 
 ID_COLUMNS = ("node", "id", "name", "nodeid", "node_id", "index")
 MOST_CATEGORIES = 1000
@@ -145,13 +146,16 @@ def _one_hot(column: pa.ChunkedArray, *, where: str, names: pa.Array) -> tuple[n
 
 
 def _read_npz(path: Path) -> Features:
-    if not path.is_file():
-        raise InputError(f"there is no file {path}: check the name and the folder")
+    data = read_bytes(path)  # numpy would leave a damaged file open
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = "it holds pickled objects" if "pickle" in str(error) and zipfile.is_zipfile(path) else "it is damaged"
+        reason = (
+            "it holds pickled objects"
+            if "pickle" in str(error) and zipfile.is_zipfile(io.BytesIO(data))
+            else "it is damaged"
+        )
         raise InputError(f"{path} is no usable npz file ({reason}): write plain arrays with numpy.savez") from error
     x: Tensor | scipy.sparse.csr_array
     for prefix in ("x_", ""):

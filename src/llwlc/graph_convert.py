@@ -115,10 +115,6 @@ def from_scipy(
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"an adjacency matrix is square, this one has shape {tuple(matrix.shape)}")
     n = int(matrix.shape[0])
-    for what, rows in (("names", names), ("x", x)):
-        length = None if rows is None else rows.shape[0] if what == "x" else len(rows)  # type: ignore[union-attr]
-        if length not in (None, n):
-            raise InputError(f"{what} has {length} entries, the adjacency matrix has {n} nodes: give one each")
     entries = scipy.sparse.coo_array(matrix)
     there = entries.data != 0
     source, target = (axis[there].astype(np.int64) for axis in entries.coords)

@@ -136,6 +136,9 @@ def assemble(
     >>> assemble(np.array([0, 1, 1, 2]), np.array([1, 0, 2, 2]), num_nodes=3).report.line
     '4 rows gave 3 nodes and 2 edges: 1 self-loop dropped, 1 reversed duplicate merged.'
     """
+    for what, rows in (("names", None if names is None else len(names)), ("x", None if x is None else x.shape[0])):
+        if rows not in (None, num_nodes):
+            raise InputError(f"{what} has {rows} entries, the graph has {num_nodes} nodes: give one each")
     proper = source != target
     s, t = source[proper], target[proper]
     one_way, inverse = np.unique(s * num_nodes + t, return_inverse=True)
@@ -293,7 +296,7 @@ def _times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
         raise InputError(f"{where} is empty in row {at + 1}: fill it in, or use no times: --time none")
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         seconds: np.ndarray = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy()
-        return seconds
+        return seconds.copy()  # arrow's memory is read-only, torch's is not
     values = as_numbers(column)
     if values is None:
         raise InputError(

@@ -152,7 +152,7 @@ def write_table(path: str | Path, table: pa.Table) -> None:
     else:
         data = _as_text(table, "\t" if ".tsv" in path.suffixes else ",")
         if path.suffix == ".gz":
-            data = gzip.compress(data, mtime=0)
+            data = gzip.compress(data, 6, mtime=0)
     # beside the target, so that the rename stays inside one file system
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
