@@ -1,6 +1,7 @@
 """Enclosing subgraphs of a batch of node pairs, ragged, with the target link removed.
 
-This is the reference, in flat torch operations on any device: no loop over pairs, a handful of sorts and gathers a chunk.
+The reference is in flat torch operations on any device: no loop over pairs, a handful of sorts and gathers a chunk. On the CPU the
+compiled kernel gives the same arrays.
 """
 
 from __future__ import annotations
@@ -8,18 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from llwlc import counter
+from llwlc import counter, kernels
 from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.ragged import expand, pointer
 
+if TYPE_CHECKING:
+    from llwlc.kernels.enclosing import Adjacency
+    from llwlc.kernels.extraction import Ragged
+
 # neighbour look-ups held in memory at once: bounds the temporaries of a chunk to a few hundred MB
 LOOKUPS_PER_CHUNK = 4_000_000
 CAP_STREAM = 3  # keeps the draws of capped nodes apart from those of starts and deleted vertices
+NOT_COMPILABLE = "the graph is not on the CPU, or its weights ask for gradients"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,13 @@ class Subgraphs:
 
 
 def extract(
-    graph: Graph, pairs: Tensor, hops: int = 2, *, max_nodes_per_hop: int | None = None, seed: int = 0
+    graph: Graph,
+    pairs: Tensor,
+    hops: int = 2,
+    *,
+    max_nodes_per_hop: int | None = None,
+    seed: int = 0,
+    backend: kernels.Backend = "auto",
 ) -> Subgraphs:
     """The `hops`-hop enclosing subgraphs of the pairs `[B, 2]`: all nodes within `hops` of either end, all edges among them but the link.
 
@@ -91,7 +105,15 @@ def extract(
     >>> subs.node.tolist(), subs.dist_u.tolist(), subs.dist_v.tolist()
     ([0, 1, 5, 2], [0, 3, 1, 3], [3, 0, 3, 1])
     """
-    pairs = _check(graph, pairs, hops, max_nodes_per_hop)
+    pairs = check_pairs(graph, pairs, hops, max_nodes_per_hop)
+    if kernels.use_numba(backend, possible=compilable(graph), why=NOT_COMPILABLE):
+        from llwlc.kernels.extraction import Reach
+        from llwlc.kernels.extraction import extract as compiled
+
+        arrays = compiled(
+            adjacency_of(graph), pairs.contiguous().numpy(), Reach(hops, max_nodes_per_hop or 0, seed, CAP_STREAM)
+        )
+        return from_arrays(arrays, hops, weighted=graph.weight is not None)
     parts = [
         _extract_chunk(graph, chunk, hops, max_nodes_per_hop, seed)
         for chunk in _chunks(graph, pairs, hops, max_nodes_per_hop)
@@ -107,11 +129,12 @@ def stream(
     batch_size: int = 4096,
     max_nodes_per_hop: int | None = None,
     seed: int = 0,
+    backend: kernels.Backend = "auto",
 ) -> Iterator[Subgraphs]:
     """`extract` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs."""
-    pairs = _check(graph, pairs, hops, max_nodes_per_hop)
+    pairs = check_pairs(graph, pairs, hops, max_nodes_per_hop)
     for batch in torch.split(pairs, batch_size):
-        yield extract(graph, batch, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed)
+        yield extract(graph, batch, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend=backend)
 
 
 def concat(parts: list[Subgraphs]) -> Subgraphs:
@@ -158,7 +181,27 @@ def distance_encoding(subs: Subgraphs, cap: int = 3) -> Tensor:
     return far * (far + 1) // 2 + near
 
 
-def _check(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> Tensor:
+def compilable(graph: Graph) -> bool:
+    """Whether a CPU kernel may take the graph: it is there, and nobody asks for gradients of its weights."""
+    return not graph.indptr.is_cuda and (graph.weight is None or not graph.weight.requires_grad)
+
+
+def adjacency_of(graph: Graph) -> Adjacency:
+    """The graph as the kernels see it, without a copy."""
+    from llwlc.kernels.enclosing import Adjacency
+
+    weight = np.empty(0, np.float32) if graph.weight is None else graph.weight.contiguous().numpy()
+    return Adjacency(graph.indptr.contiguous().numpy(), graph.indices.contiguous().numpy(), weight)
+
+
+def from_arrays(arrays: Ragged, hops: int, *, weighted: bool) -> Subgraphs:
+    """What a kernel filled, as tensors on the same memory."""
+    ptr, _, node, row, col, weight, *rest = (torch.from_numpy(x) for x in arrays)
+    return Subgraphs(ptr, node, row, col, weight if weighted else None, ptr[:-1], ptr[:-1] + 1, *rest, hops=hops)
+
+
+def check_pairs(graph: Graph, pairs: Tensor, hops: int = 2, cap: int | None = None) -> Tensor:
+    """The pairs as int64 on the graph's device, or what is wrong with them."""
     pairs = torch.as_tensor(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point() or pairs.dtype == torch.bool:
         raise InputError(f"pairs must be integers of shape [B, 2], got {tuple(pairs.shape)} of {pairs.dtype}")

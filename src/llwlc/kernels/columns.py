@@ -1,0 +1,156 @@
+"""The Laplacian, the constraint columns and the start block of one graph, as `bases` and `constraints` define them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from llwlc.kernels.compiled import compiled
+from llwlc.kernels.enclosing import lowest
+from llwlc.kernels.hashing import draw, normal
+from llwlc.kernels.krylov import Glue, Matrix, apply, norm
+
+
+@compiled
+def degrees(start: np.ndarray, weight: np.ndarray, degree: np.ndarray) -> None:
+    """Row sums of the weights; `weight` is empty where every edge counts 1."""
+    for i in range(len(degree)):
+        if len(weight) > 0:
+            total = 0.0
+            for e in range(start[i], start[i + 1]):
+                total += weight[e]
+            degree[i] = total
+        else:
+            degree[i] = start[i + 1] - start[i]
+
+
+@compiled
+def laplacian(L: Matrix, weight: np.ndarray, degree: np.ndarray, normalized: bool, scale: np.ndarray) -> None:
+    """Fills value and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes."""
+    n = len(degree)
+    if not normalized:
+        L.diagonal[:] = degree
+        for e in range(L.start[n]):
+            L.value[e] = -weight[e] if len(weight) > 0 else -1.0
+        return
+    for i in range(n):
+        linked = degree[i] > 0
+        L.diagonal[i] = 1.0 if linked else (0.0 if degree[i] <= 0 else degree[i])
+        scale[i] = 1.0 / math.sqrt(degree[i]) if linked else 0.0
+    for i in range(n):
+        s = -scale[i]
+        for e in range(L.start[i], L.start[i + 1]):
+            L.value[e] = s * scale[L.near[e]]
+        if len(weight) > 0:
+            for e in range(L.start[i], L.start[i + 1]):
+                L.value[e] *= weight[e]
+
+
+@compiled
+def neumann_boundary(L: Matrix, weight: np.ndarray, hop: np.ndarray, column: np.ndarray) -> None:
+    """The number (weight) of the edges between S (hop 1) and δS (hop 2) at a node, negative on δS."""
+    for i in range(len(column)):
+        column[i] = 0.0
+        if hop[i] == 1 or hop[i] == 2:
+            other = 3 - hop[i]
+            total = 0.0
+            for e in range(L.start[i], L.start[i + 1]):
+                if hop[L.near[e]] == other:
+                    total += weight[e] if len(weight) > 0 else 1.0
+            column[i] = total if hop[i] == 1 else -total
+
+
+@compiled
+def neumann_degree(degree: np.ndarray, hop: np.ndarray, column: np.ndarray) -> None:
+    """The degrees on S."""
+    for i in range(len(column)):
+        column[i] = degree[i] if hop[i] == 1 else 0.0
+
+
+@compiled
+def delete_vertices(node: np.ndarray, count: int, key: np.uint64, bits: np.ndarray, deleted: np.ndarray) -> int:
+    """Marks min(count, ⌊n/2⌋) vertices with the lowest hashes (all of them where count is negative), returns how many."""
+    n = len(deleted)
+    take = n if count < 0 else min(count, n // 2)
+    if take == 0 or take == n:
+        deleted[:] = take > 0
+        return take
+    for i in range(n):
+        bits[i] = draw(key, node[i])
+    limit = lowest(bits, take)
+    for i in range(n):
+        deleted[i] = bits[i] <= limit
+    return take
+
+
+@compiled
+def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray) -> None:
+    """One column for each deleted vertex: the degrees, zero there; columns without a vertex are zero."""
+    j = 0
+    for v in range(len(deleted)):
+        if deleted[v]:
+            columns[j] = degree
+            columns[j, v] = 0.0
+            j += 1
+    columns[j:] = 0.0
+
+
+@compiled
+def glue_of(degree: np.ndarray, deleted: np.ndarray, count: int, P: Glue) -> None:
+    """The closed form for the vertex-deleted columns alone; see `linalg.projector.vertex_deleted` for why."""
+    n = len(degree)
+    loose = False
+    for i in range(n):
+        P.glued[i] = deleted[i] and degree[i] > 0
+        loose = loose or (deleted[i] and degree[i] <= 0)
+    for i in range(n):
+        P.g[i] = 1.0 / degree[i] if P.glued[i] and not loose else 0.0
+    size = norm(P.g)
+    if size > 0:
+        P.g[:] /= size
+    dot = 0.0
+    for i in range(n):
+        P.y[i] = 0.0 if count == 0 else degree[i] * (1.0 - 1.0 / count if deleted[i] else 1.0)
+        dot += P.g[i] * P.y[i]
+    for i in range(n):
+        if P.glued[i]:
+            P.y[i] = P.g[i] * dot
+    size = norm(P.y)
+    if size > 0:
+        P.y[:] /= size
+
+
+@compiled
+def query_start(u: int, v: int, start: np.ndarray) -> None:
+    """The block [e_u, e_v]."""
+    start[:] = 0.0
+    start[0, u], start[1, v] = 1.0, 1.0
+
+
+@compiled
+def random_start(node: np.ndarray, key: np.uint64, start: np.ndarray) -> None:
+    """A standard normal for each node, drawn for the link."""
+    for i in range(start.shape[1]):
+        start[0, i] = normal(key, node[i])
+
+
+@compiled
+def constraint_start(
+    L: Matrix,
+    Y: np.ndarray,
+    degree: np.ndarray,
+    deleted: np.ndarray,
+    count: int,
+    closed: bool,
+    w: np.ndarray,
+    start: np.ndarray,
+) -> None:
+    """L C 1, C the columns in `Y` before they are made orthonormal, or the vertex-deleted ones that the closed form never writes down."""
+    w[:] = 0.0
+    if closed:
+        for i in range(len(w)):
+            w[i] = degree[i] * (count - 1 if deleted[i] else count)
+    for j in range(len(Y)):
+        w += Y[j]
+    apply(L, w, start[0])

@@ -1,0 +1,136 @@
+"""`subgraphs.extract`, compiled: a pass that counts, one allocation of the output, a pass that fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from llwlc.kernels.compiled import compiled
+from llwlc.kernels.enclosing import Adjacency, Room, count_edges, distances, fill_edges, find_nodes, forget
+from llwlc.kernels.hashing import link_key
+from llwlc.kernels.threads import number_of_threads, over_links
+
+
+class Reach(NamedTuple):
+    """How far to go: `hops`, at most `cap` new nodes each (0: any number), those drawn by `seed` on `stream`."""
+
+    hops: int
+    cap: int
+    seed: int
+    stream: int
+
+
+class Ragged(NamedTuple):
+    """The arrays of `Subgraphs`, and where the edges of each graph begin, `first [B + 1]`."""
+
+    ptr: np.ndarray
+    first: np.ndarray
+    node: np.ndarray
+    row: np.ndarray
+    col: np.ndarray
+    weight: np.ndarray
+    hop: np.ndarray
+    dist_u: np.ndarray
+    dist_v: np.ndarray
+
+
+def extract(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> Ragged:
+    """The enclosing subgraphs of `pairs [B, 2]`."""
+    out, width = allocate(graph, pairs, reach)
+
+    def make() -> Callable[[int, int], None]:
+        room = make_room(graph, *width)
+        return lambda begin, end: _fill(graph, pairs, reach, begin, end, room, out)
+
+    over_links(len(pairs), number_of_threads(len(pairs), room_bytes(graph)), make)
+    return out
+
+
+def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged, tuple[int, int]]:
+    """The output with its pointers filled in, and the largest numbers of nodes and of edges of any graph in it."""
+    links, nodes = len(pairs), len(graph.indptr) - 1
+    sizes, edges = np.zeros(links + 1, np.int64), np.zeros(links + 1, np.int64)
+
+    def make() -> Callable[[int, int], None]:
+        where, node, hop = np.zeros(nodes, np.int32), np.empty(nodes, np.int64), np.empty(nodes, np.int8)
+        return lambda begin, end: _count(graph, pairs, reach, begin, end, where, node, hop, sizes, edges)
+
+    over_links(links, number_of_threads(links, room_bytes(graph)), make)
+    width = (int(sizes.max()), int(edges.max()))
+    ptr, first = np.cumsum(sizes), np.cumsum(edges)
+    n, e = int(ptr[-1]), int(first[-1])
+    weight = np.empty(e if len(graph.weight) else 0, graph.weight.dtype)
+    row, col = np.empty(e, np.int64), np.empty(e, np.int64)
+    return Ragged(
+        ptr, first, np.empty(n, np.int64), row, col, weight, *(np.empty(n, np.int64) for _ in range(3))
+    ), width
+
+
+def room_bytes(graph: Adjacency) -> int:
+    """What a thread's scratch takes for the whole graph: `where` in full, and the node list if a link reaches everything."""
+    return 16 * len(graph.indptr)
+
+
+def make_room(graph: Adjacency, n: int, e: int) -> Room:
+    """Scratch for subgraphs of up to n nodes and e edges. The node list is as long as the graph, since a hop finds its nodes before
+    the cap drops some of them; memory that is never touched is never given out."""
+    nodes = len(graph.indptr) - 1
+    return Room(
+        where=np.zeros(nodes, np.int32),
+        node=np.empty(nodes, np.int64),
+        hop=np.empty(nodes, np.int8),
+        queue=np.empty(n, np.int32),
+        start=np.empty(n + 1, np.int64),
+        near=np.empty(e + 1, np.int32),
+        edge=np.empty(e + 1 if len(graph.weight) else 0, np.int64),
+    )
+
+
+@compiled
+def _count(
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, begin: int, end: int,
+    where: np.ndarray, node: np.ndarray, hop: np.ndarray, sizes: np.ndarray, edges: np.ndarray,
+) -> None:  # fmt: skip
+    for b in range(begin, end):
+        u, v = pairs[b, 0], pairs[b, 1]
+        key = link_key(reach.seed, 0, reach.stream, u, v)
+        n = find_nodes(graph, u, v, reach.hops, reach.cap, key, where, node, hop)
+        sizes[b + 1] = n
+        edges[b + 1] = count_edges(graph, n, where, node)
+        forget(where, node, n)
+
+
+@compiled
+def enclose(graph: Adjacency, u: int, v: int, reach: Reach, room: Room) -> int:
+    """One link's nodes, hops and CSR, in `room`; returns the number of nodes."""
+    key = link_key(reach.seed, 0, reach.stream, u, v)
+    n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
+    fill_edges(graph, n, room)
+    forget(room.where, room.node, n)
+    return n
+
+
+@compiled
+def emit(graph: Adjacency, b: int, n: int, hops: int, room: Room, out: Ragged) -> None:
+    """One link's arrays, from `room` to their places in the output."""
+    p, e = out.ptr[b], out.first[b]
+    for i in range(n):
+        out.node[p + i] = room.node[i]
+        out.hop[p + i] = room.hop[i]
+        for at in range(room.start[i], room.start[i + 1]):
+            out.row[e + at] = p + i
+            out.col[e + at] = p + room.near[at]
+    if len(room.edge) > 0:
+        for at in range(room.start[n]):
+            out.weight[e + at] = graph.weight[room.edge[at]]
+    distances(room, n, 0, 1, 2 * hops + 1, out.dist_u[p : p + n])
+    distances(room, n, 1, 0, 2 * hops + 1, out.dist_v[p : p + n])
+
+
+@compiled
+def _fill(graph: Adjacency, pairs: np.ndarray, reach: Reach, begin: int, end: int, room: Room, out: Ragged) -> None:
+    for b in range(begin, end):
+        n = enclose(graph, pairs[b, 0], pairs[b, 1], reach, room)
+        emit(graph, b, n, reach.hops, room, out)

@@ -1,0 +1,272 @@
+"""The recurrence for one graph in float64: band Lanczos, every vector orthogonalised against [Y Q] jointly and twice.
+
+The same algorithm as `linalg.krylov`, candidate by candidate. Two things are had for free here: T = QᵀLQ from the coefficients of the
+orthogonalisation, and the residuals from the candidates that found no place, since PLQ = QT + [those] is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from llwlc.kernels.compiled import compiled
+from llwlc.kernels.small_eigen import eigh
+
+
+class Matrix(NamedTuple):
+    """L of one graph: CSR `start [n + 1]`, `near [E]`, `value [E]` off the diagonal, `diagonal [n]`."""
+
+    start: np.ndarray
+    near: np.ndarray
+    value: np.ndarray
+    diagonal: np.ndarray
+
+
+class Glue(NamedTuple):
+    """The closed-form projector of vertex-deleted constraints: `g`, `y [n]`, `glued [n]`; see `linalg.projector.vertex_deleted`."""
+
+    g: np.ndarray
+    y: np.ndarray
+    glued: np.ndarray
+
+
+class Small(NamedTuple):
+    """Scratch of κ × κ: `T`, `Z`, `d`, `e`, coefficients `c [k + κ]`, and which column each leftover candidate came from, `owner [b]`."""
+
+    T: np.ndarray
+    Z: np.ndarray
+    d: np.ndarray
+    e: np.ndarray
+    c: np.ndarray
+    owner: np.ndarray
+
+
+@compiled
+def dots(A: np.ndarray, m: int, w: np.ndarray, c: np.ndarray) -> None:
+    """c = A w for the first m rows of A, four at a time: w is read once for all of them."""
+    n = len(w)
+    j = 0
+    while j + 4 <= m:
+        a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
+        s0 = s1 = s2 = s3 = 0.0
+        for i in range(n):
+            x = w[i]
+            s0 += a0[i] * x
+            s1 += a1[i] * x
+            s2 += a2[i] * x
+            s3 += a3[i] * x
+        c[j], c[j + 1], c[j + 2], c[j + 3] = s0, s1, s2, s3
+        j += 4
+    while j < m:
+        a0 = A[j]
+        s0 = 0.0
+        for i in range(n):
+            s0 += a0[i] * w[i]
+        c[j] = s0
+        j += 1
+
+
+@compiled
+def subtract(A: np.ndarray, m: int, c: np.ndarray, w: np.ndarray) -> None:
+    """w ← w − Aᵀc."""
+    n = len(w)
+    j = 0
+    while j + 4 <= m:
+        a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        for i in range(n):
+            w[i] -= (c0 * a0[i] + c1 * a1[i]) + (c2 * a2[i] + c3 * a3[i])
+        j += 4
+    while j < m:
+        a0, c0 = A[j], c[j]
+        for i in range(n):
+            w[i] -= c0 * a0[i]
+        j += 1
+
+
+@compiled
+def norm(w: np.ndarray) -> float:
+    total = 0.0
+    for i in range(len(w)):
+        total += w[i] * w[i]
+    return math.sqrt(total)
+
+
+@compiled
+def normalise(w: np.ndarray) -> bool:
+    """w ← w/‖w‖, by the largest entry first (squares of 1e-200 would vanish); false where w is zero or not finite."""
+    largest = 0.0
+    for i in range(len(w)):
+        largest = max(largest, abs(w[i]))
+    if not (0.0 < largest < np.inf):
+        return False
+    w /= largest
+    w /= norm(w)
+    return True
+
+
+@compiled
+def apply(L: Matrix, x: np.ndarray, out: np.ndarray) -> None:
+    for i in range(len(x)):
+        total = L.diagonal[i] * x[i]
+        for e in range(L.start[i], L.start[i + 1]):
+            total += L.value[e] * x[L.near[e]]
+        out[i] = total
+
+
+@compiled
+def gershgorin(L: Matrix) -> float:
+    """A bound on ‖L‖; NaN or infinite where some entry is."""
+    bound = 0.0
+    for i in range(len(L.diagonal)):
+        row = abs(L.diagonal[i])
+        for e in range(L.start[i], L.start[i + 1]):
+            row += abs(L.value[e])
+        if not row <= bound:  # so that a NaN gets through
+            bound = row
+        if bound != bound:
+            return bound
+    return bound
+
+
+@compiled
+def orthonormal(C: np.ndarray, w: np.ndarray, c: np.ndarray, rank_tolerance: float) -> int:
+    """Pivoted Gram–Schmidt, twice, in place: the rows of `C [k, n]` become an orthonormal basis of their span; returns the rank."""
+    k = len(C)
+    for j in range(k):
+        normalise(C[j])
+    rank = 0
+    while rank < k:
+        pivot, longest = rank, -1.0
+        for j in range(rank, k):
+            size = norm(C[j])
+            if size > longest:
+                pivot, longest = j, size
+        w[:] = C[pivot]
+        C[pivot] = C[rank]
+        dots(C, rank, w, c)
+        subtract(C, rank, c, w)
+        size = norm(w)
+        if not size > rank_tolerance:
+            break
+        w /= size
+        dots(C, rank, w, c)
+        subtract(C, rank, c, w)
+        w /= norm(w)
+        C[rank] = w
+        rank += 1
+        for j in range(rank, k):
+            dots(C[rank - 1 : rank], 1, C[j], c)
+            subtract(C[rank - 1 : rank], 1, c, C[j])
+    return rank
+
+
+@compiled
+def glue(P: Glue, w: np.ndarray) -> None:
+    """w ← Pw by the closed form, O(n)."""
+    s = 0.0
+    for i in range(len(w)):
+        s += P.g[i] * w[i]
+    t = 0.0
+    for i in range(len(w)):
+        if P.glued[i]:
+            w[i] = s * P.g[i]
+        t += P.y[i] * w[i]
+    for i in range(len(w)):
+        w[i] -= t * P.y[i]
+
+
+@compiled
+def purge(Y: np.ndarray, k: int, P: Glue, Q: np.ndarray, m: int, w: np.ndarray, c: np.ndarray) -> None:
+    """w ← w − YYᵀw − QQᵀw, all coefficients from the same w; Q's are left in `c[:m]`."""
+    dots(Q, m, w, c)
+    if len(P.g) > 0:
+        glue(P, w)
+    else:
+        dots(Y, k, w, c[m:])
+        subtract(Y, k, c[m:], w)
+    subtract(Q, m, c, w)
+
+
+@compiled
+def krylov(
+    L: Matrix,
+    bound: float,
+    Y: np.ndarray,
+    k: int,
+    P: Glue,
+    start: np.ndarray,
+    tolerance: float,
+    Q: np.ndarray,
+    w: np.ndarray,
+    s: Small,
+) -> int:
+    """Fills the rows of `Q [κ, n]` and T, returns the number of live rows. Candidate t is `start[t]`, then L q_{t−b}; one that adds nothing
+    frees its place. Candidates of the second kind that are not taken overwrite `start`, whose rows are used up by then."""
+    steps, b = len(Q), len(start)
+    count, left = 0, 0
+    for t in range(steps + b):
+        if t < b:
+            w[:] = start[t]
+            limit = tolerance
+            if not normalise(w):
+                continue
+        elif t - b >= count:
+            break
+        else:
+            apply(L, Q[t - b], w)
+            limit = tolerance * bound
+        purge(Y, k, P, Q, count, w, s.c)
+        if t >= b:
+            for i in range(t - b + 1):
+                s.T[i, t - b] = s.c[i]
+        purge(Y, k, P, Q, count, w, s.c)
+        size = norm(w)
+        if t >= b:
+            for i in range(t - b + 1):
+                s.T[i, t - b] += s.c[i]
+                s.T[t - b, i] = s.T[i, t - b]
+        if size > limit and count < steps:
+            Q[count] = w / size
+            count += 1
+        elif t >= b:
+            start[left] = w
+            s.owner[left] = t - b
+            left += 1
+    s.owner[left:] = -1
+    return count
+
+
+@compiled
+def carry_back(
+    count: int,
+    Q: np.ndarray,
+    rest: np.ndarray,
+    w: np.ndarray,
+    s: Small,
+    values: np.ndarray,
+    vectors: np.ndarray,
+    residual: np.ndarray,
+) -> None:
+    """Ritz pairs V = QB of the T that `krylov` left, and ‖PLPv − λv‖ from the candidates `rest` that found no place."""
+    n = len(w)
+    eigh(s.T, count, s.Z, s.d, s.e)
+    for p in range(count):
+        values[p] = s.d[p]
+        w[:] = 0.0
+        for j in range(count):
+            s.c[j] = -s.Z[p, j]
+        subtract(Q, count, s.c, w)
+        for i in range(n):
+            vectors[i, p] = w[i]
+        w[:] = 0.0
+        known = False
+        for r in range(len(rest)):
+            if s.owner[r] >= 0:
+                known = True
+                a = s.Z[p, s.owner[r]]
+                for i in range(n):
+                    w[i] += a * rest[r, i]
+        residual[p] = norm(w) if known else 0.0

@@ -1,0 +1,41 @@
+"""Work on many links in threads: each takes the next run of links when it is done with the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import torch
+
+# a run takes a few milliseconds: long against handing it out, short against the last thread's waiting time
+RUN = 256
+# scratch of one thread that grows with the graph; more threads than fit this are not started
+SCRATCH_BYTES = 4 << 30
+
+
+def number_of_threads(links: int, bytes_each: int) -> int:
+    """As many as torch uses, but no more than there are runs, or than scratch fits in 4 GiB."""
+    return max(1, min(torch.get_num_threads(), -(-links // RUN), SCRATCH_BYTES // max(bytes_each, 1)))
+
+
+def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int], None]]) -> None:
+    """Calls `work(begin, end)` for runs of links until none is left; `make` builds the work of one thread with its own scratch."""
+    starts = count(0, RUN)  # next() on it is atomic under the GIL
+
+    def loop() -> None:
+        work = make()
+        for begin in _below(starts, links):
+            work(begin, min(begin + RUN, links))
+
+    if threads == 1:
+        loop()
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(loop) for _ in range(threads)]:
+            done.result()
+
+
+def _below(starts: Iterator[int], links: int) -> Iterator[int]:
+    while (begin := next(starts)) < links:
+        yield begin
