@@ -208,6 +208,8 @@ def test_ratios_are_checked():
     graph = random_graph()
     with pytest.raises(InputError, match="unknown protocol 'ncnc'"):
         splits.make(graph, protocol="ncnc")
+    with pytest.raises(InputError, match="seed=-1"):
+        splits.make(graph, seed=-1)
     with pytest.raises(InputError, match="fixes its ratios"):
         splits.make(graph, protocol="ncn", val=0.1)
     with pytest.raises(InputError, match="below 1 together"):

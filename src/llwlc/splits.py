@@ -90,30 +90,27 @@ def make(
     """The split of a graph by a named protocol: `paper`, `seal`, `ncn`, `buddy`, `heart`, `random` or `temporal`.
 
     `val` and `test` (default 0.05 and 0.1) are for `random` and `temporal`, the number of hard negatives for `heart`. Under `seal`
-    and `ncn` a seed gives the very links and negatives that the published code draws after `torch.manual_seed(seed)`; SEAL's one
-    fixed split is seed 234.
+    and `ncn` a seed gives the very links and negatives that the published code draws after `torch.manual_seed(seed)` from a graph
+    whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of NCN is seed r.
 
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
     >>> make(ring, protocol="seal", seed=234)
     LinkSplit(seal, seed=234, train_pos=17, train_neg=17, valid_pos=1, valid_neg=1, test_pos=2, test_neg=2)
     """
-    nodes = largest_component(graph) if protocol == "buddy" else None
-    edges, notes = graph.edges, []
-    if nodes is not None:
-        inside = torch.zeros(graph.num_nodes, dtype=torch.bool)
-        inside[nodes] = True
-        edges = edges[inside[edges[:, 0]]]
-        notes.append(f"largest component: {len(nodes)} of {graph.num_nodes} nodes, original node ids")
+    if seed < 0:
+        raise InputError(f"seed={seed}: a seed is 0 or more")
+    nodes, edges = _scope(graph, protocol)
     size = sizes(protocol, len(edges), val=val, test=test)
     _require_edges(protocol, len(edges), size, val=val, test=test)
 
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(edges), generator=generator)
+    notes: list[str] = []
+    if nodes is not None:
+        notes = [f"largest component: {len(nodes)} of {graph.num_nodes} nodes, original node ids"]
     if protocol == "temporal":
-        order, note = _by_time(graph, order, size)
-        notes.extend(note)
-    free = NonEdges(graph.num_nodes, edges, nodes)
-    wanted = size.valid_neg + size.test_neg
+        order, notes = _by_time(graph, order, size)
+    free, wanted = NonEdges(graph.num_nodes, edges, nodes), size.valid_neg + size.test_neg
     if protocol in ("seal", "ncn"):
         negative = free.sample_as_pyg(wanted, generator)
     else:
@@ -136,14 +133,19 @@ def make(
         nodes,
         notes=tuple(notes),
     )
-    if protocol == "heart":
+    return _finish(split, num_hard=num_hard)
+
+
+def _finish(split: LinkSplit, *, num_hard: int) -> LinkSplit:
+    """The split with its training negatives and, under `heart`, its hard ones."""
+    if split.protocol == "heart":
         split = with_hard_negatives(split, num_hard=num_hard)
-    train_neg = fresh_negatives(split, epoch=0)
-    if len(train_neg) < len(train):
-        short = f"dense graph: only {len(train_neg)} pairs are left as training negatives for {len(train)} links"
-        split = replace(split, notes=(*split.notes, short))
-    split = replace(split, train_neg=train_neg)
-    return allow_by_recipe(split) if protocol == "heart" else split
+    negative, needed = fresh_negatives(split, epoch=0), len(split.train_pos)
+    notes = split.notes
+    if len(negative) < needed:
+        notes = (*notes, f"dense graph: only {len(negative)} pairs are left as training negatives for {needed} links")
+    split = replace(split, train_neg=negative, notes=notes)
+    return allow_by_recipe(split) if split.protocol == "heart" else split
 
 
 def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, count: int | None = None) -> Tensor:
@@ -174,6 +176,16 @@ def largest_component(graph: Graph) -> Tensor:
     )
     label = torch.from_numpy(connected_components(matrix, directed=False)[1]).long()
     return (label == torch.bincount(label).argmax()).nonzero().view(-1)
+
+
+def _scope(graph: Graph, protocol: str) -> tuple[Tensor | None, Tensor]:
+    """The nodes (None: all) and the links `[m, 2]` that a protocol splits."""
+    if protocol != "buddy":
+        return None, graph.edges
+    nodes = largest_component(graph)
+    inside = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    inside[nodes] = True
+    return nodes, graph.edges[inside[graph.edges[:, 0]]]
 
 
 def _parts(protocol: str, edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
