@@ -149,29 +149,45 @@ def _fetch(name: str, target: Path) -> None:
     archive = Path(download_url(master["url"], str(target)))
     extract_zip(str(archive), str(target))
     archive.unlink()
-    for path in (target / master["download_name"]).iterdir():
+    unpacked = target / master["download_name"]
+    for path in unpacked.iterdir():
         shutil.move(path, target / path.name)
+    unpacked.rmdir()
 
 
 def _raw(name: str, folder: Path) -> tuple[Graph, Links]:
     """The nodes, as a graph without edges, and the links of `raw/`."""
-    if name == "ogbl-vessel":
-        try:
-            with np.load(folder / "raw" / "data.npz") as file:
-                pairs, x = torch.from_numpy(file["edge_index"].T.copy()), torch.from_numpy(file["node_feat"])
-        except Exception as error:
-            raise InputError(f"{folder}/raw/data.npz cannot be read ({error}): fetch {name} again") from error
-        empty = Graph.from_edges(pairs[:0], num_nodes=len(x), x=normalise_coordinates(x))
-        return empty, Links(_pairs(pairs, empty))
-    extra: dict[str, Tensor] = {}
-    for column in ("node-feat", "edge_weight", "edge_year"):
-        if (folder / "raw" / f"{column}.csv.gz").exists():
-            extra[column] = torch.from_numpy(_csv(folder / "raw" / f"{column}.csv.gz"))
-    n = int(_csv(folder / "raw" / "num-node-list.csv.gz")[0, 0])
+    return _binary(folder / "raw" / "data.npz") if name == "ogbl-vessel" else _text(folder / "raw")
+
+
+def _binary(path: Path) -> tuple[Graph, Links]:
+    """OGB's newer form: one npz; ogbl-vessel lists both directions of a training link in it."""
+    try:
+        with np.load(path) as file:
+            pairs, position = torch.from_numpy(file["edge_index"].T.copy()), torch.from_numpy(file["node_feat"])
+    except Exception as error:
+        raise InputError(f"{path} cannot be read ({error}): fetch the dataset again") from error
+    nodes = _nodes(len(position), normalise_coordinates(position))
+    return nodes, Links(_pairs(pairs, nodes))
+
+
+def _text(folder: Path) -> tuple[Graph, Links]:
+    """OGB's first form: CSV files without headers."""
+    optional = [
+        column for column in ("node-feat", "edge_weight", "edge_year") if (folder / f"{column}.csv.gz").exists()
+    ]
+    extra = {column: torch.from_numpy(_csv(folder / f"{column}.csv.gz")) for column in optional}
+    n = int(_csv(folder / "num-node-list.csv.gz")[0, 0])
     x = extra["node-feat"].float() if "node-feat" in extra else None
-    empty = Graph.from_edges(torch.empty(0, 2, dtype=torch.long), num_nodes=n, x=x)
+    if x is not None and len(x) != n:
+        raise InputError(f"{folder}/node-feat.csv.gz has {len(x)} rows for {n} nodes: fetch the dataset again")
     rows = {key[5:]: value for key, value in extra.items() if key.startswith("edge_")}
-    return empty, _links({"edge": _csv(folder / "raw" / "edge.csv.gz"), **rows}, empty)
+    nodes = _nodes(n, x)
+    return nodes, _links({"edge": _csv(folder / "edge.csv.gz"), **rows}, nodes)
+
+
+def _nodes(n: int, x: Tensor | None) -> Graph:
+    return Graph.from_edges(torch.empty(0, 2, dtype=torch.long), num_nodes=n, x=x)
 
 
 def _csv(path: Path) -> np.ndarray:
@@ -206,18 +222,21 @@ def _torch(path: Path) -> dict[str, Any]:
 def _links(part: dict[str, Any], graph: Graph) -> Links:
     """`edge` with `weight` and `year` where there are any."""
     weight, year = (torch.as_tensor(part[key]).view(-1) if key in part else None for key in ("weight", "year"))
-    return Links(
-        _pairs(part["edge"], graph),
-        None if weight is None else weight.float(),
-        None if year is None else year.long(),
-    )
+    pairs = _pairs(part["edge"], graph)
+    if any(values is not None and len(values) != len(pairs) for values in (weight, year)):
+        raise InputError(
+            f"an OGB file has {len(pairs)} links, but not as many weights or years: fetch the dataset again"
+        )
+    return Links(pairs, None if weight is None else weight.float(), None if year is None else year.long())
 
 
 def _pairs(pairs: Any, graph: Graph) -> Tensor:
     found = torch.as_tensor(pairs).long()
-    if found.ndim != 2 or found.shape[1] != 2 or (len(found) and int(found.max()) >= graph.num_nodes):
+    if found.ndim != 2 or found.shape[1] != 2:
+        raise InputError(f"an OGB file has links of shape {tuple(found.shape)}, not [m, 2]: fetch the dataset again")
+    if len(found) and not 0 <= int(found.min()) <= int(found.max()) < graph.num_nodes:
         raise InputError(
-            f"an OGB file lists pairs of shape {tuple(found.shape)} up to node {int(found.max()) if found.numel() else '-'}, but "
-            f"pairs of {graph.num_nodes} nodes were expected: fetch the dataset again"
+            f"an OGB file names nodes {int(found.min())} to {int(found.max())}, but there are {graph.num_nodes}: "
+            "fetch the dataset again"
         )
     return found

@@ -54,17 +54,18 @@ def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | N
 
 @contextmanager
 def _staging(final: Path) -> Iterator[Path]:
-    """A temporary folder beside `final` that takes its place when the block ends well, and vanishes when not."""
+    """A temporary folder whose content moves to `final` when the block ends well, and vanishes when not."""
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
     except OSError as error:
         raise InputError(f"the cache {final.parent} cannot be written ({error}): set LLWLC_CACHE") from error
     try:
-        target = work / final.name
-        target.mkdir()
-        yield target
-        shutil.rmtree(final, ignore_errors=True)
-        target.replace(final)
+        yield work
+        final.mkdir(exist_ok=True)
+        for entry in work.iterdir():
+            if (final / entry.name).is_dir():
+                shutil.rmtree(final / entry.name)
+            entry.replace(final / entry.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)

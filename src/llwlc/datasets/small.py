@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,7 @@ def _fetch_coauthor(target: Path) -> None:
     from torch_geometric.datasets import Coauthor
 
     data = Coauthor(str(target / "pyg"), "CS")[0]
+    shutil.rmtree(target / "pyg", ignore_errors=True)
     x = scipy.sparse.csr_array(data.x.numpy())
     edges = data.edge_index.t()[data.edge_index[0] < data.edge_index[1]].numpy()
     arrays = {"edges": edges, "x_indptr": x.indptr, "x_indices": x.indices, "x_data": x.data}
