@@ -56,7 +56,8 @@ def say(text: str, *, style: str | None = None) -> None:
 
 def show(title: str, rows: Sequence[tuple[str, str]]) -> None:
     """A table of two columns on stdout."""
-    table = Table(title=title, show_header=False, title_justify="left")
+    OUT.print(title, markup=False, highlight=False, soft_wrap=True)  # rich would fold a long title to the table's width
+    table = Table(show_header=False)
     table.add_column()
     table.add_column(justify="right")
     for name, value in rows:
