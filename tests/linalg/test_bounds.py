@@ -135,7 +135,8 @@ def test_theorem_1_is_the_upper_bound_and_right_to_first_order():
     start = torch.randn(500, 10, generator=generator(4), dtype=torch.float64)
     _, exact, _ = noisy_run(A, start, 5, 0.0, 5)
     _, moved, _ = noisy_run(A, start, 5, 1e-4, 5)
-    whole = exact.diagonal(1, -2, -1).amin(-1) > 0.1  # a broken-down run and one kept going by noise have little in common
+    # a broken-down run and one kept going by noise have little in common
+    whole = exact.diagonal(1, -2, -1).amin(-1) > 0.1
     exact, E = exact[whole], (moved - exact)[whole]
     u = torch.linalg.eigh(exact)[1][..., 0]
     estimate = bounds.shift_estimate(E.diagonal(dim1=-2, dim2=-1), E.diagonal(1, -2, -1), u)
