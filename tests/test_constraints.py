@@ -246,3 +246,13 @@ def test_stack_refuses_different_batches():
     one, two = subgraphs(TEN_CYCLE, [[1, 2]]), subgraphs(TEN_CYCLE, [[1, 2], [0, 1]])
     with pytest.raises(InputError, match="different batches"):
         constraints.stack(constraints.neumann(one), constraints.neumann(two))
+
+
+@pytest.mark.parametrize("name", ["none", "neumann", "vertex_deleted", "neumann+vertex_deleted"])
+def test_an_empty_batch_and_edgeless_graphs_have_constraints_too(name):
+    ring = Graph.from_edges(torch.tensor(list(TEN_CYCLE.edges)))
+    nothing = extract(ring, torch.zeros(0, 2, dtype=torch.long))
+    assert constraints.by_name(nothing, name).columns.shape[0] == 0
+    assert constraints.by_name(nothing, name).share_cut == 0
+    bare = subgraphs(nx.empty_graph(4), [[0, 1], [2, 3]])
+    assert not constraints.by_name(bare, name).columns.any()
