@@ -15,7 +15,7 @@ from llwlc.subgraphs import extract
 
 
 def subgraphs(graph, pairs, *, hops=2, weight=None):
-    edges = torch.tensor(list(graph.edges)).reshape(-1, 2)
+    edges = torch.tensor(list(graph.edges), dtype=torch.long).reshape(-1, 2)
     made = Graph.from_edges(edges, num_nodes=len(graph), weight=weight)
     return extract(made, torch.tensor(pairs), hops=hops)
 
