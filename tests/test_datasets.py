@@ -322,7 +322,7 @@ def test_coauthor_like_has_the_original_shape():
     assert int((degree == 0).sum()) == 0
     assert degree.max() > 15 * degree.mean()  # heavy tail
     assert degree.median() < degree.mean()
-    assert 0.65 < clustering(graph) < 0.8  # the original: 0.73; without cliques it would be 0.001
+    assert 0.65 < clustering(graph) < 0.8  # cliques: in a random graph it would be 0.001
     assert int(graph.time.min()) >= 1963
     assert int(graph.time.max()) == 2019
     assert graph.weight.min() == 1  # papers together

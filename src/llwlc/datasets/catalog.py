@@ -74,7 +74,7 @@ _INFOS = (
         *COAUTHOR,
         128,
         "ogb.stanford.edu",
-        "see ogb.stanford.edu/docs/linkprop",
+        "ODC-BY",
         "ogb/ogbl_collab",
     ),
     Info(
