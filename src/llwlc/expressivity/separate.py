@@ -1,0 +1,109 @@
+"""Exact answers: do two graphs have the same fingerprint?
+
+A fingerprint is the ascending vector of one number for each constraint set. The distance of two graphs is the largest difference
+of their fingerprints, the ∞-Wasserstein distance of the two multisets: if every number is computed to within ε, isomorphic graphs are
+at most 2ε apart, whatever their labels. Nothing is rounded and nothing is hashed to integers, so there is no rounding boundary to
+fall on either side of.
+
+The answer is "separated" above `SEPARATED`, "equal" below `EQUAL`, and neither between the two: a distance there is reported as
+undecided and counts as not separated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from llwlc.errors import InputError
+from llwlc.expressivity.columns import Real
+from llwlc.expressivity.families import Pair
+from llwlc.expressivity.resolvent import filter_fingerprint
+from llwlc.expressivity.spectra import deleted_spectra, edge_spectra
+
+SEPARATED, EQUAL = 1e-8, 1e-10
+
+Fingerprint = Callable[[Real], Real]
+
+POLICIES: dict[str, Fingerprint] = {
+    "none": partial(deleted_spectra, k=0),
+    "enclosing": partial(edge_spectra, neumann=False),
+    "neumann": edge_spectra,
+    **{f"deleted-{k}": partial(deleted_spectra, k=k) for k in range(1, 6)},
+    "stacked": partial(edge_spectra, deleted=True),
+    **{f"filter-{k}": partial(filter_fingerprint, k=k) for k in range(5)},
+}
+"""Fingerprints by policy.
+
+Spectra: of L (`none`); of PLP over all k-subsets of deleted vertices (`deleted-k`); over the enclosing subgraphs of all edges, under the
+Neumann constraints of the edge (`neumann`), under these and one deleted vertex, for each in turn (`stacked`), and, to see what the
+constraints add, under none (`enclosing`). Entries of V f(R) Vᵀ over all k-subsets of deleted vertices: `filter-k`.
+"""
+
+LADDER = ("filter-0", "filter-1", "filter-2", "filter-3", "filter-4")
+"""The cheapest first; a pair climbs until it is separated."""
+
+
+class Verdict(NamedTuple):
+    """What a policy says of a pair. `distance` is ∞ where the fingerprints have different lengths."""
+
+    policy: str
+    distance: float
+    sets: int
+    seconds: float
+
+    @property
+    def separated(self) -> bool:
+        return self.distance > SEPARATED
+
+    @property
+    def undecided(self) -> bool:
+        return EQUAL < self.distance <= SEPARATED
+
+
+def distance(x: Real, y: Real) -> float:
+    """The largest difference of two ascending vectors; ∞ if one is longer.
+
+    >>> distance(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
+    0.5
+    """
+    if len(x) != len(y):
+        return float("inf")
+    return float(np.abs(x - y).max(initial=0.0))
+
+
+def fingerprint(adjacency: Real, policy: str) -> Real:
+    """The fingerprint of a graph under a policy, a key of `POLICIES`."""
+    if policy not in POLICIES:
+        raise InputError(f"policy {policy!r} is not known; choose from {', '.join(POLICIES)}")
+    return POLICIES[policy](adjacency)
+
+
+def separate(pair: Pair, policy: str) -> Verdict:
+    """Compare the two graphs of a pair under one policy.
+
+    >>> from llwlc.expressivity.families import paper
+    >>> cycles, squares = paper()
+    >>> separate(cycles, "none").separated, separate(squares, "none").separated
+    (True, False)
+    >>> separate(squares, "filter-2").separated
+    True
+    """
+    started = time.perf_counter()
+    if len(pair.a) != len(pair.b):
+        return Verdict(policy, float("inf"), 0, time.perf_counter() - started)
+    x, y = fingerprint(pair.a, policy), fingerprint(pair.b, policy)
+    return Verdict(policy, distance(x, y), len(x), time.perf_counter() - started)
+
+
+def climb(pair: Pair, ladder: tuple[str, ...] = LADDER) -> list[Verdict]:
+    """The verdicts of a ladder of policies, up to the first that separates the pair."""
+    verdicts: list[Verdict] = []
+    for policy in ladder:
+        verdicts.append(separate(pair, policy))
+        if verdicts[-1].separated:
+            break
+    return verdicts
