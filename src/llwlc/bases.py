@@ -117,6 +117,8 @@ def start_block(
         low, high = pair.amin(1)[subs.graph], pair.amax(1)[subs.graph]
         return normal(draw(seed, epoch, low, high, subs.node, STREAM))[:, None]
     if start == "constraint":
+        if columns.shape[1] == 0:
+            raise InputError("start='constraint' is P L C 1 and needs constraints: pass cons, or start='query'")
         return operator @ columns.sum(1, keepdim=True)
     raise InputError(f"start must be 'query', 'random', 'constraint' or a tensor [N] or [N, b], got {start!r}")
 
@@ -125,6 +127,8 @@ def _columns(subs: Subgraphs, cons: Columns | Tensor | None) -> tuple[Tensor, Te
     if cons is None:
         return torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device), None
     columns, deleted = (cons, None) if isinstance(cons, Tensor) else (cons.columns, cons.deleted)
+    if not isinstance(cons, Tensor) and not torch.equal(cons.ptr, subs.ptr):
+        raise InputError("cons was made for other subgraphs (its ptr differs): make it of the subs passed here")
     columns = columns[:, None] if columns.ndim == 1 else columns
     if columns.ndim != 2 or columns.shape[0] != subs.num_nodes:
         raise InputError(

@@ -9,11 +9,15 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
+from llwlc.errors import InputError
 from llwlc.linalg.projector import Projector
 
 Apply = Callable[[Tensor], Tensor]
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 """Breakdown, relative to ‖L‖, by the dtype of the basis; a backend that computes in float32 can see no smaller β."""
+
+LARGEST_DENSE = 20_000
+"""Nodes up to which all eigenpairs of a graph are computed: the memory is several n × n matrices, 3 GB each at this size."""
 
 
 class Krylov(NamedTuple):
@@ -129,6 +133,10 @@ def all_pairs(apply: Apply, Y: Tensor) -> RitzPairs:
     they are all fresh, the complement of Y by Householder's full QR.
     """
     n, r = Y.shape
+    if n > LARGEST_DENSE:
+        raise InputError(
+            f"complete=True solves a dense n × n problem, too large for {n} nodes (limit {LARGEST_DENSE}): take steps instead"
+        )
     N = torch.linalg.qr(Y, mode="complete").Q[:, r:] if r else torch.eye(n, dtype=Y.dtype, device=Y.device)
     LN = apply(N[None])[0]
     T = N.mT @ LN

@@ -36,7 +36,7 @@ def constrained_lanczos(
 ) -> Eigenbasis:
     """Ritz pairs of PLP, P the projector onto the null space of Cᵀ, after `steps` vectors from `start`: Algorithm 1 of the paper.
 
-    L: symmetric `[n, n]`, dense or sparse, torch, numpy or scipy, or a function x ↦ L x on vectors `[n]` (or a scipy
+    L: symmetric `[n, n]`, dense or sparse, torch, numpy or scipy, or a function x ↦ L x on float64 vectors `[n]` (or a scipy
     `LinearOperator`); then n comes from C, a given start or `num_nodes`. C: `[n, k]`, dense or sparse; None is plain Lanczos.
     start: `"random"` (standard normal, by `seed`), `"constraint"` (P L C 1), `"query"` (the block e_u, e_v of `query=(u, v)`), a
     vector `[n]` or a block `[n, b]`. Computed in float64, stored in `dtype`. `projector="lsqr"` is the inner–outer iteration of
