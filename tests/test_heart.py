@@ -18,7 +18,7 @@ def graph_of(n=120, m=300, seed=0, features=True):
 
 
 def rank_totals(graph, node, out):
-    """HeaRT's mean of ranks, times their number, by networkx and dense numpy; excluded nodes at infinity."""
+    """HeaRT's best of the ranks by networkx and dense numpy; excluded nodes at infinity."""
     plain = nx.Graph(graph.edges.tolist())
     plain.add_nodes_from(range(graph.num_nodes))
     allocation = np.array(
@@ -29,7 +29,7 @@ def rank_totals(graph, node, out):
     if graph.x is not None:
         unit = graph.x / graph.x.norm(dim=1, keepdim=True)
         scores.append((unit @ unit[node]).numpy())
-    total = np.zeros(graph.num_nodes)
+    total = np.full(graph.num_nodes, np.inf)
     for score in scores:
         score = score.round(12)
         score[list(out)] = -1
@@ -38,7 +38,7 @@ def rank_totals(graph, node, out):
         rank = np.full(len(score), ascending.max() + 1.0)
         if high.any():
             rank[high] = ascending.max() - ascending + 1
-        total += rank
+        total = np.minimum(total, rank)
     total[list(out)] = np.inf
     return total
 

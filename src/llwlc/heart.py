@@ -1,9 +1,10 @@
 """Hard negatives by the recipe of HeaRT (Li et al., "Evaluating Graph Neural Networks for Link Prediction", NeurIPS 2023).
 
 Each end of a positive (s, t) keeps its place in half of the negatives (s, x) and (y, t). A candidate partner of an end is ranked by resource
-allocation, by personalised PageRank and by the cosine of features, all on the training links, and the partners with the best mean rank are
-taken. Left out are the end itself, the other end, and the links known by then: training links for validation, training and validation links
-for test. A link of the part being predicted, or of a later one, may therefore appear as a negative; HeaRT's own files have the same.
+allocation, by personalised PageRank and by the cosine of features, all on the training links, and the partners whose best rank of the three is
+best are taken. (HeaRT's script offers mean and minimum; the files that its evaluation reads are those of the minimum.) Left out are the end
+itself, the other end, and the links known by then: training links for validation, training and validation links for test. A link of the part
+being predicted, or of a later one, may therefore appear as a negative.
 """
 
 from __future__ import annotations
@@ -89,15 +90,13 @@ def hard_negatives(graph: Graph, positive: Tensor, *, known: Graph, num_hard: in
 
 
 def _best(scores: list[Rows], out: NDArray[np.int64], half: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The `half` nodes of best mean rank, none of `out`.
-
-    Nodes without any score rank last together, so the random tie-break is also HeaRT's random filling up, without repeats.
-    """
-    total = rng.random(len(scores[0])) / 2  # sums of ranks are whole numbers, so less than one only breaks ties
+    """The `half` nodes with the best of their ranks, none of `out`; equals in random order, which is also how HeaRT fills up."""
+    best_rank = np.full(len(scores[0]), np.inf)
     for score in scores:
         row = score.copy()
         row[out] = 0
-        total += _ranks(row)
+        np.minimum(best_rank, _ranks(row), out=best_rank)
+    total = best_rank + rng.random(len(best_rank)) / 2  # ranks are whole numbers, so less than one only breaks ties
     total[out] = np.inf
     best = np.argpartition(total, half - 1)[:half]
     return best[np.argsort(total[best])]
