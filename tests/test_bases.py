@@ -314,7 +314,7 @@ def test_constraints_of_other_subgraphs_are_refused():
 
 
 def test_all_pairs_of_a_huge_graph_are_refused_before_memory_runs_out():
-    with pytest.raises(InputError, match="complete=True .* 50001 nodes"):
+    with pytest.raises(InputError, match=r"complete=True .* 50001 nodes"):
         eigenbasis(hub_and_leaves(50_000), complete=True)
 
 
