@@ -83,7 +83,7 @@ def test_common_neighbours_on_cora_land_where_they_were_measured(protocol, stage
     assert low < hits(datasets.load("cora"), protocol, common_neighbors, stage, seeds=10) < high
 
 
-@pytest.mark.slow
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "protocol", "measured"),
     [("cora", "buddy", 74.9), ("cora", "paper", 85.6), ("citeseer", "buddy", 85.2), ("citeseer", "paper", 91.6)],
