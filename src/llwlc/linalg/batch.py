@@ -13,7 +13,7 @@ from llwlc.linalg.operator import Bucket, Operator, chunks
 from llwlc.linalg.projector import Projector, direct, orthonormal_range, vertex_deleted
 from llwlc.linalg.tape import Tape
 
-BUDGET = {"cpu": 1 << 17, "cuda": 1 << 26}
+BUDGET = {"cpu": 1 << 19, "cuda": 1 << 26}
 """Padded entries at work at once: what stays in a CPU's cache, and what keeps a GPU busy."""
 
 
