@@ -108,6 +108,8 @@ def test_plain_tensors_can_be_audited():
         audit_parts({"val_pos": parts["test_pos"]}, num_nodes=3)
     with pytest.raises(InputError, match="names node 2"):
         audit_parts(parts, num_nodes=2)
+    with pytest.raises(InputError, match="graph has 2 nodes, the split 3"):
+        audit_parts(parts, num_nodes=3, graph=Graph.from_edges(torch.tensor([[0, 1]])))
     with pytest.raises(InputError, match="integer pairs"):
         audit_parts({"test_pos": torch.rand(3, 2)}, num_nodes=3)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 
 from llwlc import datasets, splits
 from llwlc.errors import InputError
@@ -238,6 +239,10 @@ def test_save_and_load(tmp_path, protocol):
     assert (again.nodes is None) == (protocol != "buddy")
     with pytest.raises(InputError, match="60 nodes"):
         LinkSplit.load(tmp_path / "split.safetensors", random_graph(61))
+    assert [file.name for file in tmp_path.iterdir()] == ["split.safetensors"]
+    save_file({"weight": torch.ones(2)}, tmp_path / "model.safetensors")
+    with pytest.raises(InputError, match=r"no split: it lacks .*train_pos"):
+        LinkSplit.load(tmp_path / "model.safetensors", graph)
     (tmp_path / "broken").write_bytes(b"no split")
     with pytest.raises(InputError, match="no readable split"):
         LinkSplit.load(tmp_path / "broken", graph)

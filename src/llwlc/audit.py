@@ -88,6 +88,9 @@ def audit_parts(
             raise InputError(f"unknown part {name!r}: the parts are {', '.join(PARTS)}; the stages {', '.join(STAGES)}")
     for name, pairs in parts.items():
         _require_pairs(name, pairs, num_nodes)
+    for name, other in (*stages.items(), *([("graph", graph)] if graph is not None else [])):
+        if other.num_nodes != num_nodes:
+            raise InputError(f"{name} has {other.num_nodes} nodes, the split {num_nodes}: they do not belong together")
     keys = {name: torch.unique(_numbers(pairs, num_nodes)) for name, pairs in parts.items()}
     held = {name: pair_number(stage.edges, num_nodes) for name, stage in stages.items()}
     whole = torch.cat([*(keys[p] for p in keys if p.endswith("pos")), *held.values()])

@@ -56,7 +56,10 @@ class LinkSplit:
                     # stages often share one graph, and safetensors refuses shared memory
                     tensors[f"{stage}.{name}"] = getattr(graph, name).clone()
         about = {"repeated": dict(self.repeated), "notes": list(self.notes)}
-        save_file(tensors, path, {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)})
+        # a run that dies while writing must not leave half a split under the name of a whole one
+        partial = Path(f"{path}.part")
+        save_file(tensors, partial, {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)})
+        partial.replace(path)
 
     @staticmethod
     def load(path: str | Path, graph: Graph) -> LinkSplit:
@@ -64,9 +67,12 @@ class LinkSplit:
         try:
             with safe_open(path, "pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-                meta = file.metadata()
+                meta = file.metadata() or {}
         except (OSError, SafetensorError) as error:
             raise InputError(f"{path} is no readable split ({error}): make it again with llwlc.splits.make") from error
+        missing = {*PARTS, *(f"{stage}.indptr" for stage in STAGES)} - set(tensors)
+        if missing or "about" not in meta:
+            raise InputError(f"{path} is no split: it lacks {', '.join(sorted(missing)) or 'its description'}")
         stages = (
             _stage(tensors, "train_graph", graph),
             _stage(tensors, "valid_graph", graph),
