@@ -211,6 +211,7 @@ BAD = {
     "start='constraint' is P L C 1 and needs a C": {"start": "constraint"},
     r"start='query' needs query=\(u, v\)": {"start": "query"},
     r"start='query' needs .* 0 to 1, got query=\(0, 7\)": {"start": "query", "query": (0, 7)},
+    "projector='lsqr' and .* carry no gradients": {"C": torch.ones(2, 1, requires_grad=True), "projector": "lsqr"},
     "dtype must be torch.float32": {"dtype": torch.float16},
     "projector must be 'auto'": {"projector": "qr"},
 }

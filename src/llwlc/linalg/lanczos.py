@@ -15,6 +15,7 @@ from llwlc.linalg.basis import Eigenbasis
 from llwlc.linalg.batch import lanczos
 from llwlc.linalg.krylov import TOLERANCE, Apply, all_pairs, ritz_pairs
 from llwlc.linalg.matrix import as_apply, as_columns, as_operator, check_dtype, check_steps, is_matvec
+from llwlc.linalg.operator import Operator
 from llwlc.linalg.projector import direct, least_squares, orthonormal_range
 
 DENSE_COLUMNS = 10_000_000
@@ -41,7 +42,7 @@ def constrained_lanczos(
     start: `"random"` (standard normal, by `seed`), `"constraint"` (P L C 1), `"query"` (the block e_u, e_v of `query=(u, v)`), a
     vector `[n]` or a block `[n, b]`. Computed in float64, stored in `dtype`. `projector="lsqr"` is the inner–outer iteration of
     Golub, Zhang and Zha, for a C too large to factorise; `"auto"` takes it for a large sparse C. `complete=True` returns
-    all eigenpairs on the null space, whatever `steps` and `start`.
+    all eigenpairs on the null space, whatever `steps` and `start`. For gradients see `spectral_filter`; dense tensors carry them.
 
     At convergence equivalent to `scipy.sparse.linalg.lobpcg(L, X, Y=C)`; the result is an `Eigenbasis` with B = 1.
 
@@ -67,6 +68,7 @@ def constrained_lanczos(
     inner = projector == "lsqr" or (projector == "auto" and _large(columns))
     if operator is not None and not (inner and not complete):
         return lanczos(operator, _dense(columns, device), start=block, steps=steps, complete=complete, dtype=dtype)
+    _refuse_gradients(operator, columns, block)
     with torch.no_grad():
         if complete:
             pairs = all_pairs(apply, orthonormal_range(_dense(columns, device)[None]).Y[0])
@@ -79,6 +81,20 @@ def constrained_lanczos(
 
 def _large(columns: Tensor | scipy.sparse.csc_array) -> bool:
     return not isinstance(columns, Tensor) and columns.shape[0] * columns.shape[1] > DENSE_COLUMNS
+
+
+def _refuse_gradients(operator: Operator | None, columns: Tensor | scipy.sparse.csc_array, block: Tensor) -> None:
+    """Lest they be dropped in silence."""
+    inputs = [
+        block,
+        *([] if operator is None else [operator.value]),
+        *([columns] if isinstance(columns, Tensor) else []),
+    ]
+    if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
+        raise InputError(
+            "projector='lsqr' and an L given as a function carry no gradients: pass a matrix with projector='direct', or detach "
+            "L, C and start"
+        )
 
 
 def _size(L: Any, C: Any, start: Any, num_nodes: int | None) -> int:
