@@ -46,6 +46,16 @@ def resolvent(adjacency: Real, w: complex) -> Complex:
     return np.asarray((G + G.T) / 2)
 
 
+def filter_rows(adjacency: Real, subsets: Subsets, *, w: complex | None = None, phase: float = PHASE) -> Real:
+    """y_i of every node i and each of the subsets `[m, k]`, `[m, n]`: a node's view of the constrained filter."""
+    w = pole(adjacency) if w is None else w
+    G = resolvent(adjacency, w) * np.exp(1j * phase)
+    off = G.imag[~np.eye(len(G), dtype=bool)]
+    spread = float(np.sqrt(np.mean(off**2))) if len(off) else 0.0
+    # entries in units of their own root mean square, so that φ bends where they lie
+    return _views(G, adjacency.sum(1), subsets, 1 / spread if spread > 1e-9 else 1.0)
+
+
 def filter_hashes(adjacency: Real, subsets: Subsets) -> Real:
     """h(S) for each of the subsets `[m, k]`, `[m]`.
 
@@ -54,12 +64,7 @@ def filter_hashes(adjacency: Real, subsets: Subsets) -> Real:
     >>> bool(abs(h[0] - h[3]) < 1e-12), bool(abs(h[0] - h[1]) > 1e-3)
     (True, True)
     """
-    G = resolvent(adjacency, pole(adjacency)) * np.exp(1j * PHASE)
-    off = G.imag[~np.eye(len(G), dtype=bool)]
-    spread = float(np.sqrt(np.mean(off**2))) if len(off) else 0.0
-    # entries in units of their own root mean square, so that φ bends where they lie
-    scale = 1 / spread if spread > 1e-9 else 1.0
-    return _hash(G, adjacency.sum(1), subsets, scale)
+    return _total(filter_rows(adjacency, subsets), subsets)
 
 
 def filter_fingerprint(adjacency: Real, k: int) -> Real:
@@ -85,7 +90,19 @@ def _phi(x: float) -> float:
 
 
 @compiled
-def _hash(G: Complex, degree: Real, subsets: Index, scale: float) -> Real:
+def _total(y: Real, subsets: Index) -> Real:
+    """h = Σ_i ψ(y_i)."""
+    out = np.zeros(len(y))
+    for t in range(len(y)):
+        for i in range(y.shape[1]):
+            out[t] += _phi(0.5 * y[t, i] + 0.2)
+        for v in subsets[t]:
+            out[t] += 0.37 * _phi(0.7 * y[t, v] - 0.4) - _phi(0.5 * y[t, v] + 0.2)
+    return out
+
+
+@compiled
+def _views(G: Complex, degree: Real, subsets: Index, scale: float) -> Real:
     n, (m, k) = len(degree), subsets.shape
     base = np.ascontiguousarray(G.imag) * scale
     Gd = np.zeros(n, dtype=np.complex128)
@@ -97,7 +114,7 @@ def _hash(G: Complex, degree: Real, subsets: Index, scale: float) -> Real:
     M = np.empty((k + 1, k + 1), dtype=np.complex128)
     U = np.empty((k + 1, n), dtype=np.complex128)
     re, im = np.empty((k + 1, n)), np.empty((k + 1, n))
-    row, out = np.empty(n), np.empty(m)
+    row, out = np.empty(n), np.empty((m, n))
     for t in range(m):
         count = columns(degree, subsets[t], a, b, at)
         gram(G, Gd, dGd, a, b, at, count, M)
@@ -107,7 +124,7 @@ def _hash(G: Complex, degree: Real, subsets: Index, scale: float) -> Real:
             for i in range(n):
                 re[c, i] = U[c, i].real * np.sqrt(scale)
                 im[c, i] = U[c, i].imag * np.sqrt(scale)
-        out[t] = _rows(base, re, im, count, subsets[t], row)
+        _rows(base, re, im, count, subsets[t], row, out[t])
     return out
 
 
@@ -129,9 +146,9 @@ def _update(G: Complex, Gd: Complex, a: Real, b: Real, at: Index, M: Complex, k:
 
 
 @compiled
-def _rows(base: Real, re: Real, im: Real, k: int, subset: Index, row: Real) -> float:
-    """Σ_i ψ(y_i) of Im(G − UᵀU); the innermost loops are what all the time goes into, and vectorise."""
-    n, total = len(row), 0.0
+def _rows(base: Real, re: Real, im: Real, k: int, subset: Index, row: Real, y: Real) -> None:
+    """y_i of Im(G − UᵀU); the innermost loops are what all the time goes into, and vectorise."""
+    n = len(row)
     for i in range(n):
         for j in range(n):
             row[j] = base[i, j]
@@ -144,10 +161,6 @@ def _rows(base: Real, re: Real, im: Real, k: int, subset: Index, row: Real) -> f
             x = row[j]
             entries += 1.0 / (1.0 + 0.7 * x + x * x)
         # φ(0) n is what a row of zeros would give; without it y would leave the range where ψ bends
-        y = entries - n + _phi(0.5 * row[i])
-        deleted = False
+        y[i] = entries - n + _phi(0.5 * row[i])
         for v in subset:
-            y += _phi(row[v] + 0.4)
-            deleted = deleted or v == i
-        total += 0.37 * _phi(0.7 * y - 0.4) if deleted else _phi(0.5 * y + 0.2)
-    return total
+            y[i] += _phi(row[v] + 0.4)

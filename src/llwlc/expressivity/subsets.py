@@ -12,7 +12,7 @@ from llwlc.errors import InputError
 from llwlc.kernels.compiled import compiled
 
 Subsets = NDArray[np.int64]
-CHUNK = 1 << 16  # subsets held at once: 5 MB at k = 5
+CHUNK = 1 << 14  # subsets held at once: 25 MB of node views at n = 198
 
 
 def chunks(n: int, k: int, *, size: int = CHUNK) -> Iterator[Subsets]:
