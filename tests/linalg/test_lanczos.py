@@ -76,10 +76,10 @@ def test_every_kind_of_matrix_gives_the_same_basis():
                     assert oracle.leak(got, torch.tensor(C)) < 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR")  # torch says once a process that its CSR is beta
 def test_csr_tensor_is_taken():
-    with pytest.warns(UserWarning, match="Sparse CSR"):
-        csr = ring(6).to_sparse_csr()
     with torch.sparse.check_sparse_tensor_invariants():
+        csr = ring(6).to_sparse_csr()
         basis = constrained_lanczos(csr, steps=6, complete=True)
     torch.testing.assert_close(basis.values[0], torch.linalg.eigvalsh(ring(6)), atol=1e-12, rtol=0)
 
