@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,15 +30,23 @@ def expand(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
     return torch.arange(len(owner), device=sizes.device) + offset[owner], owner
 
 
-def slots(ptr: Tensor) -> tuple[Tensor, int]:
-    """Where each ragged row stands in a `[B · width]` padded layout, `[N]`, and that width, the largest size.
+class Slots(NamedTuple):
+    """Where ragged rows stand in a padded `[graphs, width]` layout: `at [N]`, flat."""
+
+    at: Tensor
+    graphs: int
+    width: int
+
+
+def slots(ptr: Tensor) -> Slots:
+    """The padded layout of the graphs of a pointer, as wide as the largest.
 
     >>> slots(torch.tensor([0, 2, 2, 5]))
-    (tensor([0, 1, 6, 7, 8]), 3)
+    Slots(at=tensor([0, 1, 6, 7, 8]), graphs=3, width=3)
     """
     sizes = ptr.diff()
     width = int(sizes.max()) if len(sizes) else 0
-    return expand(torch.arange(len(sizes), device=ptr.device) * width, sizes)[0], width
+    return Slots(expand(torch.arange(len(sizes), device=ptr.device) * width, sizes)[0], len(sizes), width)
 
 
 class _Pad(torch.autograd.Function):
@@ -66,14 +74,13 @@ class _Unpad(torch.autograd.Function):
         return _Pad.apply(grad.contiguous(), ctx.saved_tensors[0], ctx.rows), None  # type: ignore[no-untyped-call]
 
 
-def pad(x: Tensor, ptr: Tensor) -> Tensor:
+def pad(x: Tensor, layout: Slots) -> Tensor:
     """Ragged rows `[N, d]` as `[B, width, d]`, zero where a graph has no row."""
-    slot, width = slots(ptr)
-    out: Tensor = _Pad.apply(x, slot, (len(ptr) - 1) * width)  # type: ignore[no-untyped-call]
-    return out.reshape(len(ptr) - 1, width, x.shape[1])
+    out: Tensor = _Pad.apply(x, layout.at, layout.graphs * layout.width)  # type: ignore[no-untyped-call]
+    return out.reshape(layout.graphs, layout.width, x.shape[1])
 
 
-def unpad(x: Tensor, ptr: Tensor) -> Tensor:
+def unpad(x: Tensor, layout: Slots) -> Tensor:
     """`[B, width, d]` as ragged rows `[N, d]`: the inverse of `pad`."""
-    out: Tensor = _Unpad.apply(x.flatten(0, 1), slots(ptr)[0])  # type: ignore[no-untyped-call]
+    out: Tensor = _Unpad.apply(x.flatten(0, 1), layout.at)  # type: ignore[no-untyped-call]
     return out

@@ -41,6 +41,8 @@ class TrainConfig:
     """Share of the training links that is used."""
     negative_pool: int = 5
     """Negatives drawn and encoded once, as a multiple of the training links; each epoch takes another part of them."""
+    average: float = 0.0
+    """Decay of the moving average of the weights that is validated and kept; 0 for none."""
     seed: int = 0
 
 
@@ -104,16 +106,19 @@ def train(
     """
     device = next(net.parameters()).device
     table = None if features is None else features.to(device)
-    optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    optimizer = torch.optim.Adam(
+        net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+    )
     history: list[dict[str, Any]] = []
+    mean = copy.deepcopy(net)
     best = copy.deepcopy(net.state_dict())
     if checkpoint is not None and checkpoint.exists():
-        history, best = _resume(checkpoint, net, optimizer)
+        history, best = _resume(checkpoint, net, mean, optimizer)
     for epoch in range(len(history), config.epochs):
         if _stalled(history, config.patience):
             break
-        loss = _epoch(net, optimizer, links(epoch), num_positive, table, config, epoch)
-        pos, neg = (scores(net, part, table) for part in valid)
+        loss = _epoch(net, mean, optimizer, links(epoch), num_positive, table, config, epoch)
+        pos, neg = (scores(mean, part, table) for part in valid)
         record = {
             "epoch": epoch,
             "loss": loss,
@@ -121,10 +126,10 @@ def train(
             "valid_auc": metrics.auc(pos, neg),
         }
         if all(record["valid"] > r["valid"] for r in history):
-            best = copy.deepcopy(net.state_dict())
+            best = copy.deepcopy(mean.state_dict())
         history.append(record)
         if checkpoint is not None:
-            _save(checkpoint, net, best, optimizer, history)
+            _save(checkpoint, net, mean, best, optimizer, history)
         if on_epoch is not None:
             on_epoch(record)
     net.load_state_dict(best)
@@ -133,6 +138,7 @@ def train(
 
 def _epoch(
     net: LLwLCNet,
+    mean: LLwLCNet,
     optimizer: torch.optim.Optimizer,
     links: LinkData,
     num_positive: int,
@@ -158,6 +164,8 @@ def _epoch(
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
+            with torch.no_grad():
+                torch._foreach_lerp_(list(mean.parameters()), list(net.parameters()), 1 - config.average)
             total, seen = total + loss.detach() * len(index), seen + len(index)
     return float(total) / max(seen, 1)
 
@@ -172,12 +180,14 @@ def _stalled(history: list[dict[str, Any]], patience: int) -> bool:
 def _save(
     path: Path,
     net: LLwLCNet,
+    mean: LLwLCNet,
     best: dict[str, Tensor],
     optimizer: torch.optim.Optimizer,
     history: list[dict[str, Any]],
 ) -> None:
     """One file, replaced whole: a kill at any moment leaves the last checkpoint or this one."""
-    tensors = {f"net.{k}": t for k, t in net.state_dict().items()} | {f"best.{k}": t for k, t in best.items()}
+    states = {"net": net.state_dict(), "mean": mean.state_dict(), "best": best}
+    tensors = {f"{name}.{k}": t for name, state in states.items() for k, t in state.items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
     partial = path.with_suffix(".partial")
@@ -190,12 +200,13 @@ def _save(
 
 
 def _resume(
-    path: Path, net: LLwLCNet, optimizer: torch.optim.Optimizer
+    path: Path, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer
 ) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
     tensors = load_file(path)
     with safe_open(path, "pt") as file:
         history = json.loads(file.metadata()["history"])
     net.load_state_dict({k[4:]: t for k, t in tensors.items() if k.startswith("net.")})
+    mean.load_state_dict({k[5:]: t for k, t in tensors.items() if k.startswith("mean.")})
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("adam."):

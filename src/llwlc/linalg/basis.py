@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torch import Tensor
+
+from llwlc.ragged import Slots, pad, slots
 
 if TYPE_CHECKING:
     from llwlc.linalg.tape import Tape
@@ -36,3 +39,13 @@ class Eigenbasis:
     def steps(self) -> int:
         """κ, the number of columns, live or dead."""
         return self.values.shape[1]
+
+    @cached_property
+    def slots(self) -> Slots:
+        """Where its rows stand in a padded layout."""
+        return slots(self.ptr)
+
+    @cached_property
+    def padded(self) -> Tensor:
+        """The vectors `[B, width, κ]`, zero where a graph has no row."""
+        return pad(self.vectors, self.slots)

@@ -60,11 +60,10 @@ class LLwLCConv(torch.nn.Module):
             self.skip.reset_parameters()
 
     def forward(self, x: Tensor, basis: Eigenbasis) -> Tensor:
-        vectors = pad(basis.vectors, basis.ptr)
-        spectrum = vectors.transpose(1, 2) @ pad(x, basis.ptr)  # VᵀX, [B, κ, F_in]
+        spectrum = basis.padded.transpose(1, 2) @ pad(x, basis.slots)  # VᵀX, [B, κ, F_in]
         # the mixing is done on κ rows a graph, not on its n: W commutes with V
         filtered = (self.filter(basis).unsqueeze(3) * spectrum.unsqueeze(2)).flatten(2) @ self.weight
-        out = unpad(vectors @ filtered, basis.ptr) + self.bias
+        out = unpad(basis.padded @ filtered, basis.slots) + self.bias
         return out if self.skip is None else out + self.skip(x)
 
     def __repr__(self) -> str:

@@ -36,10 +36,13 @@ class NetConfig:
     distance_cap: int = 3
     ends: bool = True
     """Read out the two ends' rows of the last block."""
-    node_features: bool = True
-    """Compact features are part of every node's input, not only read out at the ends."""
+    node_features: int = 0
+    """How many learned combinations of the compact features are part of every node's input."""
     filtered_channels: int = 64
     """Width of the ends' filtered features in the readout, 0 for none."""
+    cosines: bool = True
+    """Read out the cosines between the ends' filtered features too: they need no weights."""
+    filtered_dropout: float = 0.0
     head: int = 32
     dropout: float = 0.5
     feature_dropout: float = 0.5
@@ -71,7 +74,8 @@ class LLwLCNet(torch.nn.Module):
         super().__init__()
         self.config = c = config
         self.classes = distance_classes(c.distance_cap)
-        inside = c.feature_channels if c.node_features else 0
+        inside = c.node_features if c.feature_channels else 0
+        self.embed = Linear(c.feature_channels, inside, bias=False) if inside else None
         widths = [self.classes + 1 + inside] + [c.channels] * c.blocks
         self.convs = ModuleList(
             LLwLCConv(a, b, num_filters=c.filters, hidden_channels=c.filter_hidden, skip=c.skip, dropout=c.dropout / 2)
@@ -84,7 +88,9 @@ class LLwLCNet(torch.nn.Module):
         width = self.pool.out_channels + (2 * c.channels if c.ends else 0)
         self.filtered = None
         if c.feature_channels and c.filtered_channels:
-            self.filtered = FilteredEnds(c.feature_channels, c.filtered_channels, c.filters, c.feature_dropout)
+            self.filtered = FilteredEnds(
+                c.feature_channels, c.filtered_channels, c.filters, c.feature_dropout, c.cosines, c.filtered_dropout
+            )
             width += self.filtered.out_channels
         self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(c.dropout), Linear(c.head, 1))
 
@@ -93,12 +99,13 @@ class LLwLCNet(torch.nn.Module):
         if (features is None) != (c.feature_channels == 0):
             raise InputError(f"this network reads {c.feature_channels} compact features a node: give exactly those")
         inputs = [F.one_hot(batch.label, self.classes).to(batch.degree.dtype), batch.degree.log1p().unsqueeze(1)]
-        if features is not None and c.node_features:
-            inputs.append(F.dropout(features, c.feature_dropout, self.training)[batch.node])
+        if features is not None and self.embed is not None:
+            # by the table, not by the row: a node stands in many subgraphs
+            inputs.append(self.embed(features)[batch.node])
         x = torch.cat(inputs, 1)
         states = []
         for conv in self.convs:
-            x = F.dropout(conv(x, batch.basis).relu(), c.dropout / 2, self.training)
+            x = conv(x, batch.basis).relu()
             states.append(x)
         parts = [self.pool(torch.cat(states, 1) if c.jumping else x, batch)]
         if c.ends:
@@ -148,7 +155,7 @@ class ClassReadout(torch.nn.Module):
     def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
         ptr = batch.basis.ptr
         pooled = class_pool(x, batch.label, ptr, self.classes).flatten(1)
-        out: Tensor = self.mix(torch.cat([pooled, max_pool(x, ptr)], 1)).relu()
+        out: Tensor = self.mix(torch.cat([pooled, max_pool(x, batch.basis.slots)], 1)).relu()
         return out
 
 
@@ -158,25 +165,34 @@ class FilteredEnds(torch.nn.Module):
     Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a query start.
     """
 
-    def __init__(self, in_channels: int, channels: int, num_filters: int, dropout: float) -> None:
+    def __init__(
+        self, in_channels: int, channels: int, num_filters: int, dropout: float, cosines: bool, zdrop: float
+    ) -> None:
         super().__init__()
         self.filter = SpectralMLP(num_filters)
         self.mix = Linear((num_filters + 1) * in_channels, channels)
         self.norm = LayerNorm(channels)
-        self.dropout = dropout
-        self.out_channels = 2 * channels
+        self.dropout, self.cosines, self.zdrop = dropout, cosines, zdrop
+        self.register_buffer("upper", torch.triu_indices(num_filters + 1, num_filters + 1), persistent=False)
+        self.out_channels = 2 * channels + (self.upper.shape[1] if cosines else 0)
 
     def forward(self, batch: LinkBatch, features: Tensor) -> Tensor:
         basis = batch.basis
-        features = F.dropout(features, self.dropout, self.training)
-        spectrum = pad(basis.vectors, basis.ptr).transpose(1, 2) @ pad(features[batch.node], basis.ptr)
+        spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
         gain = self.filter(basis).transpose(1, 2)  # [B, S, κ]
+        # whole channels of a link are dropped, alike at both ends: dropped alone at one, three products in four would vanish
+        keep = F.dropout(features.new_ones(batch.num_links, 1, features.shape[1]), self.dropout, self.training)
         ends = []
         for end in (batch.u, batch.v):
             filtered = (gain * basis.vectors[end].unsqueeze(1)) @ spectrum  # [B, S, F]
-            own = features[batch.node[end]]
-            ends.append(self.norm(self.mix(torch.cat([filtered.flatten(1), own], 1))))
-        return symmetric(*ends)
+            ends.append(torch.cat([filtered, features[batch.node[end]].unsqueeze(1)], 1) * keep)
+        out = F.dropout(symmetric(*(self.norm(self.mix(z.flatten(1))) for z in ends)), self.zdrop, self.training)
+        if not self.cosines:
+            return out
+        a, b = (F.normalize(z, dim=2, eps=1e-6) for z in ends)
+        cosine = a @ b.transpose(1, 2)
+        cosine = cosine + cosine.transpose(1, 2)
+        return torch.cat([out, cosine[:, self.upper[0], self.upper[1]]], 1)
 
 
 def preset(name: str, **changes: object) -> NetConfig:

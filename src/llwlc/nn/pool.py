@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from llwlc.ragged import pad, slots
+from llwlc.ragged import Slots, pad, slots
 
 
 def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
@@ -25,7 +25,7 @@ def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
         order = order[torch.argsort(keys[order, channel], descending=True, stable=True)]
     graph = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=x.device), ptr.diff())
     order = order[torch.argsort(graph[order], stable=True)]
-    padded = pad(x[order], ptr)[:, :k]
+    padded = pad(x[order], slots(ptr))[:, :k]
     return torch.nn.functional.pad(padded, (0, 0, 0, k - padded.shape[1]))
 
 
@@ -40,9 +40,6 @@ def class_pool(x: Tensor, label: Tensor, ptr: Tensor, num_classes: int) -> Tenso
     return out.reshape(len(size), num_classes, -1)
 
 
-def max_pool(x: Tensor, ptr: Tensor) -> Tensor:
-    """The largest entry of each channel, `[B, d]`; zero for a graph without rows."""
-    slot, width = slots(ptr)
-    low = x.new_full(((len(ptr) - 1) * width, x.shape[1]), -torch.inf).index_copy(0, slot, x)
-    best = low.reshape(len(ptr) - 1, width, -1).amax(1)
-    return torch.where(torch.isinf(best), torch.zeros_like(best), best)
+def max_pool(x: Tensor, layout: Slots) -> Tensor:
+    """The largest entry of each channel, `[B, d]`, of rows that are nowhere negative: padding counts as zero."""
+    return pad(x, layout).amax(1)
