@@ -7,12 +7,15 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from llwlc import kernels
 from llwlc.counter import draw, normal
 from llwlc.errors import InputError
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.linalg.batch import lanczos
+from llwlc.linalg.krylov import TOLERANCE
 from llwlc.linalg.matrix import check_dtype, check_steps
 from llwlc.linalg.operator import Operator
+from llwlc.linalg.projector import RANK_TOLERANCE
 from llwlc.subgraphs import Subgraphs
 
 STREAM = 0
@@ -41,7 +44,7 @@ def eigenbasis(
     dtype: torch.dtype = torch.float32,
     seed: int = 0,
     epoch: int = 0,
-    backend: str = "auto",
+    backend: kernels.Backend = "auto",
 ) -> Eigenbasis:
     """Ritz pairs of PLP for every subgraph: L its Laplacian, P the projector onto the null space of its constraints.
 
@@ -63,14 +66,18 @@ def eigenbasis(
     """
     check_steps(steps)
     check_dtype(dtype)
-    if backend not in ("auto", "reference"):
-        raise InputError(f"backend must be 'auto' or 'reference', got {backend!r}")
     columns, deleted = _columns(subs, cons)
     operator = laplacian_of(subs, laplacian)
+    block = start_block(subs, operator, columns, start, seed=seed, epoch=epoch)
+    learned = columns.requires_grad or block.requires_grad or operator.value.requires_grad
+    possible = not subs.ptr.is_cuda and not complete and not learned
+    why = "complete=True, gradients, or tensors that are not on the CPU"
+    if kernels.use_numba(backend, possible=possible, why=why):
+        return _compiled(subs, columns, deleted, block, steps, laplacian == "normalized", dtype)
     return lanczos(
         operator,
         columns,
-        start=start_block(subs, operator, columns, start, seed=seed, epoch=epoch),
+        start=block,
         steps=steps,
         deleted=None if deleted is None else (subs.degree.double(), deleted),
         complete=complete,
@@ -78,23 +85,55 @@ def eigenbasis(
     )
 
 
+def _compiled(
+    subs: Subgraphs,
+    columns: Tensor,
+    deleted: Tensor | None,
+    block: Tensor,
+    steps: int,
+    normalized: bool,
+    dtype: torch.dtype,
+) -> Eigenbasis:
+    from llwlc.kernels import given
+
+    first = torch.searchsorted(subs.row, torch.arange(subs.num_nodes + 1))
+    weight = _symmetric(subs) if subs.weight is not None else torch.empty(0, dtype=torch.float64)
+    marks = torch.empty(0, dtype=torch.bool) if deleted is None else deleted
+    arrays = (subs.ptr, first, subs.col, weight, columns, block, marks)
+    kind = torch.empty(0, dtype=dtype).numpy().dtype.type
+    ritz = given.eigenbasis(
+        given.Given(*(x.detach().contiguous().numpy() for x in arrays)),
+        steps,
+        normalized,
+        TOLERANCE[dtype],
+        RANK_TOLERANCE,
+        kind,
+    )
+    values, vectors, residual, live = (torch.from_numpy(x) for x in ritz)
+    return Eigenbasis(values, vectors, torch.arange(steps) < live[:, None], residual, subs.ptr)
+
+
 def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
     """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the weights."""
     if kind not in ("normalized", "combinatorial"):
         raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {kind!r}")
     n, row, col = subs.num_nodes, subs.row, subs.col
-    if subs.weight is None:
-        weight = torch.ones(len(row), dtype=torch.float64, device=row.device)
-    else:
-        # the mean of both directions: an edge is one parameter, whichever direction a gradient is asked for
-        weight = subs.weight.double()
-        weight = (weight + weight[torch.argsort(col * n + row)]) / 2
+    weight = _symmetric(subs)
     degree = torch.zeros(n, dtype=torch.float64, device=row.device).index_add(0, row, weight)
     if kind == "combinatorial":
         return Operator(subs.ptr, row, col, -weight, degree)
     linked = degree > 0
     scale = torch.where(linked, torch.where(linked, degree, 1).rsqrt(), 0)
     return Operator(subs.ptr, row, col, -weight * scale[row] * scale[col], linked.double())
+
+
+def _symmetric(subs: Subgraphs) -> Tensor:
+    """The weights `[E]` in float64, 1 where there are none. The mean of both directions: an edge is one parameter, whichever direction
+    a gradient is asked for."""
+    if subs.weight is None:
+        return torch.ones(len(subs.row), dtype=torch.float64, device=subs.row.device)
+    weight = subs.weight.double()
+    return (weight + weight[torch.argsort(subs.col * subs.num_nodes + subs.row)]) / 2
 
 
 def start_block(

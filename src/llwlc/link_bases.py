@@ -68,7 +68,7 @@ def link_bases(
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
     >>> subs, basis = link_bases(ring, torch.tensor([[0, 1], [0, 3]]), steps=4)
     >>> subs.ptr.tolist(), tuple(basis.vectors.shape), basis.mask.sum(1).tolist()
-    ([0, 6, 12], (12, 4), [4, 4])
+    ([0, 6, 12], (12, 4), [4, 3])
     """
     check_steps(steps)
     check_dtype(dtype)
@@ -79,10 +79,18 @@ def link_bases(
     if kernels.use_numba(backend, possible=plan is not None and compilable(graph), why=why) and plan is not None:
         subs, basis = _fused(graph, pairs, hops, max_nodes_per_hop, seed, plan, dtype)
     else:
-        subs = extract(graph, pairs, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend="reference")
+        subs = extract(graph, pairs, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend=backend)
         cons = _constraints(subs, constraints, count, seed, epoch)
         basis = eigenbasis(
-            subs, cons, steps=steps, start=start, laplacian=laplacian, dtype=dtype, seed=seed, epoch=epoch
+            subs,
+            cons,
+            steps=steps,
+            start=start,
+            laplacian=laplacian,
+            dtype=dtype,
+            seed=seed,
+            epoch=epoch,
+            backend=backend,
         )
     _warn_of_hubs(graph, subs, max_nodes_per_hop)
     return subs, basis
@@ -121,7 +129,8 @@ def _plan(
     deletes, closed = "vertex_deleted" in named, named == {"vertex_deleted"}
     known = named <= {"neumann_boundary", "neumann_degree", "vertex_deleted"}
     dense_all = deletes and count == "all" and not closed
-    wrong = (count != "all" and not (isinstance(count, int) and count >= 0)) or start not in STARTS
+    empty = start == "constraint" and (not named or (closed and count == 0))
+    wrong = empty or (count != "all" and not (isinstance(count, int) and count >= 0)) or start not in STARTS
     if not known or doubled or dense_all or wrong or laplacian not in ("normalized", "combinatorial"):
         return None
     taken = 0 if not deletes else -1 if count == "all" else int(count)

@@ -191,7 +191,8 @@ def adjacency_of(graph: Graph) -> Adjacency:
     from llwlc.kernels.enclosing import Adjacency
 
     weight = np.empty(0, np.float32) if graph.weight is None else graph.weight.contiguous().numpy()
-    return Adjacency(graph.indptr.contiguous().numpy(), graph.indices.contiguous().numpy(), weight)
+    indptr, indices = (x.contiguous().numpy().view(np.uint64) for x in (graph.indptr, graph.indices))
+    return Adjacency(indptr, indices, weight)
 
 
 def from_arrays(arrays: Ragged, hops: int, *, weighted: bool) -> Subgraphs:

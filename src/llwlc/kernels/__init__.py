@@ -26,7 +26,7 @@ def use_numba(backend: Backend, *, possible: bool = True, why: str = "") -> bool
     (False, False)
     """
     if backend not in ("auto", "reference", "numba"):
-        raise InputError(f'backend: unknown name {backend!r}; choose "auto", "reference" or "numba"')
+        raise InputError(f'backend must be "auto", "reference" or "numba", got {backend!r}')
     if backend == "numba" and not available():
         raise InputError('backend: "numba" is not installed; pip install numba, or use backend="auto"')
     if backend == "numba" and not possible:

@@ -22,43 +22,37 @@ def degrees(start: np.ndarray, weight: np.ndarray, degree: np.ndarray) -> None:
                 total += weight[e]
             degree[i] = total
         else:
-            degree[i] = start[i + 1] - start[i]
+            degree[i] = np.float64(start[i + 1] - start[i])
 
 
 @compiled
-def laplacian(L: Matrix, weight: np.ndarray, degree: np.ndarray, normalized: bool, scale: np.ndarray) -> None:
-    """Fills value and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes."""
-    n = len(degree)
-    if not normalized:
-        L.diagonal[:] = degree
-        for e in range(L.start[n]):
-            L.value[e] = -weight[e] if len(weight) > 0 else -1.0
-        return
-    for i in range(n):
-        linked = degree[i] > 0
-        L.diagonal[i] = 1.0 if linked else (0.0 if degree[i] <= 0 else degree[i])
-        scale[i] = 1.0 / math.sqrt(degree[i]) if linked else 0.0
-    for i in range(n):
-        s = -scale[i]
-        for e in range(L.start[i], L.start[i + 1]):
-            L.value[e] = s * scale[L.near[e]]
-        if len(weight) > 0:
-            for e in range(L.start[i], L.start[i + 1]):
-                L.value[e] *= weight[e]
+def laplacian(L: Matrix, degree: np.ndarray, normalized: bool) -> None:
+    """Fills scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes."""
+    for i in range(len(degree)):
+        if normalized:
+            linked = not degree[i] <= 0  # a NaN has to get through
+            L.diagonal[i] = degree[i] / degree[i] if linked else 0.0
+            L.scale[i] = 1.0 / math.sqrt(degree[i]) if linked else 0.0
+        else:
+            L.diagonal[i], L.scale[i] = degree[i], 1.0
 
 
 @compiled
-def neumann_boundary(L: Matrix, weight: np.ndarray, hop: np.ndarray, column: np.ndarray) -> None:
+def neumann_boundary(L: Matrix, hop: np.ndarray, column: np.ndarray) -> None:
     """The number (weight) of the edges between S (hop 1) and δS (hop 2) at a node, negative on δS."""
-    for i in range(len(column)):
-        column[i] = 0.0
-        if hop[i] == 1 or hop[i] == 2:
-            other = 3 - hop[i]
-            total = 0.0
-            for e in range(L.start[i], L.start[i + 1]):
-                if hop[L.near[e]] == other:
-                    total += weight[e] if len(weight) > 0 else 1.0
-            column[i] = total if hop[i] == 1 else -total
+    n = len(column)
+    column[:] = 0.0
+    for i in range(n):
+        if hop[i] != 1:
+            continue
+        total = 0.0
+        for e in range(L.start[i], L.start[i + 1]):
+            j = L.near[e]
+            across = L.weight[e] if len(L.weight) > 0 else 1.0
+            across = across if hop[j] == 2 else 0.0
+            column[j] -= across
+            total += across
+        column[i] += total
 
 
 @compiled

@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import numba
+import numpy as np
+
+U = np.uint64
+"""The type of an index where speed counts: of a signed one numba has to ask each time whether it is negative."""
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -1,6 +1,8 @@
 """One enclosing subgraph: its nodes by breadth-first search, the edges among them, the distances from both ends.
 
-`where [num_nodes]` maps a node of the graph to its position in the subgraph plus one, 0 outside; it is all zeros between links.
+`where [num_nodes]` maps a node of the graph to its position in the subgraph plus one, 0 outside. `mark` says only whether a node is inside,
+a bit for each: most neighbours looked up are not, and the bits of a graph of 300,000 nodes fit the innermost cache. Both are all
+zeros between links.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.compiled import compiled
+from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.hashing import draw
 
 # a row this many times longer than the subgraph is searched for the subgraph's nodes instead of read through
@@ -18,7 +20,7 @@ LONG_ROW = 24
 
 
 class Adjacency(NamedTuple):
-    """The whole graph: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or `[0]`."""
+    """The whole graph: `indptr [n + 1]`, `indices [2m]`, both unsigned, `weight [2m]` or `[0]`."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -30,6 +32,7 @@ class Room(NamedTuple):
     edges in the graph (only used with weights)."""
 
     where: np.ndarray
+    mark: np.ndarray
     node: np.ndarray
     hop: np.ndarray
     queue: np.ndarray
@@ -58,12 +61,13 @@ def find_nodes(
         found = end
         for i in range(begin, end):
             x = node[i]
-            for p in range(graph.indptr[x], graph.indptr[x + 1]):
+            for p in range(graph.indptr[x], graph.indptr[x + U(1)]):
                 y = graph.indices[p]
-                if where[y] == 0:
-                    where[y] = found + 1
-                    node[found] = y
-                    found += 1
+                at = where[y]
+                new = at == 0
+                node[found] = y  # stays only if y is new: nobody can predict that, so no branch
+                where[y] = found + 1 if new else at
+                found += new
         if cap > 0 and found - end > cap:
             found = keep_lowest(node, end, found, cap, key, where)
         hop[end:found] = level
@@ -106,86 +110,116 @@ def keep_lowest(node: np.ndarray, begin: int, end: int, cap: int, key: np.uint64
 
 
 @compiled
-def forget(where: np.ndarray, node: np.ndarray, n: int) -> None:
+def remember(mark: np.ndarray, node: np.ndarray, n: int) -> None:
     for i in range(n):
-        where[node[i]] = 0
+        mark[node[i] >> U(6)] |= U(1) << (node[i] & U(63))
 
 
 @compiled
-def lower_bound(values: np.ndarray, begin: int, end: int, wanted: int) -> int:
+def forget(where: np.ndarray, mark: np.ndarray, node: np.ndarray, n: int) -> None:
+    for i in range(n):
+        where[node[i]] = 0
+        mark[node[i] >> U(6)] = U(0)
+
+
+@compiled
+def inside(mark: np.ndarray, y: np.uint64) -> np.uint64:
+    """1 or 0."""
+    word: np.uint64 = mark[y >> U(6)]
+    return (word >> (y & U(63))) & U(1)
+
+
+@compiled
+def lower_bound(values: np.ndarray, begin: np.uint64, end: np.uint64, wanted: np.uint64) -> np.uint64:
     """The first place in the sorted `values[begin:end]` that is not below `wanted`."""
     while begin < end:
-        middle = (begin + end) >> 1
+        middle = (begin + end) >> U(1)
         if values[middle] < wanted:
-            begin = middle + 1
+            begin = middle + U(1)
         else:
             end = middle
     return begin
 
 
 @compiled
-def count_edges(graph: Adjacency, n: int, where: np.ndarray, node: np.ndarray) -> int:
+def count_edges(graph: Adjacency, n: int, mark: np.ndarray, node: np.ndarray) -> int:
     """The number of directed edges of the graph among the nodes, the link itself left out."""
-    total = 0
+    total = U(0)
     for i in range(n):
         x = node[i]
-        begin, end = graph.indptr[x], graph.indptr[x + 1]
-        if end - begin > LONG_ROW * n:
+        begin, end = graph.indptr[x], graph.indptr[x + U(1)]
+        if end - begin > U(LONG_ROW * n):
             for j in range(n):
-                p = lower_bound(graph.indices, begin, end, node[j])
-                total += p < end and graph.indices[p] == node[j]
+                total += U(has(graph.indices, begin, end, node[j]))
         else:
             for p in range(begin, end):
-                total += where[graph.indices[p]] > 0
-    begin, end = graph.indptr[node[0]], graph.indptr[node[0] + 1]
-    p = lower_bound(graph.indices, begin, end, node[1])
-    linked = p < end and graph.indices[p] == node[1]
-    return total - 2 if linked else total
+                total += inside(mark, graph.indices[p])
+    begin, end = graph.indptr[node[0]], graph.indptr[node[0] + U(1)]
+    return int(total) - 2 if has(graph.indices, begin, end, node[1]) else int(total)
 
 
 @compiled
-def fill_edges(graph: Adjacency, n: int, room: Room) -> int:
+def has(values: np.ndarray, begin: np.uint64, end: np.uint64, wanted: np.uint64) -> bool:
+    p = lower_bound(values, begin, end, wanted)
+    return bool(p < end and values[p] == wanted)
+
+
+@compiled
+def fill_edges(graph: Adjacency, n: int, room: Room) -> None:
     """The CSR of the subgraph, `start [n + 1]` and `near [E]` (positions), rows in the order of the neighbour's id."""
-    where, node, near, edge = room.where, room.node, room.near, room.edge
+    mark, node, near, edge = room.mark, room.node, room.near, room.edge
     by_id = np.empty(0, np.int64)
-    e = 0
+    e = U(0)
     for i in range(n):
         room.start[i] = e
         x = node[i]
-        if i < 2:
-            where[node[1 - i]] = 0  # the link is no edge
-        begin, end = graph.indptr[x], graph.indptr[x + 1]
-        if end - begin > LONG_ROW * n:
+        begin, end = graph.indptr[x], graph.indptr[x + U(1)]
+        if end - begin > U(LONG_ROW * n):
             if len(by_id) == 0:
                 by_id = np.argsort(node[:n])
             e = search_row(graph, begin, end, by_id, room, e)
         elif len(edge) > 0:
             for p in range(begin, end):
-                j = where[graph.indices[p]]
-                near[e], edge[e] = j - 1, p
-                e += j > 0
+                y = graph.indices[p]
+                near[e], edge[e] = y, p
+                e += inside(mark, y)
         else:
             for p in range(begin, end):
-                j = where[graph.indices[p]]
-                near[e] = j - 1  # overwritten unless j is inside: a store is cheaper than a branch nobody can predict
-                e += j > 0
+                y = graph.indices[p]
+                near[e] = y  # overwritten by the next one unless y is inside
+                e += inside(mark, y)
         if i < 2:
-            where[node[1 - i]] = 2 - i
+            e = drop_link(room, room.start[i], e, node[1 - i])
     room.start[n] = e
-    return e
+    for at in range(e):
+        near[at] = room.where[near[at]] - 1
 
 
 @compiled
-def search_row(graph: Adjacency, begin: int, end: int, by_id: np.ndarray, room: Room, e: int) -> int:
+def drop_link(room: Room, begin: np.uint64, end: np.uint64, other: np.uint64) -> np.uint64:
+    """Takes the other query node out of the row `near[begin:end]` of one of them: the link is no edge. Returns the new end."""
+    kept = begin
+    for at in range(begin, end):
+        room.near[kept] = room.near[at]
+        if len(room.edge) > 0:
+            room.edge[kept] = room.edge[at]
+        kept += U(room.near[at] != other)
+    return kept
+
+
+@compiled
+def search_row(
+    graph: Adjacency, begin: np.uint64, end: np.uint64, by_id: np.ndarray, room: Room, e: np.uint64
+) -> np.uint64:
     """One row of a hub, by a binary search for each node of the subgraph."""
     for j in by_id:
         y = room.node[j]
         begin = lower_bound(graph.indices, begin, end, y)
-        if begin < end and graph.indices[begin] == y and room.where[y] > 0:
-            room.near[e] = j
+        if begin < end and graph.indices[begin] == y:
+            room.near[e] = y
             if len(room.edge) > 0:
                 room.edge[e] = begin
-            e += 1
+            e += U(1)
     return e
 
 
@@ -196,17 +230,16 @@ def distances(room: Room, n: int, source: int, removed: int, far: int, out: np.n
     out[:n] = far
     out[removed], out[source] = -1, 0
     queue[0] = source
-    head, tail = 0, 1
+    head, tail = U(0), U(1)
     while head < tail:
-        x = queue[head]
-        head += 1
+        x = U(queue[head])
+        head += U(1)
         d = out[x] + 1
         if d == far:
             break
-        for e in range(start[x], start[x + 1]):
+        for e in range(start[x], start[x + U(1)]):
             y = near[e]
-            if out[y] == far:
-                out[y] = d
-                queue[tail] = y
-                tail += 1
+            queue[tail] = y  # stays only if y is new: nobody can predict that, so no branch
+            tail += U(out[y] == far)
+            out[y] = min(out[y], d)
     out[removed] = far

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.compiled import compiled
-from llwlc.kernels.enclosing import Adjacency, Room, count_edges, distances, fill_edges, find_nodes, forget
+from llwlc.kernels.compiled import U, compiled
+from llwlc.kernels.enclosing import Adjacency, Room, count_edges, distances, fill_edges, find_nodes, forget, remember
 from llwlc.kernels.hashing import link_key
 from llwlc.kernels.threads import number_of_threads, over_links
 
@@ -50,12 +50,12 @@ def extract(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> Ragged:
 
 def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged, tuple[int, int]]:
     """The output with its pointers filled in, and the largest numbers of nodes and of edges of any graph in it."""
-    links, nodes = len(pairs), len(graph.indptr) - 1
+    links = len(pairs)
     sizes, edges = np.zeros(links + 1, np.int64), np.zeros(links + 1, np.int64)
 
     def make() -> Callable[[int, int], None]:
-        where, node, hop = np.zeros(nodes, np.int32), np.empty(nodes, np.int64), np.empty(nodes, np.int8)
-        return lambda begin, end: _count(graph, pairs, reach, begin, end, where, node, hop, sizes, edges)
+        room = make_room(graph, 0, 0)
+        return lambda begin, end: _count(graph, pairs, reach, begin, end, room, sizes, edges)
 
     over_links(links, number_of_threads(links, room_bytes(graph)), make)
     width = (int(sizes.max()), int(edges.max()))
@@ -75,31 +75,33 @@ def room_bytes(graph: Adjacency) -> int:
 
 def make_room(graph: Adjacency, n: int, e: int) -> Room:
     """Scratch for subgraphs of up to n nodes and e edges. The node list is as long as the graph, since a hop finds its nodes before
-    the cap drops some of them; memory that is never touched is never given out."""
+    the cap drops some of them; memory that is never touched is never given out. Two edges more: the link, and a neighbour not yet judged."""
     nodes = len(graph.indptr) - 1
     return Room(
         where=np.zeros(nodes, np.int32),
-        node=np.empty(nodes, np.int64),
+        mark=np.zeros(nodes // 64 + 1, np.uint64),
+        node=np.empty(nodes + 1, np.uint64),
         hop=np.empty(nodes, np.int8),
-        queue=np.empty(n, np.int32),
-        start=np.empty(n + 1, np.int64),
-        near=np.empty(e + 1, np.int32),
-        edge=np.empty(e + 1 if len(graph.weight) else 0, np.int64),
+        queue=np.empty(n + 1, np.uint32),
+        start=np.empty(n + 1, np.uint64),
+        near=np.empty(e + 2, np.uint32),
+        edge=np.empty(e + 2 if len(graph.weight) else 0, np.uint64),
     )
 
 
 @compiled
 def _count(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, begin: int, end: int,
-    where: np.ndarray, node: np.ndarray, hop: np.ndarray, sizes: np.ndarray, edges: np.ndarray,
+    room: Room, sizes: np.ndarray, edges: np.ndarray,
 ) -> None:  # fmt: skip
     for b in range(begin, end):
         u, v = pairs[b, 0], pairs[b, 1]
         key = link_key(reach.seed, 0, reach.stream, u, v)
-        n = find_nodes(graph, u, v, reach.hops, reach.cap, key, where, node, hop)
+        n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
+        remember(room.mark, room.node, n)
         sizes[b + 1] = n
-        edges[b + 1] = count_edges(graph, n, where, node)
-        forget(where, node, n)
+        edges[b + 1] = count_edges(graph, n, room.mark, room.node)
+        forget(room.where, room.mark, room.node, n)
 
 
 @compiled
@@ -107,15 +109,16 @@ def enclose(graph: Adjacency, u: int, v: int, reach: Reach, room: Room) -> int:
     """One link's nodes, hops and CSR, in `room`; returns the number of nodes."""
     key = link_key(reach.seed, 0, reach.stream, u, v)
     n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
+    remember(room.mark, room.node, n)
     fill_edges(graph, n, room)
-    forget(room.where, room.node, n)
+    forget(room.where, room.mark, room.node, n)
     return n
 
 
 @compiled
 def emit(graph: Adjacency, b: int, n: int, hops: int, room: Room, out: Ragged) -> None:
     """One link's arrays, from `room` to their places in the output."""
-    p, e = out.ptr[b], out.first[b]
+    p, e = out.ptr[b], U(out.first[b])
     for i in range(n):
         out.node[p + i] = room.node[i]
         out.hop[p + i] = room.hop[i]

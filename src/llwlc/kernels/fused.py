@@ -66,7 +66,6 @@ class Space(NamedTuple):
     """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together whatever the largest one takes."""
 
     weight: np.ndarray
-    value: np.ndarray
     rows: np.ndarray
     Y: np.ndarray
     Q: np.ndarray
@@ -101,8 +100,7 @@ def make_space(plan: Plan, n: int, e: int, weighted: bool) -> Space:
     b = 2 if plan.start == QUERY else 1
     return Space(
         weight=np.empty(e if weighted else 0),
-        value=np.empty(e + 1),
-        rows=np.empty(6 * n),
+        rows=np.empty(9 * n),
         Y=np.empty(plan.columns * n),
         Q=np.empty(plan.steps * n),
         start=np.empty(b * n),
@@ -112,9 +110,19 @@ def make_space(plan: Plan, n: int, e: int, weighted: bool) -> Space:
 
 
 def make_small(plan: Plan) -> Small:
-    m = plan.steps
-    c = np.empty(m + plan.columns + 1)
-    return Small(np.empty((m, m)), np.empty((m, m)), np.empty(m), np.empty(m), c, np.empty(2, np.int64))
+    return small_of(plan.steps, plan.columns, 2)
+
+
+def small_of(m: int, k: int, b: int) -> Small:
+    return Small(
+        T=np.empty((m, m)),
+        Z=np.empty((m, m)),
+        d=np.empty(m),
+        e=np.empty(m),
+        c=np.empty(m + k + 1),
+        owner=np.empty(b, np.int64),
+        R=np.empty((b, b)),
+    )
 
 
 @compiled
@@ -142,19 +150,19 @@ def solve(
     values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
 ) -> int:  # fmt: skip
     """The basis of the subgraph in `room`; returns the number of live columns, 0 where some entry is not finite."""
-    rows = space.rows[: 6 * n].reshape(6, n)
-    degree, w = rows[0], rows[1]
-    L = Matrix(room.start, room.near, space.value, rows[2])
+    rows = space.rows[: 9 * n].reshape(9, n)
+    degree, W = rows[0], rows[1:3]
+    L = Matrix(room.start, room.near, weight, rows[3], rows[4], space.rows[7 * n :])
     degrees(room.start, weight, degree)
-    laplacian(L, weight, degree, plan.normalized, w)
+    laplacian(L, degree, plan.normalized)
     bound = gershgorin(L)
     if not bound < np.inf:
         return 0
     Y = space.Y[: plan.columns * n].reshape(plan.columns, n)
     deleted = space.flags[:n]
-    taken = constrain(u, v, n, weight, plan, room, L, degree, deleted, space.bits[:n], Y)
+    taken = constrain(u, v, plan, room, L, degree, deleted, space.bits[:n], Y)
     width = n if plan.closed else 0
-    P = Glue(rows[3][:width], rows[4][:width], space.flags[n : n + width])
+    P = Glue(rows[5][:width], rows[6][:width], space.flags[n : n + width])
     if plan.closed:
         glue_of(degree, deleted, taken, P)
     b = 2 if plan.start == QUERY else 1
@@ -164,28 +172,29 @@ def solve(
     elif plan.start == RANDOM:
         random_start(room.node, link_key(plan.seed, plan.epoch, plan.start_stream, u, v), start)
     else:
-        constraint_start(L, Y, degree, deleted, taken, plan.closed, w, start)
-    k = orthonormal(Y, w, small.c, plan.rank_tolerance)
+        constraint_start(L, Y, degree, deleted, taken, plan.closed, W[0], start)
+    k = orthonormal(Y, W[0], small.c, plan.rank_tolerance)
     Q = space.Q[: plan.steps * n].reshape(plan.steps, n)
-    live = krylov(L, bound, Y, k, P, start, plan.tolerance, Q, w, small)
-    carry_back(live, Q, start, w, small, values, vectors, residual)
+    live = krylov(L, bound, Y, k, P, start, plan.tolerance, Q, W, small)
+    carry_back(live, Q, start, W[0], small, values, vectors, residual)
     return live
 
 
 @compiled
 def constrain(
-    u: int, v: int, n: int, weight: np.ndarray, plan: Plan, room: Room, L: Matrix,
+    u: int, v: int, plan: Plan, room: Room, L: Matrix,
     degree: np.ndarray, deleted: np.ndarray, bits: np.ndarray, Y: np.ndarray,
 ) -> int:  # fmt: skip
     """The columns of C as rows of Y, and the marks of deleted vertices; returns how many are deleted."""
     j = 0
     if plan.boundary:
-        neumann_boundary(L, weight, room.hop, Y[j])
+        neumann_boundary(L, room.hop, Y[j])
         j += 1
     if plan.degree:
         neumann_degree(degree, room.hop, Y[j])
         j += 1
     if plan.deleted == 0:
+        deleted[:] = False
         return 0
     key = link_key(plan.seed, plan.epoch, plan.deleted_stream, u, v)
     taken = delete_vertices(room.node, plan.deleted, key, bits, deleted)

@@ -11,17 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.compiled import compiled
+from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.small_eigen import eigh
 
 
 class Matrix(NamedTuple):
-    """L of one graph: CSR `start [n + 1]`, `near [E]`, `value [E]` off the diagonal, `diagonal [n]`."""
+    """L = diag − S W S of one graph: CSR `start [n + 1]`, `near [E]`; `weight [E]`, or empty where every edge weighs 1; `scale`,
+    `diagonal [n]`. Scaling the vector instead of the entries spares a read for each edge. `z [2n]` is scratch."""
 
     start: np.ndarray
     near: np.ndarray
-    value: np.ndarray
+    weight: np.ndarray
+    scale: np.ndarray
     diagonal: np.ndarray
+    z: np.ndarray
 
 
 class Glue(NamedTuple):
@@ -33,7 +36,8 @@ class Glue(NamedTuple):
 
 
 class Small(NamedTuple):
-    """Scratch of κ × κ: `T`, `Z`, `d`, `e`, coefficients `c [k + κ]`, and which column each leftover candidate came from, `owner [b]`."""
+    """Scratch of κ × κ: `T`, `Z`, `d`, `e`; coefficients `c [k + κ]`; for the leftover candidates the columns they came from, `owner [b]`, and
+    their triangular factor `R [b, b]`."""
 
     T: np.ndarray
     Z: np.ndarray
@@ -41,6 +45,7 @@ class Small(NamedTuple):
     e: np.ndarray
     c: np.ndarray
     owner: np.ndarray
+    R: np.ndarray
 
 
 @compiled
@@ -109,11 +114,41 @@ def normalise(w: np.ndarray) -> bool:
 
 @compiled
 def apply(L: Matrix, x: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(x)):
-        total = L.diagonal[i] * x[i]
-        for e in range(L.start[i], L.start[i + 1]):
-            total += L.value[e] * x[L.near[e]]
-        out[i] = total
+    """out = L x."""
+    n, z = len(x), L.z
+    for i in range(n):
+        z[i] = L.scale[i] * x[i]
+    for i in range(n):
+        total = 0.0
+        if len(L.weight) > 0:
+            for e in range(L.start[i], L.start[i + 1]):
+                total += L.weight[e] * z[L.near[e]]
+        else:
+            for e in range(L.start[i], L.start[i + 1]):
+                total += z[L.near[e]]
+        out[i] = L.diagonal[i] * x[i] - L.scale[i] * total
+
+
+@compiled
+def apply_two(L: Matrix, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    """`out[0]` = L x, `out[1]` = L y in one walk through the edges: the walk is what costs."""
+    n, z = len(x), L.z
+    for i in range(n):
+        z[2 * i], z[2 * i + 1] = L.scale[i] * x[i], L.scale[i] * y[i]
+    for i in range(n):
+        s0 = s1 = 0.0
+        if len(L.weight) > 0:
+            for e in range(L.start[i], L.start[i + 1]):
+                j = U(2) * U(L.near[e])
+                s0 += L.weight[e] * z[j]
+                s1 += L.weight[e] * z[j + U(1)]
+        else:
+            for e in range(L.start[i], L.start[i + 1]):
+                j = U(2) * U(L.near[e])
+                s0 += z[j]
+                s1 += z[j + U(1)]
+        out[0, i] = L.diagonal[i] * x[i] - L.scale[i] * s0
+        out[1, i] = L.diagonal[i] * y[i] - L.scale[i] * s1
 
 
 @compiled
@@ -121,9 +156,14 @@ def gershgorin(L: Matrix) -> float:
     """A bound on ‖L‖; NaN or infinite where some entry is."""
     bound = 0.0
     for i in range(len(L.diagonal)):
-        row = abs(L.diagonal[i])
-        for e in range(L.start[i], L.start[i + 1]):
-            row += abs(L.value[e])
+        total = 0.0
+        if len(L.weight) > 0:
+            for e in range(L.start[i], L.start[i + 1]):
+                total += abs(L.weight[e]) * L.scale[L.near[e]]
+        else:
+            for e in range(L.start[i], L.start[i + 1]):
+                total += L.scale[L.near[e]]
+        row = abs(L.diagonal[i]) + L.scale[i] * total
         if not row <= bound:  # so that a NaN gets through
             bound = row
         if bound != bound:
@@ -192,48 +232,42 @@ def purge(Y: np.ndarray, k: int, P: Glue, Q: np.ndarray, m: int, w: np.ndarray, 
 
 @compiled
 def krylov(
-    L: Matrix,
-    bound: float,
-    Y: np.ndarray,
-    k: int,
-    P: Glue,
-    start: np.ndarray,
-    tolerance: float,
-    Q: np.ndarray,
-    w: np.ndarray,
-    s: Small,
-) -> int:
+    L: Matrix, bound: float, Y: np.ndarray, k: int, P: Glue, start: np.ndarray, tolerance: float, Q: np.ndarray, W: np.ndarray, s: Small
+) -> int:  # fmt: skip
     """Fills the rows of `Q [κ, n]` and T, returns the number of live rows. Candidate t is `start[t]`, then L q_{t−b}; one that adds nothing
     frees its place. Candidates of the second kind that are not taken overwrite `start`, whose rows are used up by then."""
     steps, b = len(Q), len(start)
-    count, left = 0, 0
+    count, left, ready = 0, 0, -1
     for t in range(steps + b):
-        if t < b:
+        c = t - b
+        w = W[0]
+        if c < 0:
             w[:] = start[t]
-            limit = tolerance
             if not normalise(w):
                 continue
-        elif t - b >= count:
+        elif c >= count:
             break
+        elif c == ready:
+            w = W[1]
+        elif c + 1 < count:
+            apply_two(L, Q[c], Q[c + 1], W)
+            ready = c + 1
         else:
-            apply(L, Q[t - b], w)
-            limit = tolerance * bound
-        purge(Y, k, P, Q, count, w, s.c)
-        if t >= b:
-            for i in range(t - b + 1):
-                s.T[i, t - b] = s.c[i]
-        purge(Y, k, P, Q, count, w, s.c)
+            apply(L, Q[c], w)
+        for again in range(2):
+            purge(Y, k, P, Q, count, w, s.c)
+            for i in range(c + 1):
+                s.T[i, c] = s.c[i] + (s.T[i, c] if again else 0.0)
+                s.T[c, i] = s.T[i, c]
         size = norm(w)
-        if t >= b:
-            for i in range(t - b + 1):
-                s.T[i, t - b] += s.c[i]
-                s.T[t - b, i] = s.T[i, t - b]
-        if size > limit and count < steps:
-            Q[count] = w / size
+        if size > (tolerance if c < 0 else tolerance * bound) and count < steps:
+            q = Q[count]
+            for i in range(len(w)):
+                q[i] = w[i] / size
             count += 1
-        elif t >= b:
+        elif c >= 0:
             start[left] = w
-            s.owner[left] = t - b
+            s.owner[left] = c
             left += 1
     s.owner[left:] = -1
     return count
@@ -241,18 +275,12 @@ def krylov(
 
 @compiled
 def carry_back(
-    count: int,
-    Q: np.ndarray,
-    rest: np.ndarray,
-    w: np.ndarray,
-    s: Small,
-    values: np.ndarray,
-    vectors: np.ndarray,
-    residual: np.ndarray,
-) -> None:
-    """Ritz pairs V = QB of the T that `krylov` left, and ‖PLPv − λv‖ from the candidates `rest` that found no place."""
+    count: int, Q: np.ndarray, rest: np.ndarray, w: np.ndarray, s: Small, values: np.ndarray, vectors: np.ndarray, residual: np.ndarray
+) -> None:  # fmt: skip
+    """Ritz pairs V = QB of the T that `krylov` left, and ‖PLPv − λv‖ = ‖R b‖, R the candidates `rest` that found no place."""
     n = len(w)
-    eigh(s.T, count, s.Z, s.d, s.e)
+    left = triangular(rest, s)
+    eigh(s.T, count, s.Z, s.d, s.e, s.c)
     for p in range(count):
         values[p] = s.d[p]
         w[:] = 0.0
@@ -261,12 +289,29 @@ def carry_back(
         subtract(Q, count, s.c, w)
         for i in range(n):
             vectors[i, p] = w[i]
-        w[:] = 0.0
-        known = False
-        for r in range(len(rest)):
-            if s.owner[r] >= 0:
-                known = True
-                a = s.Z[p, s.owner[r]]
-                for i in range(n):
-                    w[i] += a * rest[r, i]
-        residual[p] = norm(w) if known else 0.0
+        total = 0.0
+        for i in range(left):
+            part = 0.0
+            for j in range(i, left):
+                part += s.R[i, j] * s.Z[p, s.owner[j]]
+            total += part * part
+        residual[p] = math.sqrt(total)
+
+
+@compiled
+def triangular(rest: np.ndarray, s: Small) -> int:
+    """Reduces the leftover candidates to the triangular factor `s.R` of their QR factorisation, which has the same norms; returns how many
+    there are."""
+    left = 0
+    while left < len(rest) and s.owner[left] >= 0:
+        left += 1
+    for j in range(left):
+        for i in range(j):
+            dots(rest[i : i + 1], 1, rest[j], s.c)
+            subtract(rest[i : i + 1], 1, s.c, rest[j])
+            s.R[i, j] = s.c[0]
+        size = norm(rest[j])
+        s.R[j, j] = size
+        for i in range(rest.shape[1]):
+            rest[j, i] = rest[j, i] / size if size > 0 else 0.0
+    return left

@@ -17,54 +17,62 @@ SWEEPS = 60  # QL needs about two a value; a matrix with a NaN would never end
 
 
 @compiled
-def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray) -> None:
-    """Overwrites `d [m]` with the eigenvalues, the rows of `Z [m, m]` with the vectors; `T` is destroyed, `e [m]` is scratch."""
+def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray, p: np.ndarray) -> None:
+    """Overwrites `d [m]` with the eigenvalues, the rows of `Z [m, m]` with the vectors; `T` is destroyed, `e`, `p [m]` are scratch."""
     for i in range(m):
         for j in range(m):
             Z[i, j] = 1.0 if i == j else 0.0
-    tridiagonalise(T, m, Z, e)
+    tridiagonalise(T, m, Z, e, p)
     for i in range(m):
         d[i] = T[i, i]
-        e[i] = T[i + 1, i] if i + 1 < m else 0.0
+        e[i] = T[i, i + 1] if i + 1 < m else 0.0
     ql(d, e, m, Z)
     sort(d, m, Z)
 
 
 @compiled
-def tridiagonalise(T: np.ndarray, m: int, Z: np.ndarray, h: np.ndarray) -> None:
-    """T ← HTH, Z ← HZ for reflections H that clear column after column below the subdiagonal; banded columns are skipped."""
+def tridiagonalise(T: np.ndarray, m: int, Z: np.ndarray, h: np.ndarray, p: np.ndarray) -> None:
+    """T ← HTH, Z ← HZ for the reflections H = I − 2hhᵀ that clear row after row beyond the superdiagonal; clear rows are skipped."""
     for k in range(m - 2):
-        below = 0.0
+        beyond = 0.0
         for i in range(k + 2, m):
-            below += T[i, k] * T[i, k]
-        if below == 0.0:
+            beyond += T[k, i] * T[k, i]
+        if beyond == 0.0:
             continue
-        size = math.sqrt(below + T[k + 1, k] * T[k + 1, k])
-        alpha = -math.copysign(size, T[k + 1, k])
-        head = T[k + 1, k] - alpha
-        scale = 1.0 / math.sqrt(head * head + below)
+        alpha = -math.copysign(math.sqrt(beyond + T[k, k + 1] * T[k, k + 1]), T[k, k + 1])
+        head = T[k, k + 1] - alpha
+        scale = 1.0 / math.sqrt(head * head + beyond)
         h[k + 1] = head * scale
         for i in range(k + 2, m):
-            h[i] = T[i, k] * scale
-        reflect(T, k, m, h)
-        reflect(Z, k, m, h)
-        for i in range(m):
-            dot = 0.0
+            h[i] = T[k, i] * scale
+        T[k, k + 1] = alpha
+        # T ← T − 2(hqᵀ + qhᵀ), q = Th − (hᵀTh)h, on the block that is left
+        times(T, h, k + 1, k + 1, m, p)
+        dot = 0.0
+        for i in range(k + 1, m):
+            dot += h[i] * p[i]
+        for i in range(k + 1, m):
+            p[i] -= dot * h[i]
+        for i in range(k + 1, m):
+            a, b = 2.0 * h[i], 2.0 * p[i]
             for j in range(k + 1, m):
-                dot += T[i, j] * h[j]
-            for j in range(k + 1, m):
-                T[i, j] -= 2.0 * dot * h[j]
+                T[i, j] -= a * p[j] + b * h[j]
+        times(Z, h, k + 1, 0, m, p)
+        for i in range(k + 1, m):
+            a = 2.0 * h[i]
+            for j in range(m):
+                Z[i, j] -= a * p[j]
 
 
 @compiled
-def reflect(A: np.ndarray, k: int, m: int, h: np.ndarray) -> None:
-    """A ← (I − 2hhᵀ) A on the rows from k + 1."""
-    for j in range(m):
-        dot = 0.0
-        for i in range(k + 1, m):
-            dot += h[i] * A[i, j]
-        for i in range(k + 1, m):
-            A[i, j] -= 2.0 * dot * h[i]
+def times(A: np.ndarray, h: np.ndarray, first: int, left: int, m: int, p: np.ndarray) -> None:
+    """p = hᵀA over the rows from `first`, the columns from `left`: row by row, as memory lies."""
+    for j in range(left, m):
+        p[j] = 0.0
+    for i in range(first, m):
+        a = h[i]
+        for j in range(left, m):
+            p[j] += a * A[i, j]
 
 
 @compiled
