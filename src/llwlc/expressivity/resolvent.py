@@ -68,8 +68,8 @@ def filter_hashes(adjacency: Real, subsets: Subsets) -> Real:
 
 
 def filter_fingerprint(adjacency: Real, k: int) -> Real:
-    """h(S) over all k-subsets, ascending, `[C(n, k)]`; two graphs compare by the largest difference."""
-    parts = [filter_hashes(adjacency, chunk) for chunk in chunks(len(adjacency), k)]
+    """h(S) over all k-subsets, ascending, `[C(n, k)]` (k = n where there are fewer nodes); two graphs compare by the largest difference."""
+    parts = [filter_hashes(adjacency, chunk) for chunk in chunks(len(adjacency), min(k, len(adjacency)))]
     return np.sort(np.concatenate(parts))
 
 

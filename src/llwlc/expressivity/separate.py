@@ -6,13 +6,14 @@ at most 2ε apart, whatever their labels. Nothing is rounded and nothing is hash
 fall on either side of.
 
 The answer is "separated" above `SEPARATED`, "equal" below `EQUAL`, and neither between the two: a distance there is reported as
-undecided and counts as not separated.
+undecided and counts as not separated. With a check, the first graph is compared with a relabelled copy of itself as well: a policy
+that tells these two apart, as one with a random start does, is not reliable, and separates nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from llwlc.errors import InputError
 from llwlc.expressivity.columns import Real
-from llwlc.expressivity.families import Pair
+from llwlc.expressivity.families import Pair, relabelled
 from llwlc.expressivity.resolvent import filter_fingerprint
 from llwlc.expressivity.spectra import deleted_spectra, edge_spectra
 
@@ -48,20 +49,29 @@ LADDER = ("filter-0", "filter-1", "filter-2", "filter-3", "filter-4")
 
 
 class Verdict(NamedTuple):
-    """What a policy says of a pair. `distance` is ∞ where the fingerprints have different lengths."""
+    """What a policy says of a pair. `distance` is ∞ where the fingerprints have different lengths.
+
+    `noise` is the distance of the first graph from a relabelled copy of itself, None where that was not looked at; `sets` is
+    the number of constraint sets.
+    """
 
     policy: str
     distance: float
     sets: int
     seconds: float
+    noise: float | None = None
+
+    @property
+    def reliable(self) -> bool:
+        return self.noise is None or self.noise <= EQUAL
 
     @property
     def separated(self) -> bool:
-        return self.distance > SEPARATED
+        return self.reliable and self.distance > SEPARATED
 
     @property
     def undecided(self) -> bool:
-        return EQUAL < self.distance <= SEPARATED
+        return not self.reliable or EQUAL < self.distance <= SEPARATED
 
 
 def distance(x: Real, y: Real) -> float:
@@ -82,28 +92,34 @@ def fingerprint(adjacency: Real, policy: str) -> Real:
     return POLICIES[policy](adjacency)
 
 
-def separate(pair: Pair, policy: str) -> Verdict:
-    """Compare the two graphs of a pair under one policy.
+def separate(pair: Pair, policy: str | Fingerprint, *, check: int | None = None) -> Verdict:
+    """Compare the two graphs of a pair under one policy: a key of `POLICIES`, or a function of one's own.
+
+    `check` is the seed of a relabelled copy of the first graph, which must have that graph's fingerprint.
 
     >>> from llwlc.expressivity.families import paper
     >>> cycles, squares = paper()
     >>> separate(cycles, "none").separated, separate(squares, "none").separated
     (True, False)
-    >>> separate(squares, "filter-2").separated
+    >>> separate(squares, "filter-2", check=0).separated
     True
     """
-    started = time.perf_counter()
+    of = policy if callable(policy) else partial(fingerprint, policy=policy)
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "custom")
     if len(pair.a) != len(pair.b):
-        return Verdict(policy, float("inf"), 0, time.perf_counter() - started)
-    x, y = fingerprint(pair.a, policy), fingerprint(pair.b, policy)
-    return Verdict(policy, distance(x, y), len(x), time.perf_counter() - started)
+        return Verdict(name, float("inf"), 0, 0.0)
+    started = time.perf_counter()
+    x, y = of(pair.a), of(pair.b)
+    seconds = time.perf_counter() - started
+    noise = None if check is None else distance(x, of(relabelled(pair.a, check)))
+    return Verdict(name, distance(x, y), len(x), seconds, noise)
 
 
-def climb(pair: Pair, ladder: tuple[str, ...] = LADDER) -> list[Verdict]:
+def climb(pair: Pair, ladder: Sequence[str] = LADDER, *, check: int | None = None) -> list[Verdict]:
     """The verdicts of a ladder of policies, up to the first that separates the pair."""
     verdicts: list[Verdict] = []
     for policy in ladder:
-        verdicts.append(separate(pair, policy))
+        verdicts.append(separate(pair, policy, check=check))
         if verdicts[-1].separated:
             break
     return verdicts

@@ -40,14 +40,16 @@ def deleted_hashes(adjacency: Real, subsets: Subsets) -> Real:
 
 
 def deleted_spectra(adjacency: Real, k: int) -> Real:
-    """`deleted_hashes` over all k-subsets, ascending, `[C(n, k)]`. k = 0 is the spectrum of L alone.
+    """`deleted_hashes` over all k-subsets, ascending, `[C(n, k)]` (k = n where there are fewer nodes). k = 0 is the spectrum of L alone.
 
     >>> from llwlc.expressivity.families import paper
     >>> _, (_, rook, shrikhande) = paper()
     >>> [bool(np.abs(deleted_spectra(rook, k) - deleted_spectra(shrikhande, k)).max() > 1e-8) for k in (2, 3, 4)]
     [False, False, True]
     """
-    return np.sort(np.concatenate([deleted_hashes(adjacency, chunk) for chunk in chunks(len(adjacency), k)]))
+    return np.sort(
+        np.concatenate([deleted_hashes(adjacency, chunk) for chunk in chunks(len(adjacency), min(k, len(adjacency)))])
+    )
 
 
 def edge_spectra(adjacency: Real, *, neumann: bool = True, deleted: bool = False) -> Real:
