@@ -132,8 +132,11 @@ def _symmetric(subs: Subgraphs) -> Tensor:
     a gradient is asked for."""
     if subs.weight is None:
         return torch.ones(len(subs.row), dtype=torch.float64, device=subs.row.device)
-    weight = subs.weight.double()
-    return (weight + weight[torch.argsort(subs.col * subs.num_nodes + subs.row)]) / 2
+    weight, n = subs.weight.double(), subs.num_nodes
+    # inside a row the edges follow the neighbours' ids, not their positions, so both directions have to be sorted
+    mirror = torch.empty_like(subs.row)
+    mirror[torch.argsort(subs.row * n + subs.col)] = torch.argsort(subs.col * n + subs.row)
+    return (weight + weight[mirror]) / 2
 
 
 def start_block(

@@ -13,7 +13,7 @@ import numpy as np
 from llwlc.kernels.compiled import compiled
 
 EPS = 2.0**-52
-SWEEPS = 60  # QL needs about two a value; a matrix with a NaN would never end
+SWEEPS = 60  # QL needs about two a value; nothing may run for ever
 
 
 @compiled
