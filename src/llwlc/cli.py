@@ -182,3 +182,37 @@ def overview(graph: Graph) -> list[tuple[str, str]]:
         ("weights", "no" if graph.weight is None else "yes"),
         ("times", "no" if graph.time is None else "yes"),
     ]
+
+
+@app.command()
+def bench(
+    graph: Annotated[
+        str, typer.Argument(help="A dataset (llwlc data list), or with --scale a generated graph.")
+    ] = "cora",
+    links: Annotated[int | None, typer.Option(help="Number of pairs; 400, or with --scale twice the edges.")] = None,
+    repeats: Annotated[int, typer.Option(help="Turns of every method; the best one counts.")] = 3,
+    out: Annotated[Path | None, typer.Option(help="Folder for bench.json and bench.png.")] = None,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="Stream all pairs of a large generated graph instead.")
+    ] = False,
+) -> None:
+    """Times pairs to eigenbases against the usual ways, on the same links, one core against one core.
+
+    Examples:
+
+    `llwlc bench pubmed --out bench`
+
+    `llwlc bench coauthor-like --scale`
+    """
+    from llwlc import bench as benchmark
+
+    if scale:
+        show(f"{graph}, streamed", benchmark.scale_table(benchmark.scale(graph, links=links)))
+        return
+    report = benchmark.run(graph, links=links or 400, repeats=repeats)
+    show(
+        f"{report.graph}, {report.links} links",
+        [(what, f"{figure}   {note}") for what, figure, note in benchmark.table(report)],
+    )
+    for file in benchmark.save(report, out) if out is not None else []:
+        typer.echo(f"wrote {file}")

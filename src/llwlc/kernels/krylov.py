@@ -14,6 +14,8 @@ import numpy as np
 from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.small_eigen import eigh
 
+ROUNDING = 2e-15
+
 
 class Matrix(NamedTuple):
     """L = diag − S W S of one graph: CSR `start [n + 1]`, `near [E]`; `weight [E]`, or empty where every edge weighs 1; `scale`,
@@ -258,7 +260,10 @@ def krylov(
             purge(Y, k, P, Q, count, w, s.c)
             for i in range(c + 1):
                 s.T[i, c] = s.c[i] + (s.T[i, c] if again else 0.0)
-                s.T[c, i] = s.T[i, c]
+        for i in range(c + 1):
+            # T is banded; what rounding leaves outside the band would only cost reflections
+            s.T[i, c] = s.T[i, c] if abs(s.T[i, c]) > ROUNDING * bound else 0.0
+            s.T[c, i] = s.T[i, c]
         size = norm(w)
         if size > (tolerance if c < 0 else tolerance * bound) and count < steps:
             q = Q[count]

@@ -1,0 +1,10 @@
+"""`llwlc bench`: pairs to eigenbases, timed against every usual way of doing it, in one run, on the same links, on one core.
+
+Ratios are what counts; absolute times belong to the machine that the report describes.
+"""
+
+from llwlc.bench.report import save, table
+from llwlc.bench.run import Report, run
+from llwlc.bench.scale import scale, scale_table
+
+__all__ = ["Report", "run", "save", "scale", "scale_table", "table"]

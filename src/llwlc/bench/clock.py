@@ -1,0 +1,91 @@
+"""Timing on a machine that others use too: methods take turns, and the best of their turns counts."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import scipy
+import torch
+
+Work = Callable[[], object]
+
+
+def take_turns(works: Mapping[str, Work], *, repeats: int, at_least: float = 0.05) -> dict[str, float]:
+    """Seconds of one call of each, the least over `repeats` rounds in which every method has a turn.
+
+    A turn repeats the call until `at_least` seconds are over, so that a fast method gets as many chances to run undisturbed.
+    The first call, which may compile, is not counted.
+
+    >>> times = take_turns({"nothing": lambda: None, "sleep": lambda: time.sleep(0.01)}, repeats=2, at_least=0)
+    >>> times["nothing"] < 0.01 <= times["sleep"]
+    True
+    """
+    for work in works.values():
+        work()
+    best = dict.fromkeys(works, float("inf"))
+    for _ in range(repeats):
+        for name, work in works.items():
+            spent = 0.0
+            while True:
+                begin = time.perf_counter()
+                work()
+                took = time.perf_counter() - begin
+                best[name] = min(best[name], took)
+                spent += took
+                if spent >= at_least:
+                    break
+    return best
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Torch, and with it the kernels, on this many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def machine() -> dict[str, str | int | float]:
+    """What the times were measured on."""
+    model = platform.processor() or platform.machine()
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo") as file:
+            model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), model)
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    return {
+        "processor": model,
+        "cores": os.cpu_count() or 1,
+        "load": os.getloadavg()[0],
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "gpu": gpu,
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def peak_memory(work: Callable[..., object], *arguments: object) -> float:
+    """The highest memory, in GB, of a fresh process that does this work; `work` must be a module's function."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_measured, (work, arguments))
+
+
+def _measured(work: Callable[..., object], arguments: tuple[object, ...]) -> float:
+    torch.set_num_threads(1)
+    work(*arguments)
+    unit = 2**30 if sys.platform == "darwin" else 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -1,0 +1,60 @@
+"""The Lanczos stage against a plain C++ loop of the same algorithm, compiled here where there is a compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from llwlc.bases import laplacian_of
+from llwlc.bench.clock import take_turns
+from llwlc.bench.growth import given_of, random_batch, solve
+
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
+
+
+class Comparison(NamedTuple):
+    """Seconds a graph of the compiled kernel and of C++, and by how much their eigenvalues differ at most."""
+
+    ours: float
+    plain: float
+    difference: float
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.plain
+
+
+def compiler() -> str | None:
+    return shutil.which("g++") or shutil.which("clang++")
+
+
+def compare(
+    *, graphs: int = 512, n: int = 128, edges: int = 600, steps: int = 10, k: int = 10, repeats: int = 5
+) -> Comparison | None:
+    """Both on the same graphs: n nodes, about `edges` directed edges, k random constraints, one random start. None without a compiler."""
+    command = compiler()
+    if command is None:
+        return None
+    subs = random_batch(graphs, n, edges, seed=0)
+    task, operator = given_of(subs, k), laplacian_of(subs, "normalized")
+    near = (subs.col - subs.ptr[subs.graph[subs.row]]).int().numpy()
+    values, vectors = np.zeros((graphs, steps), np.float32), np.zeros((graphs * n, steps), np.float32)
+    with tempfile.TemporaryDirectory() as folder, as_file(files("llwlc.bench") / "plain.cpp") as source:
+        library = Path(folder) / "plain.so"
+        subprocess.run([command, *FLAGS, str(source), "-o", str(library)], check=True, capture_output=True)
+        function = ctypes.CDLL(str(library)).lanczos
+        arrays = (task.first, near, operator.value.numpy(), operator.diagonal.numpy(), task.columns, task.start)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (*arrays, values, vectors)]
+        sizes = [ctypes.c_int64(size) for size in (graphs, n, k, steps)]
+        times = take_turns(
+            {"ours": lambda: solve(task, steps), "plain": lambda: function(*sizes, *pointers)}, repeats=repeats
+        )
+    difference = np.abs(np.sort(values, 1) - solve(task, steps).values).max()
+    return Comparison(times["ours"] / graphs, times["plain"] / graphs, float(difference))

@@ -1,0 +1,138 @@
+"""The benchmark itself: our stages by backend and every rival, on the same links in the same run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from llwlc import datasets
+from llwlc.bases import eigenbasis
+from llwlc.bench import growth, plain, rivals
+from llwlc.bench.clock import Work, machine, peak_memory, take_turns, threads
+from llwlc.constraints import neumann
+from llwlc.graph import Graph
+from llwlc.link_bases import link_bases, stream_bases
+from llwlc.subgraphs import extract
+
+RECIPE, LOBPCG, EIGSH = "(a) scipy slices + DRNL", "(c) lobpcg, Y = C", "(c) eigsh on PLP"
+OURS = "pairs to bases, numba"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Seconds a link by method, in the order of the table; ratios that were asked for; growth; memory in GB; the machine."""
+
+    graph: str
+    links: int
+    nodes_per_link: float
+    edges_per_link: float
+    seconds: dict[str, float]
+    ratios: dict[str, float]
+    exponents: dict[str, float] = field(default_factory=dict)
+    points: list[tuple[int, int, int, int, float]] = field(default_factory=list)
+    model_error: float | None = None
+    memory: dict[str, float] = field(default_factory=dict)
+    plain: dict[str, float] = field(default_factory=dict)
+    machine: dict[str, str | int | float] = field(default_factory=dict)
+
+
+def run(
+    name: str = "cora", *, links: int = 400, repeats: int = 3, seed: int = 0, with_growth: bool = True, with_memory: bool = True
+) -> Report:  # fmt: skip
+    """Times everything on `links` pairs of the graph, half of them edges: one core against one core, the best of `repeats` turns."""
+    graph = datasets.load(name)
+    pairs = sample(graph, links, seed)
+    with threads(1):
+        subs, _ = link_bases(graph, pairs)
+        times = take_turns(works(graph, pairs), repeats=repeats)
+        seconds = {method: spent / len(pairs) for method, spent in times.items()}
+        ratios = ratios_of(seconds)
+        compared = plain.compare(repeats=repeats)
+        grown = growth.measure(repeats=repeats) if with_growth else None
+    ratios["two threads, against one"] = two_threads(graph, seed, repeats)
+    return Report(
+        graph=name,
+        links=len(pairs),
+        nodes_per_link=subs.num_nodes / len(pairs),
+        edges_per_link=len(subs.row) / len(pairs),
+        seconds=seconds,
+        ratios=ratios,
+        exponents=grown.exponents if grown else {},
+        points=grown.points if grown else [],
+        model_error=grown.model_error if grown else None,
+        memory=memory(name) if with_memory else {},
+        plain={**compared._asdict(), "ratio": compared.ratio} if compared else {},
+        machine=machine(),
+    )
+
+
+def sample(graph: Graph, links: int, seed: int) -> Tensor:
+    """Half edges, half pairs of any two different nodes."""
+    draw = torch.Generator().manual_seed(seed)
+    edges = graph.edges[torch.randint(graph.num_edges, (links // 2,), generator=draw)]
+    other = torch.randint(graph.num_nodes, (links - links // 2, 2), generator=draw)
+    other[:, 1] = torch.where(other[:, 0] == other[:, 1], (other[:, 1] + 1) % graph.num_nodes, other[:, 1])
+    return torch.cat([edges, other])[torch.randperm(links, generator=draw)]
+
+
+def works(graph: Graph, pairs: Tensor) -> dict[str, Work]:
+    """What takes turns. Rivals of one stage are given the stages before it."""
+    subs, basis = link_bases(graph, pairs)
+    cons = neumann(subs)
+    problems = rivals.problems(subs, basis)
+    adjacency, edge_index = rivals.csr_of(graph), graph.edge_index
+    return {
+        "extract, numba": lambda: extract(graph, pairs, backend="numba"),
+        "extract, reference": lambda: extract(graph, pairs, backend="reference"),
+        "eigenbasis, numba": lambda: eigenbasis(subs, cons, backend="numba"),
+        "eigenbasis, reference": lambda: eigenbasis(subs, cons, backend="reference"),
+        OURS: lambda: link_bases(graph, pairs, backend="numba"),
+        "pairs to bases, reference": lambda: link_bases(graph, pairs, backend="reference"),
+        RECIPE: lambda: rivals.slicing_and_drnl(adjacency, pairs),
+        "(b) PyG k_hop_subgraph": lambda: rivals.k_hop(edge_index, graph.num_nodes, pairs),
+        LOBPCG: lambda: rivals.by_lobpcg(problems),
+        EIGSH: lambda: rivals.by_eigsh(problems),
+        "(d) dense batched eigh": lambda: rivals.by_dense_eigh(subs),
+        "(e) dense batched Lanczos": lambda: rivals.by_dense_lanczos(subs),
+    }
+
+
+def ratios_of(seconds: dict[str, float]) -> dict[str, float]:
+    """How many times as long others take as pairs to bases takes us."""
+    ours = seconds[OURS]
+    return {
+        "recipe (a) alone": seconds[RECIPE] / ours,
+        "recipe (a), then (c) lobpcg": (seconds[RECIPE] + seconds[LOBPCG]) / ours,
+        "recipe (a), then (c) eigsh": (seconds[RECIPE] + seconds[EIGSH]) / ours,
+        "the reference": seconds["pairs to bases, reference"] / ours,
+    }
+
+
+def two_threads(graph: Graph, seed: int, repeats: int) -> float:
+    """Throughput of two threads over that of one, on enough links to keep both busy."""
+    pairs = sample(graph, 8192, seed)
+
+    def on(count: int) -> object:
+        with threads(count):
+            return link_bases(graph, pairs)
+
+    times = take_turns({"one": lambda: on(1), "two": lambda: on(2)}, repeats=max(repeats, 5))
+    return times["one"] / times["two"]
+
+
+def memory(name: str) -> dict[str, float]:
+    """Peak memory of fresh processes that stream 1 and 4 parts of the graph's links, and of one that only loads it."""
+    return {
+        "graph alone": peak_memory(stream_links, name, 0),
+        "streamed, 10,000 links": peak_memory(stream_links, name, 10_000),
+        "streamed, 40,000 links": peak_memory(stream_links, name, 40_000),
+    }
+
+
+def stream_links(name: str, links: int) -> int:
+    """Takes this many links of a graph through `stream_bases` and keeps nothing."""
+    graph = datasets.load(name)
+    link_bases(graph, graph.edges[:2])
+    return sum(basis.num_graphs for _, basis in stream_bases(graph, sample(graph, links, 0))) if links else 0

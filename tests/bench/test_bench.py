@@ -1,0 +1,154 @@
+"""The benchmark measures what it says: rivals do the same work, ratios follow from times, files hold the table."""
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from llwlc import bench, datasets
+from llwlc.bench import growth, plain, rivals
+from llwlc.bench.clock import peak_memory, take_turns, threads
+from llwlc.bench.run import OURS, memory, sample, stream_links
+from llwlc.cli import app
+from llwlc.errors import InputError
+from llwlc.link_bases import link_bases
+from llwlc.subgraphs import drnl, extract
+
+
+@pytest.fixture(scope="module")
+def cora():
+    graph = datasets.load("cora")
+    return graph, sample(graph, 40, 0)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return bench.run("cora", links=12, repeats=1, with_growth=False, with_memory=False)
+
+
+def test_half_of_the_sample_are_edges_and_no_pair_is_a_loop(cora):
+    graph, pairs = cora
+    assert len(pairs) == 40
+    assert int(graph.has_edges(pairs).sum()) >= 20
+    assert bool((pairs[:, 0] != pairs[:, 1]).all())
+
+
+def test_the_recipes_find_our_subgraphs(cora):
+    graph, pairs = cora
+    subs = extract(graph, pairs)
+    assert rivals.slicing_and_drnl(rivals.csr_of(graph), pairs) == subs.num_nodes
+    assert rivals.k_hop(graph.edge_index, graph.num_nodes, pairs) == subs.num_nodes
+    labels = drnl(subs)
+    for b in range(10):
+        u, v = pairs[b].tolist()
+        inside, label = rivals._slice_and_label(rivals.csr_of(graph), u, v, 2)
+        mine = labels[subs.ptr[b] : subs.ptr[b + 1]]
+        # ours calls a node unreachable from the cap 2·hops + 1 on, the recipe only where there is no path at all
+        assert not Counter(mine[mine > 0].tolist()) - Counter(label.astype(int).tolist())
+        assert int((mine > 0).sum()) <= int((label > 0).sum())
+        assert inside.nnz == int(((subs.row >= subs.ptr[b]) & (subs.row < subs.ptr[b + 1])).sum())
+
+
+def test_rival_solvers_work_on_the_same_operator(cora):
+    """ARPACK finds the largest values of dense PLP, lobpcg comes down to the smallest on the null space, from above."""
+    graph, pairs = cora
+    subs, basis = link_bases(graph, pairs[:12])
+    large = [(L, Y) for L, Y, _ in rivals.problems(subs, basis) if len(Y) > 60]
+    assert large
+    for L, Y in large:
+        Z = np.linalg.svd(Y, full_matrices=True)[0][:, Y.shape[1] :]
+        exact = np.linalg.eigvalsh(Z.T @ L.toarray() @ Z)
+        assert np.isclose(rivals._eigsh(L, Y, 1e-9, 5).max(), exact.max(), atol=1e-6)
+        assert -1e-9 < rivals._lobpcg(L, Y, 1e-4, 5).min() - exact.min() < 0.05
+
+
+def test_dense_rivals_take_every_graph(cora):
+    subs = extract(*cora)
+    assert rivals.by_dense_eigh(subs, batch=16) == subs.num_graphs
+    assert rivals.by_dense_lanczos(subs, batch=16) == subs.num_graphs
+    L, C = rivals._padded(subs, torch.ones(subs.num_nodes, 1).double(), torch.tensor([3, 5]))
+    assert torch.allclose(L, L.mT)
+    assert C.sum((1, 2)).tolist() == subs.ptr.diff()[[3, 5]].tolist()
+
+
+@pytest.mark.skipif(plain.compiler() is None, reason="no C++ compiler")
+def test_the_cpp_loop_is_the_same_algorithm():
+    found = plain.compare(graphs=16, repeats=1)
+    assert found is not None
+    assert found.difference < 1e-6
+    assert found.ratio == found.ours / found.plain
+
+
+def test_growth_sees_the_exponents_of_its_own_points(monkeypatch):
+    monkeypatch.setattr(growth, "GRIDS", {"nodes": (64, 256), "edges": (4, 16), "κ": (4, 8), "k": (1, 4)})
+    monkeypatch.setattr(growth, "take_turns", lambda works, **_: dict.fromkeys(works, 1.0))
+    grown = growth.measure(repeats=1)
+    assert set(grown.exponents) == {"nodes", "edges", "κ", "k"}
+    assert len(grown.points) == 8
+    # the same time for four times the graphs' size: a graph takes four times as long
+    assert math.isclose(grown.exponents["nodes"], 1.0, rel_tol=0.05)
+    assert math.isclose(grown.exponents["κ"], 0.0, abs_tol=1e-9)
+    assert growth._model_error([(n, 6 * n, 10, 2, 1e-7 * n) for n in (100, 200, 400)]) < 1e-6
+
+
+def test_turns_count_the_best_call():
+    calls = []
+    times = take_turns({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, repeats=2, at_least=0)
+    assert calls == ["a", "b", "a", "b", "a", "b"]
+    assert all(0 <= t < 1 for t in times.values())
+
+
+def test_threads_are_put_back():
+    before = torch.get_num_threads()
+    with threads(2):
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == before
+
+
+def test_ratios_follow_from_the_times(report):
+    assert np.isclose(
+        report.ratios["recipe (a) alone"], report.seconds["(a) scipy slices + DRNL"] / report.seconds[OURS]
+    )
+    assert report.ratios["recipe (a), then (c) eigsh"] > report.ratios["recipe (a) alone"] > 1
+    assert {"processor", "cores", "date"} <= set(report.machine)
+
+
+def test_the_report_is_a_table_a_file_and_a_picture(report, tmp_path):
+    rows = bench.table(report)
+    assert any("(b) PyG" in what for what, _, _ in rows)
+    files = bench.save(report, tmp_path / "new")
+    stored = json.loads(files[0].read_text(encoding="utf-8"))
+    assert stored["seconds"] == report.seconds
+    assert files[1].stat().st_size > 10_000
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        bench.save(report, tmp_path / "file" / "below")
+
+
+def test_a_small_scale_run_streams_everything(monkeypatch):
+    generate = datasets.generate
+    monkeypatch.setattr(datasets, "generate", lambda name: generate(name, scale=0.01))
+    seen = []
+    found = bench.scale("coauthor-like", links=500, batch_size=200, progress=lambda done, total: seen.append(done))
+    assert seen == [200, 400, 500]
+    assert found.links == 500
+    assert found.links_per_second > 0
+    assert any("links/s" in value for _, value in bench.scale_table(found))
+
+
+@pytest.mark.slow
+def test_memory_is_flat_in_the_number_of_links():
+    assert stream_links("cora", 300) == 300
+    assert peak_memory(stream_links, "cora", 0) > 0.1
+    sizes = memory("cora")
+    assert sizes["streamed, 40,000 links"] < 1.15 * sizes["streamed, 10,000 links"]
+
+
+def test_the_command_is_there():
+    result = CliRunner().invoke(app, ["bench", "--help"])
+    assert result.exit_code == 0
+    assert "--scale" in result.output
