@@ -2,8 +2,8 @@
 
 For every k-subset S of deleted vertices, with V, R the complete constrained eigenbasis:
 
-    F^c = V f_c(R) Vᵀ                      two filters f_c(λ) = Im e^{iθ_c} / (λ − w_c), w_c and θ_c learned
-    y_i^c = Σ_j φ(F^c_ij) + marks           a node's view: the activated entries of its row (`resolvent.py`)
+    F = V f(R) Vᵀ                          a filter f(λ) = Im e^{iθ} / (λ − w), w and θ learned
+    y_i = Σ_j φ(F_ij) + marks               a node's view: the activated entries of its row (`resolvent.py`)
     h_i = σ(W₁ [y_i, i ∈ S] + b₁)           learned, shared by all nodes and subsets; σ(x) = x / (1 + |x|)
     s = σ(W₂ mean_i h_i + b₂)               learned, shared by all subsets
     embedding = W₃ mean_S s                 16 numbers
@@ -11,7 +11,7 @@ For every k-subset S of deleted vertices, with V, R the complete constrained eig
 Every step is invariant to the order of nodes and every k-subset is visited, so copies of a graph differ by rounding alone. It is
 LLwLC's block, a learned filter in a constrained basis, with two differences: the activation acts on the entries of the filter before
 they meet a signal (there is none: the input is constant), and all constraint sets of a size are seen instead of a drawn one. The
-network has some 440 parameters. Gradients with respect to the poles are finite differences, all others are exact.
+network has 427 parameters. Gradients with respect to the poles are finite differences, all others are exact.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SubsetNet(nn.Module):
     torch.Size([16])
     """
 
-    def __init__(self, *, order: int, seed: int, channels: int = 2, hidden: int = 8) -> None:
+    def __init__(self, *, order: int, seed: int, channels: int = 1, hidden: int = 8) -> None:
         super().__init__()
         self.order = order
         generator = torch.Generator().manual_seed(seed)

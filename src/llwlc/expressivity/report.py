@@ -1,0 +1,61 @@
+"""The table as text: policies down, suites across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llwlc.expressivity.families import BREC
+from llwlc.expressivity.published import BREC_RESULTS
+from llwlc.expressivity.table import Row
+
+
+def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Header and cells: one line a policy, one column a suite, then the seconds of a pair, mean and largest of all suites.
+
+    A cell is separated/pairs, with a + where some pairs were skipped for their cost.
+    """
+    suites = list(dict.fromkeys(row.suite for row in rows))
+    policies = list(dict.fromkeys(row.policy for row in rows))
+    found = {(row.policy, row.suite): row for row in rows}
+    lines = []
+    for policy in policies:
+        mine = [found[policy, s] for s in suites if (policy, s) in found]
+        pairs = sum(row.pairs for row in mine if row.suite != "atlas")
+        seconds = sum(row.mean_seconds * row.pairs for row in mine if row.suite != "atlas") / max(pairs, 1)
+        cells = [_cell(found.get((policy, s))) for s in suites]
+        lines.append([policy, *cells, f"{seconds:.3g}", f"{max(row.max_seconds for row in mine):.3g}"])
+    return ["policy", *suites, "s a pair", "longest"], lines
+
+
+def brec_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """BREC as published and as measured, in its four columns; only policies measured on all seven files."""
+    header = ["method", "Basic (60)", "Regular (140)", "Extension (100)", "CFI (100)", "Total (400)"]
+    lines = [
+        [p.method, *(str(x) for x in (p.basic, p.regular, p.extension, p.cfi, p.total))]
+        for p in sorted(BREC_RESULTS, key=lambda p: p.total)
+    ]
+    for policy in dict.fromkeys(row.policy for row in rows):
+        count = {row.suite.removeprefix("brec-"): row.separated for row in rows if row.policy == policy}
+        if set(BREC) <= set(count):
+            regular = sum(count[c] for c in ("regular", "str", "4vtx", "dr"))
+            four = [count["basic"], regular, count["extension"], count["cfi"]]
+            lines.append([f"here: {policy}", *(str(x) for x in (*four, sum(four)))])
+    return header, lines
+
+
+def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(markdown(["a", "b"], [["x", "1"]]))
+    | a | b |
+    | --- | --- |
+    | x | 1 |
+    """
+    rows = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    return f"{row.separated:,}/{row.pairs:,}" + ("+" if row.skipped else "")

@@ -1,0 +1,157 @@
+"""The table: how many pairs of a suite each policy separates, and at what cost."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import comb
+from pathlib import Path
+
+from llwlc.errors import InputError
+from llwlc.expressivity.atlas import together_by_classes, together_by_fingerprint
+from llwlc.expressivity.families import SUITES, Pair, atlas, suite
+from llwlc.expressivity.separate import LADDER, POLICIES, Verdict, climb
+from llwlc.expressivity.wl import wl1, wl1_classes, wl3, wl3_classes
+from llwlc.progress import track
+
+TESTS: dict[str, Callable[..., bool]] = {"1-wl": wl1, "3-wl": wl3}
+ALL_SUITES = (*SUITES, "atlas")
+ALL_POLICIES = (*TESTS, *POLICIES, "filter")
+"""`filter` climbs k = 0, 1, … of filter-k until a pair is separated."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy on one suite. `together` names the pairs not separated, `skipped` counts those that would have taken too long.
+
+    `closest` is the smallest distance of a separated pair and `farthest` the largest of the others: the margin on both sides of the
+    tolerance. Seconds are those of a pair, both graphs.
+    """
+
+    suite: str
+    policy: str
+    pairs: int
+    separated: int
+    skipped: int = 0
+    closest: float | None = None
+    farthest: float | None = None
+    mean_seconds: float = 0.0
+    max_seconds: float = 0.0
+    together: tuple[str, ...] = ()
+    by_policy: dict[str, int] | None = None
+
+
+def estimate(policy: str, pair: Pair) -> float:
+    """About how many seconds a policy takes for a pair on one core: what `max_seconds` is compared with.
+
+    >>> import numpy as np
+    >>> estimate("filter-4", Pair("", np.zeros((100, 100)), np.zeros((100, 100)))) > 60
+    True
+    """
+    n, edges = len(pair.a), float(pair.a.sum()) / 2
+    kind, _, k = policy.partition("-")
+    if kind == "filter" and k:
+        return 2 * comb(n, int(k)) * n * n / 5e8
+    if kind == "deleted":
+        return 2 * comb(n, int(k)) * 2e-6
+    return edges * n**3 * 1e-8 if kind in ("neumann", "stacked", "enclosing") else 0.0
+
+
+def run(name: str, policy: str, *, max_seconds: float = 300.0) -> Row:
+    """All pairs of a suite under a policy; a pair whose estimate exceeds `max_seconds` is skipped and counts as not separated.
+
+    >>> row = run("paper", "3-wl")
+    >>> row.separated, row.pairs, row.together
+    (1, 2, ('rook | Shrikhande',))
+    """
+    if policy not in ALL_POLICIES:
+        raise InputError(f"policy {policy!r} is not known; choose from {', '.join(ALL_POLICIES)}")
+    if name == "atlas":
+        return _atlas(policy)
+    row, seconds = Row(name, policy, 0, 0), []
+    for pair in track(suite(name), f"{name}, {policy}"):
+        row, spent = _add(row, pair, max_seconds)
+        seconds.append(spent)
+    mean = sum(seconds) / max(len(seconds), 1)
+    return replace(row, mean_seconds=round(mean, 4), max_seconds=round(max(seconds, default=0.0), 3))
+
+
+def _add(row: Row, pair: Pair, max_seconds: float) -> tuple[Row, float]:
+    """The row with one more pair, and the seconds that took."""
+    row = replace(row, pairs=row.pairs + 1)
+    if row.policy in TESTS:
+        started = time.perf_counter()
+        apart = TESTS[row.policy](pair.a, pair.b)
+        spent = time.perf_counter() - started
+        return (replace(row, separated=row.separated + 1) if apart else _kept(row, pair)), spent
+    asked = LADDER if row.policy == "filter" else (row.policy,)
+    ladder = [policy for policy in asked if estimate(policy, pair) <= max_seconds]
+    if not ladder:
+        return replace(_kept(row, pair), skipped=row.skipped + 1), 0.0
+    verdicts = climb(pair, ladder)
+    return judge(row, pair.name, verdicts), sum(v.seconds for v in verdicts)
+
+
+def judge(row: Row, name: str, verdicts: Sequence[Verdict]) -> Row:
+    """The row with the verdicts of one pair."""
+    last = verdicts[-1]
+    below = [v.distance for v in verdicts if not v.separated]
+    if row.farthest is not None:
+        below.append(row.farthest)
+    row = replace(row, farthest=max(below, default=None))
+    if not last.separated:
+        return replace(row, together=(*row.together, name))
+    counts = {**(row.by_policy or {})}
+    counts[last.policy] = counts.get(last.policy, 0) + 1
+    closest = last.distance if row.closest is None else min(row.closest, last.distance)
+    return replace(row, separated=row.separated + 1, closest=closest, by_policy=counts)
+
+
+def _kept(row: Row, pair: Pair) -> Row:
+    return replace(row, together=(*row.together, pair.name))
+
+
+def _atlas(policy: str) -> Row:
+    graphs = atlas()
+    started = time.perf_counter()
+    tests = {"1-wl": wl1_classes, "3-wl": wl3_classes}
+    if policy in tests:
+        together = together_by_classes(graphs, tests[policy])
+    else:
+        together = together_by_fingerprint(graphs, "filter-1" if policy == "filter" else policy)
+    pairs = comb(len(graphs), 2)
+    each = (time.perf_counter() - started) / pairs
+    names = tuple(f"atlas {i} | {j}" for i, j in sorted(together)[:20])
+    return Row("atlas", policy, pairs, pairs - len(together), mean_seconds=each, max_seconds=each, together=names)
+
+
+def compare(
+    suites: Sequence[str], policies: Sequence[str], *, max_seconds: float = 300.0, out: Path | None = None
+) -> list[Row]:
+    """Every policy on every suite. With `out`, rows found in that JSON file are taken from it, and new ones added as they come."""
+    rows = load(out) if out is not None and out.exists() else []
+    have = {(row.suite, row.policy) for row in rows}
+    for name in suites:
+        for policy in policies:
+            if (name, policy) in have:
+                continue
+            rows.append(run(name, policy, max_seconds=max_seconds))
+            if out is not None:
+                save(rows, out)
+    return [row for row in rows if row.suite in suites and row.policy in policies]
+
+
+def save(rows: Sequence[Row], path: Path) -> None:
+    """The rows as JSON, one a line, replaced in one step."""
+    lines = [json.dumps(asdict(row), ensure_ascii=False) for row in rows]
+    part = path.with_name(path.name + ".part")
+    part.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    part.replace(path)
+
+
+def load(path: Path) -> list[Row]:
+    """What `save` wrote."""
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return [Row(**{**row, "together": tuple(row["together"])}) for row in rows]
