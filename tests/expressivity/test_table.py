@@ -1,0 +1,124 @@
+"""Suites, table, report and gallery."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from llwlc.errors import InputError
+from llwlc.expressivity.atlas import together_by_fingerprint
+from llwlc.expressivity.families import BREC, adjacency, brec, csl, graph6, rook, shrikhande, strongly_regular, suite
+from llwlc.expressivity.gallery import constrained, exhibits, write
+from llwlc.expressivity.published import BREC_RESULTS
+from llwlc.expressivity.report import brec_table, markdown, table
+from llwlc.expressivity.separate import climb
+from llwlc.expressivity.table import Row, compare, load, run, save
+
+
+def test_rook_and_shrikhande_are_the_two_of_their_parameters():
+    for graph in (rook(), shrikhande()):
+        a = adjacency(graph)
+        # a² = 6 I + 2 A + 2 (J − I − A)
+        assert np.array_equal(a @ a, 4 * np.eye(16) + 2 * np.ones((16, 16)))
+    assert not nx.is_isomorphic(rook(), shrikhande())
+
+
+def test_skip_link_pairs_are_not_isomorphic():
+    pairs = csl()
+    assert len(pairs) == 45
+    assert not any(nx.is_isomorphic(nx.from_numpy_array(p.a), nx.from_numpy_array(p.b)) for p in pairs[:9])
+
+
+@pytest.mark.data
+def test_brec_files(data_root):
+    sizes = {}
+    for category, (_, count) in BREC.items():
+        data_root(f"brec/{category}.npy")
+        pairs = brec(category)
+        assert len(pairs) == count
+        assert all(len(p.a) == len(p.b) and np.array_equal(p.a, p.a.T) for p in pairs)
+        sizes[category] = (min(len(p.a) for p in pairs), max(len(p.a) for p in pairs))
+    assert sizes["cfi"][1] == 198
+    assert sizes["regular"][0] == 7
+
+
+@pytest.mark.data
+def test_sr16622_is_the_papers_pair(data_root):
+    data_root("strongly_regular/sr16622.g6")
+    (pair,) = strongly_regular("sr16622")
+    found = {nx.is_isomorphic(nx.from_numpy_array(x), rook()) for x in (pair.a, pair.b)}
+    assert found == {True, False}
+
+
+def test_graph6_reads_text_and_bytes():
+    assert np.array_equal(graph6("Bw"), np.ones((3, 3)) - np.eye(3))
+    assert np.array_equal(graph6(b"Bw"), graph6("Bw"))
+
+
+def test_names_that_are_not_there(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="choose from paper"):
+        suite("brec")
+    with pytest.raises(InputError, match="choose from basic"):
+        brec("cif")
+    with pytest.raises(InputError, match="LLWLC_DATA"):
+        brec("cfi", root=tmp_path)
+    with pytest.raises(InputError, match="choose from 1-wl"):
+        run("paper", "5-wl")
+
+
+def test_a_pair_climbs_to_the_first_rung_that_separates():
+    squares = suite("paper")[1]
+    assert [v.policy for v in climb(squares, check=1)] == ["filter-0", "filter-1", "filter-2"]
+
+
+def test_rows_are_kept_and_found_again(tmp_path):
+    out = tmp_path / "table.json"
+    rows = compare(["paper"], ["1-wl", "deleted-4", "filter"], out=out)
+    assert [(row.policy, row.separated) for row in rows] == [("1-wl", 0), ("deleted-4", 2), ("filter", 2)]
+    assert rows[-1].by_policy == {"filter-0": 1, "filter-2": 1}
+    assert rows[-1].closest is not None
+    assert rows[-1].closest > 1e-3
+    save([Row("paper", "1-wl", 2, 99)], out)
+    assert compare(["paper"], ["1-wl"], out=out)[0].separated == 99
+    assert load(out)[0].together == ()
+
+
+def test_pairs_that_would_take_too_long_are_skipped_and_said():
+    row = run("paper", "filter-4", max_seconds=0.0)
+    assert (row.separated, row.skipped, len(row.together)) == (0, 2, 2)
+    assert table([row])[1][0][1] == "0/2+"
+
+
+def test_published_results_are_those_of_the_paper():
+    totals = {p.method: p.total for p in BREC_RESULTS}
+    assert totals["3-WL"] == 270
+    assert totals["I²-GNN"] == 281
+    assert max(p.total for p in BREC_RESULTS if p.learned) == 287
+
+
+def test_brec_table_adds_the_regular_kinds():
+    rows = [Row(f"brec-{c}", "filter", n, n) for c, (_, n) in BREC.items()]
+    header, lines = brec_table(rows)
+    assert lines[-1] == ["here: filter", "60", "140", "100", "100", "400"]
+    assert markdown(header, lines).count("\n") == len(lines) + 1
+
+
+def test_atlas_row():
+    row = run("atlas", "1-wl")
+    assert (row.pairs, row.pairs - row.separated) == (783_126, 26)
+    assert together_by_fingerprint([], "none") == set()
+
+
+def test_gallery_is_one_file_with_three_pictures(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    page = write(tmp_path / "gallery.html").read_text(encoding="utf-8")
+    assert page.count("<img") == len(exhibits()) == 3
+    assert "http" not in page.replace("data:image", "")
+    assert page.count(">separated<") >= 7
+
+
+def test_pictures_show_vectors_that_satisfy_the_constraints():
+    for exhibit in exhibits():
+        for a, deleted in zip(exhibit.pair[1:], exhibit.deleted, strict=True):
+            basis = constrained(a, deleted)
+            assert np.abs(basis.columns.T @ basis.vectors).max() < 1e-10
+            assert basis.vectors.shape == (len(a), len(a) - len(deleted))
