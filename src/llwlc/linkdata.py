@@ -19,14 +19,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from llwlc.bases import eigenbasis
-from llwlc.constraints import by_name
 from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.linalg.basis import Eigenbasis
+from llwlc.link_bases import DEFAULT_CAP, Laplacian, link_bases
 from llwlc.nn.batch import LinkBatch
+from llwlc.progress import track
 from llwlc.ragged import expand, pointer
-from llwlc.subgraphs import Subgraphs, distance_encoding, extract
+from llwlc.subgraphs import Subgraphs, distance_encoding
 
 FORMAT = 1  # part of the hash: raise it when the arrays or the numerics behind them change
 CHUNK = 2048
@@ -47,11 +47,11 @@ class BasisConfig:
     """How a pair becomes a basis. The defaults are `anchored`'s."""
 
     hops: int = 2
-    constraints: str = "neumann"
+    constraints: str = "neumann_boundary"
     steps: int = 10
     start: str = "query"
-    laplacian: str = "normalized"
-    max_nodes_per_hop: int | None = None
+    laplacian: Laplacian = "normalized"
+    max_nodes_per_hop: int | None = DEFAULT_CAP
     seed: int = 0
     distance_cap: int = 3
 
@@ -104,19 +104,26 @@ class LinkData:
         return _with_pointer({name: getattr(self, name).to(device) for name in FIELDS})
 
 
-def encode(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0) -> LinkData:
-    """The bases of these pairs `[B, 2]` in memory."""
-    parts = list(_stream(graph, pairs, config, epoch))
+def encode(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0, about: str = "eigenbases") -> LinkData:
+    """The bases of these pairs `[B, 2]` in memory. `about` heads the progress bar; none where it is empty."""
+    parts = list(_stream(graph, pairs, config, epoch, about))
     return _with_pointer({name: torch.cat([p[name] for p in parts]) for name in FIELDS})
 
 
 def cached(
-    graph: Graph, pairs: Tensor, config: BasisConfig, *, cache: Path, epoch: int = 0, memory_budget: int = 2 << 30
+    graph: Graph,
+    pairs: Tensor,
+    config: BasisConfig,
+    *,
+    cache: Path,
+    epoch: int = 0,
+    memory_budget: int = 2 << 30,
+    about: str = "eigenbases",
 ) -> LinkData:
     """The bases of these pairs, from the cache where they are, else computed and put there."""
     folder = cache / key(graph, pairs, config, epoch)
     if not folder.is_dir():
-        _write(folder, _stream(graph, pairs, config, epoch))
+        _write(folder, _stream(graph, pairs, config, epoch, about))
     data = _read(folder, len(pairs), config.steps)
     if data.num_bytes <= memory_budget:
         return _with_pointer({name: getattr(data, name).clone() for name in FIELDS})
@@ -136,17 +143,19 @@ def estimate_bytes(num_links: int, mean_size: float, steps: int) -> int:
     return int(num_links * (mean_size * (4 * steps + 9) + 9 * steps + 8))
 
 
-def _stream(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> Iterator[dict[str, Tensor]]:
+def _stream(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, about: str) -> Iterator[dict[str, Tensor]]:
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
-    for chunk in torch.split(ordered, CHUNK):
-        subs = extract(graph, chunk, config.hops, max_nodes_per_hop=config.max_nodes_per_hop, seed=config.seed)
-        cons = by_name(subs, config.constraints, seed=config.seed, epoch=epoch)
-        basis = eigenbasis(
-            subs,
-            cons,
+    chunks = torch.split(ordered, CHUNK)
+    for chunk in track(chunks, about) if about else chunks:
+        subs, basis = link_bases(
+            graph,
+            chunk,
+            hops=config.hops,
+            constraints=config.constraints,
             steps=config.steps,
             start=config.start,
             laplacian=config.laplacian,
+            max_nodes_per_hop=config.max_nodes_per_hop,
             seed=config.seed,
             epoch=epoch,
         )

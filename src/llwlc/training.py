@@ -10,6 +10,7 @@ import copy
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,20 +31,36 @@ class TrainConfig:
     """How the network is trained. The defaults are `anchored`'s."""
 
     epochs: int = 40
-    learning_rate: float = 2e-3
-    weight_decay: float = 0.0
-    batch_size: int = 64
-    patience: int = 20
+    learning_rate: float | None = None
+    """None here and below: chosen by the number of training links, see `presets.Preset.adapted`."""
+    batch_size: int | None = None
+    patience: int = 10
     """Epochs without a better validation score before training stops."""
     select: str = "auc"
     """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K`."""
     fraction: float = 1.0
     """Share of the training links that is used."""
-    negative_pool: int = 5
+    negative_pool: int = 4
     """Negatives drawn and encoded once, as a multiple of the training links; each epoch takes another part of them."""
-    average: float = 0.0
+    copies: int | None = None
+    """Further copies of the training subgraphs, each from a message graph that lacks other edges; epochs take turns."""
+    edge_dropout: float = 0.1
+    """Share of the message edges that such a copy lacks."""
+    average: float = 0.99
     """Decay of the moving average of the weights that is validated and kept; 0 for none."""
     seed: int = 0
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch on one thread: on batches of small graphs more threads mostly wait for each other, on a busy machine ruinously
+    so, and one thread adds up in one order, so the last bit does not depend on the machine's load."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[Tensor]:
@@ -106,9 +123,7 @@ def train(
     """
     device = next(net.parameters()).device
     table = None if features is None else features.to(device)
-    optimizer = torch.optim.Adam(
-        net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-    )
+    optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate or 2e-3, fused=True)
     history: list[dict[str, Any]] = []
     mean = copy.deepcopy(net)
     best = copy.deepcopy(net.state_dict())
@@ -117,8 +132,10 @@ def train(
     for epoch in range(len(history), config.epochs):
         if _stalled(history, config.patience):
             break
-        loss = _epoch(net, mean, optimizer, links(epoch), num_positive, table, config, epoch)
-        pos, neg = (scores(mean, part, table) for part in valid)
+        data = links(epoch)
+        with one_thread():
+            loss = train_epoch(net, mean, optimizer, data, num_positive, table, config, epoch)
+            pos, neg = (scores(mean, part, table) for part in valid)
         record = {
             "epoch": epoch,
             "loss": loss,
@@ -136,7 +153,7 @@ def train(
     return history
 
 
-def _epoch(
+def train_epoch(
     net: LLwLCNet,
     mean: LLwLCNet,
     optimizer: torch.optim.Optimizer,
@@ -146,9 +163,10 @@ def _epoch(
     config: TrainConfig,
     epoch: int,
 ) -> float:
+    """One pass over the positives and as many negatives of the pool; `mean` follows `net`. Returns the mean loss."""
     device, home = next(net.parameters()).device, links.sizes.device
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
-    sizes, half = links.sizes.cpu(), config.batch_size // 2
+    sizes, half = links.sizes.cpu(), (config.batch_size or 64) // 2
     pool = torch.randperm(len(sizes) - num_positive, generator=generator)[:num_positive] + num_positive
     # each batch half positive, half negative: negatives are smaller, so buckets over both would hold one kind alone
     plan = zip(batches(sizes[:num_positive], half, generator), batches(sizes[pool], half, generator), strict=False)
@@ -156,7 +174,7 @@ def _epoch(
     net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(config.seed * 1_000_003 + epoch)  # for dropout
-        for pos, neg in plan:
+        for step, (pos, neg) in enumerate(plan):
             index = torch.cat([pos, pool[neg]])
             label = (index < num_positive).to(device, torch.float32)
             logit = net(links.batch(index.to(home)).to(device, torch.float32), table)
@@ -165,7 +183,10 @@ def _epoch(
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             with torch.no_grad():
-                torch._foreach_lerp_(list(mean.parameters()), list(net.parameters()), 1 - config.average)
+                # a young average forgets faster, or few steps would leave it at the first weights
+                taken = epoch * -(-num_positive // half) + step
+                decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
+                torch._foreach_lerp_(list(mean.parameters()), list(net.parameters()), 1 - decay)
             total, seen = total + loss.detach() * len(index), seen + len(index)
     return float(total) / max(seen, 1)
 

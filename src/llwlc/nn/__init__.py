@@ -2,11 +2,11 @@
 
 from llwlc.nn.batch import LinkBatch
 from llwlc.nn.conv import LLwLCConv, SpectralMLP
-from llwlc.nn.net import PRESETS, LLwLCNet, NetConfig, preset
+from llwlc.nn.net import PAPER, LLwLCNet, NetConfig
 from llwlc.nn.pool import class_pool, max_pool, sort_pool
 
 __all__ = [
-    "PRESETS",
+    "PAPER",
     "LLwLCConv",
     "LLwLCNet",
     "LinkBatch",
@@ -14,6 +14,5 @@ __all__ = [
     "SpectralMLP",
     "class_pool",
     "max_pool",
-    "preset",
     "sort_pool",
 ]

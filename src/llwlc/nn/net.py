@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
@@ -21,7 +21,7 @@ from llwlc.subgraphs import distance_classes
 
 @dataclass(frozen=True)
 class NetConfig:
-    """The shape of the network. The defaults are `anchored`'s; `PRESETS` holds the others."""
+    """The shape of the network. The defaults are `anchored`'s; `PAPER` is the paper's."""
 
     feature_channels: int = 0
     """Width of the compact features, 0 for none."""
@@ -36,34 +36,40 @@ class NetConfig:
     distance_cap: int = 3
     ends: bool = True
     """Read out the two ends' rows of the last block."""
-    node_features: int = 0
-    """How many learned combinations of the compact features are part of every node's input."""
     filtered_channels: int = 64
     """Width of the ends' filtered features in the readout, 0 for none."""
     cosines: bool = True
     """Read out the cosines between the ends' filtered features too: they need no weights."""
-    filtered_dropout: float = 0.0
     head: int = 32
-    dropout: float = 0.5
-    feature_dropout: float = 0.5
+    dropout: float | None = None
+    """None here and below: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 if it is not."""
+    feature_dropout: float | None = None
 
 
 PAPER = NetConfig(
-    filters=1, skip=False, jumping=False, pooling="sort", ends=False, filtered_channels=0, node_features=False
+    filters=1,
+    skip=False,
+    jumping=False,
+    pooling="sort",
+    ends=False,
+    filtered_channels=0,
+    cosines=False,
+    head=48,
+    dropout=0.5,
 )
-PRESETS = {"anchored": NetConfig(), "paper": PAPER, "lanczosnet": PAPER}
+"""The paper's network in one reading where it is silent: one filter a block, no skip, sorted rows through DGCNN's convolutions."""
 
 
 class LLwLCNet(torch.nn.Module):
     r"""The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
     what grew out of it here.
 
-    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and compact features. Blocks
+    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree). Blocks
     :math:`\mathbf{X}_{i+1} = \mathrm{ReLU}(\mathbf{V} f_i(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X}_i \mathbf{W}_i)` share one
     basis. The score is symmetric in the two ends and does not depend on the order of nodes.
 
     Args:
-        config: the shape; see `NetConfig` and `PRESETS`.
+        config: the shape; see `NetConfig`.
 
     Shapes:
         - **input:** a `LinkBatch` of B links, compact features :math:`(n, F)` of the graph's nodes or None
@@ -73,12 +79,11 @@ class LLwLCNet(torch.nn.Module):
     def __init__(self, config: NetConfig) -> None:
         super().__init__()
         self.config = c = config
+        dropout = 0.5 if c.dropout is None else c.dropout
         self.classes = distance_classes(c.distance_cap)
-        inside = c.node_features if c.feature_channels else 0
-        self.embed = Linear(c.feature_channels, inside, bias=False) if inside else None
-        widths = [self.classes + 1 + inside] + [c.channels] * c.blocks
+        widths = [self.classes + 1] + [c.channels] * c.blocks
         self.convs = ModuleList(
-            LLwLCConv(a, b, num_filters=c.filters, hidden_channels=c.filter_hidden, skip=c.skip, dropout=c.dropout / 2)
+            LLwLCConv(a, b, num_filters=c.filters, hidden_channels=c.filter_hidden, skip=c.skip, dropout=dropout / 2)
             for a, b in pairwise(widths)
         )
         hidden = c.channels * (c.blocks if c.jumping else 1)
@@ -88,20 +93,15 @@ class LLwLCNet(torch.nn.Module):
         width = self.pool.out_channels + (2 * c.channels if c.ends else 0)
         self.filtered = None
         if c.feature_channels and c.filtered_channels:
-            self.filtered = FilteredEnds(
-                c.feature_channels, c.filtered_channels, c.filters, c.feature_dropout, c.cosines, c.filtered_dropout
-            )
+            self.filtered = FilteredEnds(c)
             width += self.filtered.out_channels
-        self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(c.dropout), Linear(c.head, 1))
+        self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(dropout), Linear(c.head, 1))
 
     def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
         c = self.config
         if (features is None) != (c.feature_channels == 0):
             raise InputError(f"this network reads {c.feature_channels} compact features a node: give exactly those")
         inputs = [F.one_hot(batch.label, self.classes).to(batch.degree.dtype), batch.degree.log1p().unsqueeze(1)]
-        if features is not None and self.embed is not None:
-            # by the table, not by the row: a node stands in many subgraphs
-            inputs.append(self.embed(features)[batch.node])
         x = torch.cat(inputs, 1)
         states = []
         for conv in self.convs:
@@ -165,38 +165,40 @@ class FilteredEnds(torch.nn.Module):
     Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a query start.
     """
 
-    def __init__(
-        self, in_channels: int, channels: int, num_filters: int, dropout: float, cosines: bool, zdrop: float
-    ) -> None:
+    def __init__(self, config: NetConfig) -> None:
         super().__init__()
-        self.filter = SpectralMLP(num_filters)
-        self.mix = Linear((num_filters + 1) * in_channels, channels)
+        filters, channels = config.filters, config.filtered_channels
+        self.dropout = 0.5 if config.dropout is None else config.dropout
+        self.feature_dropout = 0.5 if config.feature_dropout is None else config.feature_dropout
+        self.cosines = config.cosines
+        self.filter = SpectralMLP(filters, hidden_channels=config.filter_hidden)
+        self.mix = Linear((filters + 1) * config.feature_channels, channels)
         self.norm = LayerNorm(channels)
-        self.dropout, self.cosines, self.zdrop = dropout, cosines, zdrop
-        self.register_buffer("upper", torch.triu_indices(num_filters + 1, num_filters + 1), persistent=False)
-        self.out_channels = 2 * channels + (self.upper.shape[1] if cosines else 0)
+        self.out_channels = 2 * channels + ((filters + 1) * (filters + 2) // 2 if self.cosines else 0)
 
     def forward(self, batch: LinkBatch, features: Tensor) -> Tensor:
+        a, b = self.ends(batch, features)
+        mixed = symmetric(self.norm(self.mix(a.flatten(1))), self.norm(self.mix(b.flatten(1))))
+        out = F.dropout(mixed, self.dropout, self.training)
+        return torch.cat([out, cosines(a, b)], 1) if self.cosines else out
+
+    def ends(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, Tensor]:
+        """The ends' features, S times filtered and once as they are, `[B, S + 1, F]` each."""
         basis = batch.basis
         spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
         gain = self.filter(basis).transpose(1, 2)  # [B, S, κ]
-        # whole channels of a link are dropped, alike at both ends: dropped alone at one, three products in four would vanish
-        keep = F.dropout(features.new_ones(batch.num_links, 1, features.shape[1]), self.dropout, self.training)
-        ends = []
-        for end in (batch.u, batch.v):
-            filtered = (gain * basis.vectors[end].unsqueeze(1)) @ spectrum  # [B, S, F]
-            ends.append(torch.cat([filtered, features[batch.node[end]].unsqueeze(1)], 1) * keep)
-        out = F.dropout(symmetric(*(self.norm(self.mix(z.flatten(1))) for z in ends)), self.zdrop, self.training)
-        if not self.cosines:
-            return out
-        a, b = (F.normalize(z, dim=2, eps=1e-6) for z in ends)
-        cosine = a @ b.transpose(1, 2)
-        cosine = cosine + cosine.transpose(1, 2)
-        return torch.cat([out, cosine[:, self.upper[0], self.upper[1]]], 1)
+        # whole channels of a link are dropped, alike at both ends: dropped on their own, three products in four would vanish
+        keep = F.dropout(features.new_ones(batch.num_links, 1, features.shape[1]), self.feature_dropout, self.training)
+
+        def at(end: Tensor) -> Tensor:
+            filtered = (gain * basis.vectors[end].unsqueeze(1)) @ spectrum
+            return torch.cat([filtered, features[batch.node[end]].unsqueeze(1)], 1) * keep
+
+        return at(batch.u), at(batch.v)
 
 
-def preset(name: str, **changes: object) -> NetConfig:
-    """The configuration of this name, with changes."""
-    if name not in PRESETS:
-        raise InputError(f"no preset is called {name!r}; there are {', '.join(PRESETS)}")
-    return replace(PRESETS[name], **changes)  # type: ignore[arg-type]
+def cosines(a: Tensor, b: Tensor) -> Tensor:
+    """Cosines between all rows of a and all rows of b, `[B, S, F]` each, symmetric in a and b: `[B, S (S + 1) / 2]`."""
+    table = F.normalize(a, dim=2, eps=1e-6) @ F.normalize(b, dim=2, eps=1e-6).transpose(1, 2)
+    row, col = torch.triu_indices(*table.shape[1:], device=a.device)
+    return (table + table.transpose(1, 2))[:, row, col] / 2

@@ -1,0 +1,62 @@
+"""Probabilities from scores: Platt's two numbers fitted on validation links, and a stated prior."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from llwlc.errors import InputError
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """logit P(link) = slope · score + offset where links and non-links are equally many; a prior shifts it by its log-odds."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+
+    def probability(self, score: Tensor, prior: float = 0.5) -> Tensor:
+        """P(link | score) where a share `prior` of the candidates are links.
+
+        >>> Calibration().probability(torch.tensor([0.0]), prior=0.25)
+        tensor([0.2500])
+        """
+        check_prior(prior)
+        return torch.sigmoid(self.slope * score + self.offset + math.log(prior / (1 - prior)))
+
+
+def check_prior(prior: float) -> None:
+    if not 0 < prior < 1:
+        raise InputError(f"prior is the share of candidates that are links, above 0 and below 1, got {prior}")
+
+
+def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calibration:
+    """Platt scaling by Newton's method, both classes weighing the same, with his smoothed targets against overconfidence."""
+    score = torch.cat([pos, neg]).double()
+    target = torch.cat(
+        [torch.full((len(pos),), (len(pos) + 1) / (len(pos) + 2)), torch.full((len(neg),), 1 / (len(neg) + 2))]
+    ).double()
+    weight = torch.cat([torch.full((len(pos),), 0.5 / len(pos)), torch.full((len(neg),), 0.5 / len(neg))]).double()
+    design = torch.stack([score, torch.ones_like(score)], 1)
+    theta = torch.tensor([1.0, 0.0], dtype=torch.float64)
+
+    def loss(t: Tensor) -> Tensor:
+        logit = design @ t
+        return (weight * (torch.nn.functional.softplus(logit) - target * logit)).sum()
+
+    for _ in range(iterations):
+        p = torch.sigmoid(design @ theta)
+        gradient = design.T @ (weight * (p - target))
+        hessian = design.T @ (design * (weight * p * (1 - p)).unsqueeze(1)) + 1e-12 * torch.eye(2, dtype=torch.float64)
+        step = torch.linalg.solve(hessian, gradient)
+        size = 1.0
+        while size > 1e-6 and loss(theta - size * step) > loss(theta):
+            size /= 2  # far from the optimum a whole Newton step can overshoot
+        theta = theta - size * step
+        if float(step.abs().max()) < 1e-10:
+            break
+    # scores that rank no better than chance must not turn the order around
+    return Calibration(max(float(theta[0]), 1e-6), float(theta[1]))
