@@ -97,9 +97,11 @@ def link_bases(
 
 
 def stream_bases(
-    graph: Graph, pairs: Tensor, *, batch_size: int = 8192, **options: object
+    graph: Graph, pairs: Tensor, *, batch_size: int = 1024, **options: object
 ) -> Iterator[tuple[Subgraphs, Eigenbasis]]:
     """`link_bases` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
+
+    Small batches are the faster ones: the system hands out and clears memory anew for every large array, while small ones are used again.
 
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [0, 3]]))
     >>> [basis.num_graphs for _, basis in stream_bases(ring, ring.edges, batch_size=3, steps=2)]

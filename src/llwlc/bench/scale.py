@@ -37,7 +37,7 @@ def scale(
     name: str = "coauthor-like",
     *,
     links: int | None = None,
-    batch_size: int = 8192,
+    batch_size: int = 1024,
     seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Scale:

@@ -9,7 +9,7 @@ from itertools import count
 import torch
 
 # a run takes a few milliseconds: long against handing it out, short against the last thread's waiting time
-RUN = 256
+RUN = 64
 # scratch of one thread that grows with the graph; more threads than fit this are not started
 SCRATCH_BYTES = 4 << 30
 
