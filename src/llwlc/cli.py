@@ -216,3 +216,39 @@ def bench(
     )
     for file in benchmark.save(report, out) if out is not None else []:
         typer.echo(f"wrote {file}")
+
+
+@app.command()
+def expressivity(
+    suite: Annotated[
+        list[str] | None, typer.Option(help="A suite of pairs, several times for several; default: all.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy or test, several times for several; default: all.")
+    ] = None,
+    max_seconds: Annotated[float, typer.Option(help="Skip a pair that would take longer than this.")] = 60.0,
+    out: Annotated[
+        Path | None, typer.Option(help="JSON file of the rows; rows already there are not run again.")
+    ] = None,
+    gallery: Annotated[Path | None, typer.Option(help="Write the page of pictures to this file and stop.")] = None,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="Train the network on each pair of the suites instead.")
+    ] = False,
+    copies: Annotated[int, typer.Option(help="Compare this many graphs with relabelled copies instead.")] = 0,
+) -> None:
+    """Counts the pairs of graphs that constrained bases tell apart, beside WL tests and published results.
+
+    Examples:
+
+    `llwlc expressivity --suite paper --suite csl`
+
+    `llwlc expressivity --suite brec-str --policy 3-wl --policy filter`
+
+    `llwlc expressivity --gallery gallery.html`
+    """
+    from llwlc.expressivity import command
+
+    for text in command.run(
+        suite, policy, max_seconds=max_seconds, out=out, gallery=gallery, learned=learned, copies=copies
+    ):
+        typer.echo(text)

@@ -3,7 +3,9 @@
 import networkx as nx
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from llwlc.cli import app
 from llwlc.errors import InputError
 from llwlc.expressivity.atlas import together_by_fingerprint
 from llwlc.expressivity.families import BREC, adjacency, brec, csl, graph6, rook, shrikhande, strongly_regular, suite
@@ -122,3 +124,24 @@ def test_pictures_show_vectors_that_satisfy_the_constraints():
             basis = constrained(a, deleted)
             assert np.abs(basis.columns.T @ basis.vectors).max() < 1e-10
             assert basis.vectors.shape == (len(a), len(a) - len(deleted))
+
+
+def test_command_line(tmp_path):
+    out = tmp_path / "rows.json"
+    result = CliRunner().invoke(
+        app, ["expressivity", "--suite", "paper", "--policy", "3-wl", "--policy", "filter-2", "--out", str(out)]
+    )
+    assert result.exit_code == 0
+    assert "| filter-2 | 2/2 " in result.output
+    assert len(load(out)) == 2
+    assert "0               " in CliRunner().invoke(app, ["expressivity", "--suite", "csl", "--copies", "20"]).output
+    assert CliRunner().invoke(app, ["expressivity", "--policy", "magic"]).exit_code == 2
+
+
+def test_command_line_writes_the_gallery_and_learns(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    page = tmp_path / "gallery.html"
+    assert "wrote" in CliRunner().invoke(app, ["expressivity", "--gallery", str(page)]).output
+    assert page.exists()
+    learned = CliRunner().invoke(app, ["expressivity", "--suite", "paper", "--learned"]).output
+    assert "| paper | 2/2       | 2/2 " in learned

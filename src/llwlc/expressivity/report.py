@@ -44,15 +44,16 @@ def brec_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table.
+    """A Markdown table with aligned columns.
 
-    >>> print(markdown(["a", "b"], [["x", "1"]]))
-    | a | b |
-    | --- | --- |
-    | x | 1 |
+    >>> print(markdown(["a", "b"], [["x", "123"]]))
+    | a | b   |
+    | - | --- |
+    | x | 123 |
     """
-    rows = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    wide = [max(len(row[c]) for row in (header, *lines)) for c in range(len(header))]
+    rows = [header, ["-" * w for w in wide], *lines]
+    return "\n".join("| " + " | ".join(cell.ljust(w) for cell, w in zip(row, wide, strict=True)) + " |" for row in rows)
 
 
 def _cell(row: Row | None) -> str:

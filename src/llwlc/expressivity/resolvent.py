@@ -27,6 +27,7 @@ from llwlc.kernels.compiled import compiled
 
 # E and η in units of the mean degree and of √(1 + mean degree), the centre and about half the width of a regular graph's spectrum
 CENTRE, WIDTH, PHASE = 0.7, 0.05, 0.6
+NARROW = (0.55, 0.01)
 
 
 def laplacian(adjacency: Real) -> Real:
@@ -56,7 +57,7 @@ def filter_rows(adjacency: Real, subsets: Subsets, *, w: complex | None = None, 
     return _views(G, adjacency.sum(1), subsets, 1 / spread if spread > 1e-9 else 1.0)
 
 
-def filter_hashes(adjacency: Real, subsets: Subsets) -> Real:
+def filter_hashes(adjacency: Real, subsets: Subsets, *, band: tuple[float, float] = (CENTRE, WIDTH)) -> Real:
     """h(S) for each of the subsets `[m, k]`, `[m]`.
 
     >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
@@ -64,13 +65,14 @@ def filter_hashes(adjacency: Real, subsets: Subsets) -> Real:
     >>> bool(abs(h[0] - h[3]) < 1e-12), bool(abs(h[0] - h[1]) > 1e-3)
     (True, True)
     """
-    return _total(filter_rows(adjacency, subsets), subsets)
+    w = pole(adjacency, centre=band[0], width=band[1])
+    return _total(filter_rows(adjacency, subsets, w=w), subsets)
 
 
-def filter_fingerprint(adjacency: Real, k: int) -> Real:
-    """h(S) over all k-subsets, ascending, `[C(n, k)]` (k = n where there are fewer nodes); two graphs compare by the largest difference."""
-    parts = [filter_hashes(adjacency, chunk) for chunk in chunks(len(adjacency), min(k, len(adjacency)))]
-    return np.sort(np.concatenate(parts))
+def filter_fingerprint(adjacency: Real, k: int, *, band: tuple[float, float] = (CENTRE, WIDTH)) -> Real:
+    """h(S) over all k-subsets (all n vertices where there are fewer), ascending, `[C(n, k)]`; `band` is (centre, width) of f."""
+    subsets = chunks(len(adjacency), min(k, len(adjacency)))
+    return np.sort(np.concatenate([filter_hashes(adjacency, chunk, band=band) for chunk in subsets]))
 
 
 def constrained_filter(adjacency: Real, subset: Index) -> Real:

@@ -52,7 +52,7 @@ def estimate(policy: str, pair: Pair) -> float:
     """
     n, edges = len(pair.a), float(pair.a.sum()) / 2
     kind, _, k = policy.partition("-")
-    if kind == "filter" and k:
+    if kind in ("filter", "narrow") and k:
         return 2 * comb(n, int(k)) * n * n / 5e8
     if kind == "deleted":
         return 2 * comb(n, int(k)) * 2e-6

@@ -1,0 +1,90 @@
+"""What `llwlc expressivity` prints: Markdown tables with a title each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from llwlc.errors import InputError
+from llwlc.expressivity import gallery as pictures
+from llwlc.expressivity.families import relabelled_pairs, suite
+from llwlc.expressivity.learned import learn
+from llwlc.expressivity.report import brec_table, markdown, table
+from llwlc.expressivity.separate import EQUAL, LADDER, separate
+from llwlc.expressivity.table import ALL_POLICIES, ALL_SUITES, compare, estimate
+from llwlc.progress import track
+
+Table = tuple[str, list[str], list[list[str]]]
+
+
+def run(
+    suites: Sequence[str] | None,
+    policies: Sequence[str] | None,
+    *,
+    max_seconds: float,
+    out: Path | None,
+    gallery: Path | None,
+    learned: bool,
+    copies: int,
+) -> Iterator[str]:
+    """The tables of one call: the gallery's file name, or the learned results, or false positives, or the comparison."""
+    names = _known("suite", suites, ALL_SUITES)
+    if gallery is not None:
+        yield f"wrote {pictures.write(gallery)}"
+    elif learned:
+        yield _text(*_learned([name for name in names if name != "atlas"]))
+    elif copies:
+        yield _text(*_copies([name for name in names if name != "atlas"], copies, max_seconds))
+    else:
+        rows = compare(names, _known("policy", policies, ALL_POLICIES), max_seconds=max_seconds, out=out)
+        yield _text("pairs separated (+: some were skipped for their cost)", *table(rows))
+        if any(row.suite.startswith("brec") for row in rows):
+            yield _text("BREC, published and here", *brec_table(rows))
+
+
+def _text(title: str, header: list[str], lines: list[list[str]]) -> str:
+    return f"{title}\n\n{markdown(header, lines)}\n"
+
+
+def _known(what: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """The names asked for, all if none; `brec` stands for its seven files."""
+    names: list[str] = []
+    for name in given or known:
+        names += [k for k in known if k.startswith("brec-")] if name == "brec" else [name]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(f"{what} {unknown[0]!r} is not known; choose from {', '.join(known)}")
+    return names
+
+
+def _learned(names: Sequence[str]) -> Table:
+    """BREC's procedure on every pair of the suites: separated, reliability checks passed, the largest T² of a check."""
+    lines = []
+    for name in names:
+        started = time.perf_counter()
+        results = [learn(pair).comparison for pair in track(suite(name), f"{name}, learned")]
+        seconds = (time.perf_counter() - started) / len(results)
+        passed = sum(r.reliable for r in results)
+        largest = max(r.reliability for r in results)
+        separated = sum(r.separated and r.reliable for r in results)
+        lines.append(
+            [name, f"{separated}/{len(results)}", f"{passed}/{len(results)}", f"{largest:.2f}", f"{seconds:.1f}"]
+        )
+    return (
+        "learned, BREC's paired comparison",
+        ["suite", "separated", "reliable", "largest T² of a check", "s a pair"],
+        lines,
+    )
+
+
+def _copies(names: Sequence[str], count: int, max_seconds: float) -> Table:
+    """Graphs against relabelled copies, every graph of the suites in turn, by the highest rung that its size allows."""
+    graphs = [graph for name in names for pair in suite(name) for graph in (pair.a, pair.b)]
+    worst, wrong = 0.0, 0
+    for pair in track(relabelled_pairs(graphs, count, seed=0), "copies", total=count):
+        fitting = [policy for policy in LADDER[:3] if estimate(policy, pair) <= max_seconds]
+        far = separate(pair, fitting[-1]).distance
+        worst, wrong = max(worst, far), wrong + (far > EQUAL)
+    header = ["pairs", "false positives", "largest distance"]
+    return "graphs against relabelled copies of themselves", header, [[f"{count:,}", str(wrong), f"{worst:.1e}"]]
