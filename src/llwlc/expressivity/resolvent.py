@@ -19,15 +19,18 @@ The resolvent of PLP is a rank-k update, P(PLP − w)⁻¹P = G − GC(CᵀGC)�
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from llwlc.expressivity.columns import Complex, Index, Real, cholesky, columns, gram
 from llwlc.expressivity.subsets import Subsets, chunks
 from llwlc.kernels.compiled import compiled
 
+Band = tuple[float, float]
 # E and η in units of the mean degree and of √(1 + mean degree), the centre and about half the width of a regular graph's spectrum
 CENTRE, WIDTH, PHASE = 0.7, 0.05, 0.6
-NARROW = (0.55, 0.01)
+NARROW = ((0.55, 0.01), (0.45, 0.02))
 
 
 def laplacian(adjacency: Real) -> Real:
@@ -57,7 +60,7 @@ def filter_rows(adjacency: Real, subsets: Subsets, *, w: complex | None = None, 
     return _views(G, adjacency.sum(1), subsets, 1 / spread if spread > 1e-9 else 1.0)
 
 
-def filter_hashes(adjacency: Real, subsets: Subsets, *, band: tuple[float, float] = (CENTRE, WIDTH)) -> Real:
+def filter_hashes(adjacency: Real, subsets: Subsets, *, band: Band = (CENTRE, WIDTH)) -> Real:
     """h(S) for each of the subsets `[m, k]`, `[m]`.
 
     >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
@@ -69,10 +72,11 @@ def filter_hashes(adjacency: Real, subsets: Subsets, *, band: tuple[float, float
     return _total(filter_rows(adjacency, subsets, w=w), subsets)
 
 
-def filter_fingerprint(adjacency: Real, k: int, *, band: tuple[float, float] = (CENTRE, WIDTH)) -> Real:
-    """h(S) over all k-subsets (all n vertices where there are fewer), ascending, `[C(n, k)]`; `band` is (centre, width) of f."""
-    subsets = chunks(len(adjacency), min(k, len(adjacency)))
-    return np.sort(np.concatenate([filter_hashes(adjacency, chunk, band=band) for chunk in subsets]))
+def filter_fingerprint(adjacency: Real, k: int, *, bands: Sequence[Band] = ((CENTRE, WIDTH),)) -> Real:
+    """h(S) over all k-subsets (all n vertices where there are fewer), `[C(n, k)]`, ascending; several bands one behind the other."""
+    n = len(adjacency)
+    parts = [[filter_hashes(adjacency, chunk, band=band) for chunk in chunks(n, min(k, n))] for band in bands]
+    return np.concatenate([np.sort(np.concatenate(part)) for part in parts])
 
 
 def constrained_filter(adjacency: Real, subset: Index) -> Real:

@@ -36,14 +36,14 @@ POLICIES: dict[str, Fingerprint] = {
     **{f"deleted-{k}": partial(deleted_spectra, k=k) for k in range(1, 6)},
     "stacked": partial(edge_spectra, deleted=True),
     **{f"filter-{k}": partial(filter_fingerprint, k=k) for k in range(5)},
-    "narrow-3": partial(filter_fingerprint, k=3, band=NARROW),
+    "narrow-3": partial(filter_fingerprint, k=3, bands=NARROW),
 }
 """Fingerprints by policy.
 
 Spectra: of L (`none`); of PLP over all k-subsets of deleted vertices (`deleted-k`); over the enclosing subgraphs of all edges, under the
 Neumann constraints of the edge (`neumann`), under these and one deleted vertex, for each in turn (`stacked`), and, to see what the
 constraints add, under none (`enclosing`). Entries of V f(R) Vᵀ over all k-subsets of deleted vertices: `filter-k`, and
-`narrow-3` with a band five times narrower, which reaches farther in large graphs and costs a digit of precision.
+`narrow-3` with two narrower bands, which reach farther in large graphs and cost a digit of precision.
 """
 
 LADDER = ("filter-0", "filter-1", "filter-2", "filter-3", "narrow-3", "filter-4")

@@ -12,6 +12,7 @@ from pathlib import Path
 from llwlc.errors import InputError
 from llwlc.expressivity.atlas import together_by_classes, together_by_fingerprint
 from llwlc.expressivity.families import SUITES, Pair, atlas, suite
+from llwlc.expressivity.resolvent import NARROW
 from llwlc.expressivity.separate import LADDER, POLICIES, Verdict, climb
 from llwlc.expressivity.wl import wl1, wl1_classes, wl3, wl3_classes
 from llwlc.progress import track
@@ -53,7 +54,8 @@ def estimate(policy: str, pair: Pair) -> float:
     n, edges = len(pair.a), float(pair.a.sum()) / 2
     kind, _, k = policy.partition("-")
     if kind in ("filter", "narrow") and k:
-        return 2 * comb(n, int(k)) * n * n / 5e8
+        bands = len(NARROW) if kind == "narrow" else 1
+        return 2 * bands * comb(n, int(k)) * n * n / 5e8
     if kind == "deleted":
         return 2 * comb(n, int(k)) * 2e-6
     return edges * n**3 * 1e-8 if kind in ("neumann", "stacked", "enclosing") else 0.0
