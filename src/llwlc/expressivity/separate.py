@@ -25,7 +25,7 @@ from llwlc.expressivity.families import Pair, relabelled
 from llwlc.expressivity.resolvent import NARROW, filter_fingerprint
 from llwlc.expressivity.spectra import deleted_spectra, edge_spectra
 
-SEPARATED, EQUAL = 1e-8, 1e-10
+SEPARATED, EQUAL = 1e-8, 1e-9
 
 Fingerprint = Callable[[Real], Real]
 
