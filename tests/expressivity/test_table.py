@@ -110,20 +110,20 @@ def test_atlas_row():
     assert together_by_fingerprint([], "none") == set()
 
 
-def test_gallery_is_one_file_with_three_pictures(tmp_path):
+def test_gallery_is_one_file_with_its_pictures(tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     page = write(tmp_path / "gallery.html").read_text(encoding="utf-8")
-    assert page.count("<img") == len(exhibits()) == 3
+    assert page.count("<img") == len(exhibits()) == 4
     assert "http" not in page.replace("data:image", "")
     assert page.count(">separated<") >= 7
 
 
 def test_pictures_show_vectors_that_satisfy_the_constraints():
     for exhibit in exhibits():
-        for a, deleted in zip(exhibit.pair[1:], exhibit.deleted, strict=True):
-            basis = constrained(a, deleted)
-            assert np.abs(basis.columns.T @ basis.vectors).max() < 1e-10
-            assert basis.vectors.shape == (len(a), len(a) - len(deleted))
+        for side in exhibit.sides:
+            basis = constrained(side)
+            assert np.abs(side.columns.T @ basis.vectors).max() < 1e-10
+            assert basis.vectors.shape == (len(side.a), len(side.a) - np.linalg.matrix_rank(side.columns))
 
 
 def test_command_line(tmp_path):

@@ -11,70 +11,109 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
+import torch
 
+from llwlc import constraints, subgraphs
 from llwlc.expressivity.columns import Real
 from llwlc.expressivity.families import Pair, adjacency, paper, skip_link
 from llwlc.expressivity.resolvent import laplacian
 from llwlc.expressivity.separate import fingerprint, separate
 from llwlc.expressivity.wl import wl1, wl3
+from llwlc.graph import Graph
 
 EIGENVECTORS = 3
 
 
+class Side(NamedTuple):
+    """One graph as it is shown: adjacency `[n, n]`, constraint columns `[n, k]`, the nodes with a red rim, a label a node, a title."""
+
+    a: Real
+    columns: Real
+    marked: tuple[int, ...]
+    labels: tuple[str, ...]
+    title: str
+
+
 class Exhibit(NamedTuple):
-    """A pair, the vertices deleted in each graph for the pictures, and what there is to see."""
+    """A pair, its two sides, the policies that are asked, and what there is to see."""
 
     pair: Pair
-    deleted: tuple[tuple[int, ...], tuple[int, ...]]
+    sides: tuple[Side, Side]
     policies: tuple[str, ...]
     text: str
 
 
 class Basis(NamedTuple):
-    """The complete constrained eigenbasis of one graph: `columns [n, k]`, `values [m]`, `vectors [n, m]`."""
+    """The complete constrained eigenbasis of one graph: `values [m]` ascending, `vectors [n, m]`."""
 
-    columns: Real
     values: Real
     vectors: Real
 
 
 def exhibits() -> list[Exhibit]:
-    """The paper's two pairs and a pair of skip-link graphs."""
+    """The paper's two pairs, the second under both kinds of constraint, and a pair of skip-link graphs."""
     cycles, squares = paper()
     csl = Pair("CSL(11, 2) | CSL(11, 3)", adjacency(skip_link(11, 2)), adjacency(skip_link(11, 3)))
     return [
         Exhibit(
             cycles,
-            ((0,), (0,)),
+            _deleted_sides(cycles, (0,), (0,)),
             ("none", "neumann", "deleted-1", "filter-1"),
             "2-regular, so 1-WL gives every node the same colour. Two components show in the plain spectrum already: eigenvalue 0 "
-            "twice. A deleted vertex glues nothing across them.",
+            "twice, and once under the constraint of a deleted vertex.",
         ),
         Exhibit(
             squares,
-            (_clique(squares.a, 4), _clique(squares.b, 3)),
-            ("none", "deleted-3", "deleted-4", "neumann", "filter-2"),
+            _deleted_sides(squares, _clique(squares.a, 4), _clique(squares.b, 3)),
+            ("none", "deleted-3", "deleted-4", "filter-2"),
             "Strongly regular with the same parameters, so 3-WL is blind to them, and so are the spectra of up to three deleted "
             "vertices. The rook's graph has eight cliques of four vertices, the Shrikhande graph none: deleting such a clique gives a "
             "spectrum that no four vertices of the other graph can give.",
         ),
         Exhibit(
+            squares,
+            (_neumann_side(squares.a, "rook, an edge"), _neumann_side(squares.b, "Shrikhande, an edge")),
+            ("enclosing", "neumann"),
+            "The same two graphs around an edge (red), which is removed. The labels are the entries of the Neumann column: how many "
+            "edges join a one-hop node (+) to two-hop nodes (−). The subgraphs without constraints are cospectral, with them they are not.",
+        ),
+        Exhibit(
             csl,
-            ((0, 1), (0, 1)),
+            _deleted_sides(csl, (0, 1), (0, 1)),
             ("none", "deleted-2", "neumann", "filter-1"),
             "Circular skip-link graphs: 4-regular and vertex-transitive, told apart by the plain spectrum.",
         ),
     ]
 
 
-def constrained(a: Real, deleted: Sequence[int]) -> Basis:
-    """The eigenbasis of PLP on the null space of the vertex-deleted constraints of these vertices."""
-    d = a.sum(1)
-    C = d[:, None] - np.eye(len(a))[:, list(deleted)] * d[list(deleted)]
-    left, singular, _ = np.linalg.svd(C, full_matrices=True)
+def _deleted_sides(pair: Pair, *deleted: tuple[int, ...]) -> tuple[Side, Side]:
+    """Both graphs under the vertex-deleted constraints of these vertices."""
+    sides = []
+    for a, name, gone in zip(pair[1:], pair.name.split(" | "), deleted, strict=True):
+        d = a.sum(1)
+        columns = d[:, None] - np.eye(len(a))[:, list(gone)] * d[list(gone)]
+        labels = tuple(str(i) for i in range(len(a)))
+        sides.append(Side(a, columns, gone, labels, f"{name}\ndeleted: {', '.join(map(str, gone))}"))
+    return sides[0], sides[1]
+
+
+def _neumann_side(a: Real, title: str) -> Side:
+    """The enclosing subgraph of the first edge, under its Neumann constraints."""
+    edges = torch.tensor(np.argwhere(np.triu(a)))
+    subs = subgraphs.extract(Graph.from_edges(edges, num_nodes=len(a)), edges[:1])
+    inner = np.zeros((subs.num_nodes, subs.num_nodes))
+    inner[subs.row.numpy(), subs.col.numpy()] = 1
+    columns = constraints.neumann(subs).columns.numpy()
+    labels = tuple(f"{x:+.0f}" if x else "" for x in columns[:, 0])
+    return Side(inner, columns, (int(subs.u), int(subs.v)), labels, title)
+
+
+def constrained(side: Side) -> Basis:
+    """The eigenbasis of PLP on the null space of the constraints."""
+    left, singular, _ = np.linalg.svd(side.columns, full_matrices=True)
     null = left[:, int((singular > 1e-9 * max(float(singular.max(initial=0)), 1e-30)).sum()) :]
-    values, vectors = np.linalg.eigh(null.T @ laplacian(a) @ null)
-    return Basis(C, values, null @ vectors)
+    values, vectors = np.linalg.eigh(null.T @ laplacian(side.a) @ null)
+    return Basis(values, null @ vectors)
 
 
 def write(path: Path, shown: Sequence[Exhibit] | None = None) -> Path:
@@ -94,28 +133,26 @@ def figure(exhibit: Exhibit) -> Any:
     fig = plt.figure(figsize=(3.1 * (EIGENVECTORS + 1), 9.2), layout="constrained")
     grid = fig.add_gridspec(3, 2 * (EIGENVECTORS + 1), height_ratios=[1, 1, 0.9])
     names = exhibit.pair.name.split(" | ")
-    bases = []
-    for r, (a, deleted) in enumerate(zip(exhibit.pair[1:], exhibit.deleted, strict=True)):
-        basis = constrained(a, deleted)
-        bases.append(basis)
+    bases = [constrained(side) for side in exhibit.sides]
+    for r, (side, basis) in enumerate(zip(exhibit.sides, bases, strict=True)):
         axes = [fig.add_subplot(grid[r, 2 * c : 2 * c + 2]) for c in range(EIGENVECTORS + 1)]
-        _draw_row(axes, a, deleted, basis, names[r])
+        _draw_row(axes, side, basis)
     half = EIGENVECTORS + 1
     _draw_spectra(fig.add_subplot(grid[2, :half]), [b.values for b in bases], names)
     _draw_fingerprints(fig.add_subplot(grid[2, half:]), exhibit, names)
     return fig
 
 
-def _draw_row(axes: Sequence[Any], a: Real, deleted: Sequence[int], basis: Basis, name: str) -> None:
-    graph = nx.from_numpy_array(a)
+def _draw_row(axes: Sequence[Any], side: Side, basis: Basis) -> None:
+    graph = nx.from_numpy_array(side.a)
     at = _layout(graph)
-    rim = ["#c0392b" if i in deleted else "#333333" for i in graph]
+    rim = ["#c0392b" if i in side.marked else "#333333" for i in graph]
     style: dict[str, Any] = {"node_size": 190, "linewidths": 1.6, "edgecolors": rim}
     nx.draw_networkx_edges(graph, at, ax=axes[0], edge_color="#bbbbbb")
-    fill = ["#f5b7b1" if i in deleted else "#d6eaf8" for i in graph]
+    fill = ["#f5b7b1" if i in side.marked else "#d6eaf8" for i in graph]
     nx.draw_networkx_nodes(graph, at, ax=axes[0], node_color=fill, **style)
-    nx.draw_networkx_labels(graph, at, ax=axes[0], font_size=7)
-    axes[0].set_title(f"{name}\ndeleted: {', '.join(map(str, deleted))}", fontsize=9)
+    nx.draw_networkx_labels(graph, at, ax=axes[0], labels=dict(enumerate(side.labels)), font_size=7)
+    axes[0].set_title(side.title, fontsize=9)
     for c, ax in enumerate(axes[1:]):
         v = _upright(basis.vectors[:, c])
         top = float(np.abs(basis.vectors[:, :EIGENVECTORS]).max())
@@ -204,7 +241,8 @@ tr.separated td:nth-child(2) {{ color: #1e8449; font-weight: 600 }}
 tr.equal td:nth-child(2) {{ color: #999 }}
 </style></head><body>
 <h1>What constrained eigenbases tell apart</h1>
-<p>Red: deleted vertices. Each adds the constraint Σ d<sub>x</sub> f(x) = 0 over all other nodes. Colours: the first eigenvectors of PLP on
+<p>Red: deleted vertices, each of which adds the constraint Σ d<sub>x</sub> f(x) = 0 over all other nodes, or the ends of an edge
+under its Neumann constraints. Colours: the first eigenvectors of PLP on
 the null space, red positive, blue negative; an eigenvector of a repeated eigenvalue is one choice of many. Below: both spectra, and
 the fingerprints over all constraint sets, on top of each other.</p>
 {sections}
