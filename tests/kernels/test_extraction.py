@@ -10,7 +10,7 @@ from kernel_cases import graph_of, some_pairs
 
 from llwlc import datasets
 from llwlc.graph import Graph
-from llwlc.kernels import enclosing
+from llwlc.kernels import enclosing, memo
 from llwlc.subgraphs import Subgraphs, extract, stream
 
 FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
@@ -124,3 +124,13 @@ def test_gradients_of_weights_are_left_to_the_reference():
     assert subs.weight is not None
     assert subs.weight.requires_grad
     assert np.isclose(subs.weight.sum().item(), len(subs.row))
+
+
+@pytest.mark.parametrize(("words", "budget"), [(0, 0), (300, 1 << 20), (1 << 21, 4000)])
+def test_what_is_not_kept_is_looked_up_again(words, budget, monkeypatch):
+    """Runs too long for the memo, and more runs than it has room for, give the same arrays."""
+    cora = datasets.load("cora")
+    pairs = some_pairs(cora, 200)
+    monkeypatch.setattr(memo, "WORDS", words)
+    monkeypatch.setattr(memo, "BUDGET", budget)
+    assert_equals_reference(cora, pairs)

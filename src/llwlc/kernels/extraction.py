@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from llwlc.kernels import memo
 from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import Adjacency, Room, count_edges, distances, fill_edges, find_nodes, forget, remember
 from llwlc.kernels.hashing import link_key
-from llwlc.kernels.threads import number_of_threads, over_links
+from llwlc.kernels.threads import RUN, number_of_threads, over_links
 
 
 class Reach(NamedTuple):
@@ -38,34 +39,44 @@ class Ragged(NamedTuple):
 
 def extract(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> Ragged:
     """The enclosing subgraphs of `pairs [B, 2]`."""
-    out, width = allocate(graph, pairs, reach)
+    out, width, kept = allocate(graph, pairs, reach)
 
     def make() -> Callable[[int, int], None]:
         room = make_room(graph, *width)
-        return lambda begin, end: _fill(graph, pairs, reach, begin, end, room, out)
+        return lambda begin, end: _fill(graph, pairs, reach, begin, end, room, kept[begin // RUN], out)
 
     over_links(len(pairs), number_of_threads(len(pairs), room_bytes(graph)), make)
     return out
 
 
-def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged, tuple[int, int]]:
-    """The output with its pointers filled in, and the largest numbers of nodes and of edges of any graph in it."""
+def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged, tuple[int, int], list[np.ndarray]]:
+    """The output with its pointers filled in, the largest numbers of nodes and of edges of any graph in it, and for each run of links what
+    has been kept of it (nothing where it was too much)."""
     links = len(pairs)
     sizes, edges = np.zeros(links + 1, np.int64), np.zeros(links + 1, np.int64)
+    kept = [np.empty(0, np.uint32)] * (links // RUN + 1)
+    budget = [memo.BUDGET]
+    keeps = len(graph.weight) == 0 and reach.hops <= memo.MOST_HOPS
 
     def make() -> Callable[[int, int], None]:
-        room = make_room(graph, 0, 0)
-        return lambda begin, end: _count(graph, pairs, reach, begin, end, room, sizes, edges)
+        room = make_room(graph, len(graph.indptr) - 1, memo.WORDS if keeps else 0)
+        words = np.empty(memo.WORDS if keeps else 0, np.uint32)
+
+        def work(begin: int, end: int) -> None:
+            used = _count(graph, pairs, reach, begin, end, room, words, sizes, edges)
+            if used * words.itemsize <= budget[0]:
+                budget[0] -= used * words.itemsize
+                kept[begin // RUN] = words[:used].copy()
+
+        return work
 
     over_links(links, number_of_threads(links, room_bytes(graph)), make)
-    width = (int(sizes.max()), int(edges.max()))
     ptr, first = np.cumsum(sizes), np.cumsum(edges)
     n, e = int(ptr[-1]), int(first[-1])
     weight = np.empty(e if len(graph.weight) else 0, graph.weight.dtype)
     row, col = np.empty(e, np.int64), np.empty(e, np.int64)
-    return Ragged(
-        ptr, first, np.empty(n, np.int64), row, col, weight, *(np.empty(n, np.int64) for _ in range(3))
-    ), width
+    out = Ragged(ptr, first, np.empty(n, np.int64), row, col, weight, *(np.empty(n, np.int64) for _ in range(3)))
+    return out, (int(sizes.max()), int(edges.max())), kept
 
 
 def room_bytes(graph: Adjacency) -> int:
@@ -92,21 +103,33 @@ def make_room(graph: Adjacency, n: int, e: int) -> Room:
 @compiled
 def _count(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, begin: int, end: int,
-    room: Room, sizes: np.ndarray, edges: np.ndarray,
-) -> None:  # fmt: skip
+    room: Room, words: np.ndarray, sizes: np.ndarray, edges: np.ndarray,
+) -> int:  # fmt: skip
+    """The sizes of a run of links, and in `words` its subgraphs; returns how many words, 0 where not all of it fits."""
+    used = 0
+    keeping = len(words) > 0
     for b in range(begin, end):
         u, v = pairs[b, 0], pairs[b, 1]
         key = link_key(reach.seed, 0, reach.stream, u, v)
         n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
         remember(room.mark, room.node, n)
         sizes[b + 1] = n
-        edges[b + 1] = count_edges(graph, n, room.mark, room.node)
+        keeping = keeping and memo.fits(graph, n, room, used)
+        if keeping:
+            fill_edges(graph, n, room)
+            edges[b + 1] = room.start[n]
+            used = memo.keep(n, room, words, used)
+        else:
+            edges[b + 1] = count_edges(graph, n, room.mark, room.node)
         forget(room.where, room.mark, room.node, n)
+    return used if keeping else 0
 
 
 @compiled
-def enclose(graph: Adjacency, u: int, v: int, reach: Reach, room: Room) -> int:
-    """One link's nodes, hops and CSR, in `room`; returns the number of nodes."""
+def enclose(graph: Adjacency, u: int, v: int, reach: Reach, room: Room, words: np.ndarray, at: np.int64) -> int:
+    """One link's nodes, hops and CSR, in `room`, from the `words` kept of its run where there are any; returns the number of nodes."""
+    if len(words) > 0:
+        return memo.recall(words, at, room)
     key = link_key(reach.seed, 0, reach.stream, u, v)
     n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
     remember(room.mark, room.node, n)
@@ -133,7 +156,11 @@ def emit(graph: Adjacency, b: int, n: int, hops: int, room: Room, out: Ragged) -
 
 
 @compiled
-def _fill(graph: Adjacency, pairs: np.ndarray, reach: Reach, begin: int, end: int, room: Room, out: Ragged) -> None:
+def _fill(
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, begin: int, end: int, room: Room, words: np.ndarray, out: Ragged
+) -> None:
+    at = np.int64(0)
     for b in range(begin, end):
-        n = enclose(graph, pairs[b, 0], pairs[b, 1], reach, room)
+        n = enclose(graph, pairs[b, 0], pairs[b, 1], reach, room, words, at)
+        at += np.int64(1 + 2 * n) + np.int64(room.start[n])
         emit(graph, b, n, reach.hops, room, out)

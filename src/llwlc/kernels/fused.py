@@ -6,6 +6,7 @@ What leaves the kernel is the output and nothing else: no temporary grows with t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from llwlc.kernels.enclosing import Adjacency, Room
 from llwlc.kernels.extraction import Ragged, Reach, allocate, emit, enclose, make_room, room_bytes
 from llwlc.kernels.hashing import link_key
 from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, gershgorin, krylov, orthonormal
-from llwlc.kernels.threads import number_of_threads, over_links
+from llwlc.kernels.threads import RUN, number_of_threads, over_links
 
 QUERY, RANDOM, CONSTRAINT = 0, 1, 2
 STARTS = {"query": QUERY, "random": RANDOM, "constraint": CONSTRAINT}
@@ -78,12 +79,12 @@ def link_bases(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, dtype: type[np.floating]
 ) -> tuple[Ragged, Ritz]:
     """The enclosing subgraphs of `pairs [B, 2]` and their constrained eigenbases."""
-    out, (n, e) = allocate(graph, pairs, reach)
+    out, (n, e), kept = allocate(graph, pairs, reach)
     ritz = make_ritz(len(pairs), len(out.node), plan.steps, dtype)
 
     def make() -> Callable[[int, int], None]:
         room, space, small = make_room(graph, n, e), make_space(plan, n, e, len(graph.weight) > 0), make_small(plan)
-        return lambda begin, end: _run(graph, pairs, reach, plan, begin, end, room, space, small, out, ritz)
+        return partial(_work, graph, pairs, reach, plan, kept, room, space, small, out, ritz)
 
     scratch = room_bytes(graph) + 8 * n * (plan.steps + plan.columns + 12)
     over_links(len(pairs), number_of_threads(len(pairs), scratch), make)
@@ -125,14 +126,23 @@ def small_of(m: int, k: int, b: int) -> Small:
     )
 
 
+def _work(
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, kept: list[np.ndarray],
+    room: Room, space: Space, small: Small, out: Ragged, ritz: Ritz, begin: int, end: int,
+) -> None:  # fmt: skip
+    _run(graph, pairs, reach, plan, begin, end, kept[begin // RUN], room, space, small, out, ritz)
+
+
 @compiled
 def _run(
-    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, begin: int, end: int,
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, begin: int, end: int, words: np.ndarray,
     room: Room, space: Space, small: Small, out: Ragged, ritz: Ritz,
 ) -> None:  # fmt: skip
+    at = np.int64(0)
     for b in range(begin, end):
         u, v = pairs[b, 0], pairs[b, 1]
-        n = enclose(graph, u, v, reach, room)
+        n = enclose(graph, u, v, reach, room, words, at)
+        at += np.int64(1 + 2 * n) + np.int64(room.start[n])
         emit(graph, b, n, reach.hops, room, out)
         weight = space.weight
         if len(weight) > 0:
