@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 .PHONY: fit test lint types check clean
 
 fit: $(READY)
-	$(VENV)/bin/llwlc fit cora --out runs/cora
+	$(VENV)/bin/llwlc fit cora --protocol ncn --out runs/cora
 
 test: $(READY) lint types
 	$(VENV)/bin/python -m pytest -n auto

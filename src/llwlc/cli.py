@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse.csgraph
 import typer
 
-from llwlc import console
-from llwlc.console import OUT, show
+from llwlc import cli_run, console
+from llwlc.console import show
 from llwlc.graph import Graph
 
 app = typer.Typer(
@@ -21,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Finds the links that are missing from a graph.",
-    epilog="First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`.",
+    epilog="First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend run`.",
 )
 data = typer.Typer(cls=console.Group, no_args_is_help=True, help="The graphs at hand, and what is in a graph.")
 app.add_typer(data, name="data")
@@ -104,58 +104,8 @@ def show_graph(
     show(graph, overview(found))
 
 
-@app.command()
-def fit(
-    graph: console.GraphArgument,
-    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("run"),
-    protocol: Annotated[
-        str, typer.Option(help="How links are split: paper, seal, ncn, buddy, heart, random, temporal.")
-    ] = "ncn",
-    seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
-    source: console.SourceOption = None,
-    target: console.TargetOption = None,
-    weight: console.WeightOption = "auto",
-    time: console.TimeOption = "auto",
-    no_header: console.NoHeaderOption = False,
-    separator: console.SeparatorOption = None,
-    features: console.FeaturesOption = None,
-    node: console.NodeOption = None,
-    categorical: console.CategoricalOption = None,
-    isolated: console.IsolatedOption = "error",
-) -> None:
-    """Splits the links of a graph for training, validation and test. Training is not in this version yet.
-
-    Examples:
-
-    `llwlc fit cora --out run`
-
-    `llwlc fit edges.csv --source from --target to --features nodes.csv --out run`
-
-    `llwlc fit edges.tsv.gz --no-header --weight 3 --protocol random --seed 1`
-    """
-    found = console.open_graph(
-        graph,
-        source=source,
-        target=target,
-        weight=weight,
-        time=time,
-        no_header=no_header,
-        separator=separator,
-        features=features,
-        node=node,
-        categorical=categorical,
-        isolated=isolated,
-    )
-    from llwlc import splits
-
-    split = splits.make(found, protocol=protocol, seed=seed)
-    parts = ("train_pos", "train_neg", "valid_pos", "valid_neg", "test_pos", "test_neg")
-    sizes = [(name.replace("_pos", " links").replace("_neg", " negatives"), getattr(split, name)) for name in parts]
-    show(
-        f"{graph}, protocol {protocol}, seed {seed}",
-        [(name, " × ".join(f"{size:,}" for size in pairs.shape[:-1])) for name, pairs in sizes],
-    )
-    OUT.print(f"Training is not in this version yet: nothing was written to {out}.", markup=False, soft_wrap=True)
+for command in (cli_run.fit, cli_run.score, cli_run.recommend, cli_run.evaluate):
+    app.command()(command)
 
 
 def overview(graph: Graph) -> list[tuple[str, str]]:

@@ -180,17 +180,23 @@ def fit_split(
     cache: Path | None = None,
     memory_budget: int = 2 << 30,
     checkpoint: Path | None = None,
+    mark: str = "",
+    compact: tuple[Compactor | None, Tensor] | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> Fitted:
-    """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test."""
+    """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
+
+    `checkpoint` with `mark`, the run's fingerprint, lets an interrupted run go on; `compact` are compact features where they are
+    known already.
+    """
     begin, target = time.perf_counter(), pick_device(device)
     preset = preset.adapted(len(split.train_pos))
-    compactor = features = None
-    if graph.x is not None and preset.features:
+    compactor, features = compact or (None, None)
+    if compact is None and graph.x is not None and preset.features:
         compactor = fit_compactor(graph.x, preset.features)
         features = compactor(graph.x)
     links = Links(split, preset, cache=cache, device=target, memory_budget=memory_budget)
-    channels = 0 if compactor is None else compactor.channels
+    channels = 0 if features is None else features.shape[1]
     shape = replace(preset.net, feature_channels=channels)
     if shape.pooling == "sort":
         sizes = links.training(0).sizes.cpu().double()
@@ -210,6 +216,7 @@ def fit_split(
         preset.train,
         features=features,
         checkpoint=checkpoint,
+        mark=mark,
         on_epoch=on_epoch,
     )
     calibration = fit_calibration(*(scores(net, part, features) for part in valid))

@@ -112,6 +112,10 @@ class Graph:
         row, col = self.edge_index
         return torch.stack([row, col], 1)[row < col]
 
+    def name(self, node: int) -> str:
+        """What a node is called: its name, or its number where there are no names."""
+        return str(node) if self.names is None else self.names[node]
+
     def with_edges(self, edges: Tensor) -> Graph:
         """The same nodes with only these of the edges, `[k, 2]`; each keeps its weight and time."""
         n = self.num_nodes

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional as F
 
 from llwlc import metrics
+from llwlc.errors import InputError
 from llwlc.linkdata import LinkData
 from llwlc.nn.net import LLwLCNet
 
@@ -114,12 +115,13 @@ def train(
     *,
     features: Tensor | None = None,
     checkpoint: Path | None = None,
+    mark: str = "",
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Train `net` in place and leave it at its best epoch; returns the history, a record an epoch.
 
     `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then a pool of negatives, of which
-    each epoch takes another part, as many as there are positives.
+    each epoch takes another part, as many as there are positives. A `checkpoint` of another `mark` is refused.
     """
     device = next(net.parameters()).device
     table = None if features is None else features.to(device)
@@ -128,7 +130,7 @@ def train(
     mean = copy.deepcopy(net)
     best = copy.deepcopy(net.state_dict())
     if checkpoint is not None and checkpoint.exists():
-        history, best = _resume(checkpoint, net, mean, optimizer)
+        history, best = _resume(checkpoint, mark, net, mean, optimizer)
     for epoch in range(len(history), config.epochs):
         if _stalled(history, config.patience):
             break
@@ -146,7 +148,7 @@ def train(
             best = copy.deepcopy(mean.state_dict())
         history.append(record)
         if checkpoint is not None:
-            _save(checkpoint, net, mean, best, optimizer, history)
+            _save(checkpoint, mark, net, mean, best, optimizer, history)
         if on_epoch is not None:
             on_epoch(record)
     net.load_state_dict(best)
@@ -200,6 +202,7 @@ def _stalled(history: list[dict[str, Any]], patience: int) -> bool:
 
 def _save(
     path: Path,
+    mark: str,
     net: LLwLCNet,
     mean: LLwLCNet,
     best: dict[str, Tensor],
@@ -215,17 +218,25 @@ def _save(
     save_file(
         {k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()},
         partial,
-        {"history": json.dumps(history)},
+        {"history": json.dumps(history), "mark": mark},
     )
     os.replace(partial, path)
 
 
 def _resume(
-    path: Path, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer
+    path: Path, mark: str, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer
 ) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
-    tensors = load_file(path)
-    with safe_open(path, "pt") as file:
-        history = json.loads(file.metadata()["history"])
+    try:
+        tensors = load_file(path)
+        with safe_open(path, "pt") as file:
+            about = file.metadata()
+    except SafetensorError as error:
+        raise InputError(f"the checkpoint {path} is damaged ({error}): delete it to begin anew") from error
+    if about["mark"] != mark:
+        raise InputError(
+            f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to begin anew"
+        )
+    history = json.loads(about["history"])
     net.load_state_dict({k[4:]: t for k, t in tensors.items() if k.startswith("net.")})
     mean.load_state_dict({k[5:]: t for k, t in tensors.items() if k.startswith("mean.")})
     state: dict[int, dict[str, Tensor]] = {}
