@@ -66,7 +66,7 @@ def edge_spectra(adjacency: Real, *, neumann: bool = True, deleted: bool = False
     row, col = subs.row.numpy(), subs.col.numpy()
     out = []
     for start, stop in pairwise(subs.ptr.tolist()):
-        inside = (row >= start) & (row < stop)
+        inside = slice(*np.searchsorted(row, (start, stop)))  # edges are sorted by row
         A = np.zeros((stop - start, stop - start))
         A[row[inside] - start, col[inside] - start] = 1
         out.append(_one_edge(A, C[start:stop], deleted))
