@@ -11,7 +11,12 @@ from llwlc.bench.run import Report
 from llwlc.errors import InputError
 
 # issue 5's targets: at least, or at most
-AT_LEAST = {"recipe (a) alone": 30, "recipe (a), then (c) eigsh": 300, "two threads, against one": 1.8}
+AT_LEAST = {
+    "recipe (a) alone": 30,
+    "recipe (a), then (c) lobpcg": 300,
+    "recipe (a), then (c) eigsh": 300,
+    "two threads, against one": 1.8,
+}
 AT_MOST = {"plain C++ loop": 2.0, "nodes": 1.1, "edges": 1.1}
 
 

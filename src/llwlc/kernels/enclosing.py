@@ -43,36 +43,74 @@ class Room(NamedTuple):
 
 @compiled
 def find_nodes(
-    graph: Adjacency,
-    u: int,
-    v: int,
-    hops: int,
-    cap: int,
-    key: np.uint64,
-    where: np.ndarray,
-    node: np.ndarray,
-    hop: np.ndarray,
-) -> int:
+    graph: Adjacency, u: int, v: int, hops: int, cap: int, key: np.uint64, where: np.ndarray, node: np.ndarray, hop: np.ndarray
+) -> int:  # fmt: skip
     """Writes `node` and `hop` in the order of discovery, marks them in `where`, returns their number. `cap` 0: none."""
     node[0], node[1], hop[0], hop[1] = u, v, 0, 0
     where[u], where[v] = 1, 2
     begin, end = 0, 2
     for level in range(1, hops + 1):
         found = end
-        for i in range(begin, end):
-            x = node[i]
-            for p in range(graph.indptr[x], graph.indptr[x + U(1)]):
-                y = graph.indices[p]
-                at = where[y]
-                new = at == 0
-                node[found] = y  # stays only if y is new: nobody can predict that, so no branch
-                where[y] = found + 1 if new else at
-                found += new
+        if cap > 0:
+            found = find_few(graph, begin, end, cap, key, where, node)
+        if found - end < cap or cap == 0:
+            found = find_all(graph, begin, end, found, where, node)
         if cap > 0 and found - end > cap:
             found = keep_lowest(node, end, found, cap, key, where)
         hop[end:found] = level
         begin, end = end, found
     return end
+
+
+@compiled
+def find_all(graph: Adjacency, begin: int, end: int, found: int, where: np.ndarray, node: np.ndarray) -> int:
+    """The unmarked neighbours of `node[begin:end]`, behind the `found` nodes, in the order of their first mention."""
+    for i in range(begin, end):
+        x = node[i]
+        for p in range(graph.indptr[x], graph.indptr[x + U(1)]):
+            y = graph.indices[p]
+            at = where[y]
+            new = at == 0
+            node[found] = y  # stays only if y is new: nobody can predict that, so no branch
+            where[y] = found + 1 if new else at
+            found += new
+    return found
+
+
+@compiled
+def find_few(
+    graph: Adjacency, begin: int, end: int, cap: int, key: np.uint64, where: np.ndarray, node: np.ndarray
+) -> int:
+    """`find_all` beside a hub: only neighbours whose hash is so low that the longest row alone should hold `cap` of them.
+
+    Where `cap` are found, the `cap` lowest of all are among them. Where not, or where there is no hub, none is found.
+    """
+    longest = U(0)
+    for i in range(begin, end):
+        longest = max(longest, graph.indptr[node[i] + U(1)] - graph.indptr[node[i]])
+    share = a_little_more(cap) / max(np.float64(longest), 1.0)
+    if share > 0.25:
+        return end
+    limit = np.int64(share * 2.0**64 - 2.0**63)
+    found = end
+    for i in range(begin, end):
+        for p in range(graph.indptr[node[i]], graph.indptr[node[i] + U(1)]):
+            y = graph.indices[p]
+            if draw(key, y) <= limit and where[y] == 0:
+                node[found] = y
+                where[y] = found + 1
+                found += 1
+    if found - end < cap:
+        for i in range(end, found):
+            where[node[i]] = 0
+        return end
+    return found
+
+
+@compiled
+def a_little_more(cap: int) -> float:
+    """So many hashes below a level are expected where `cap` are all but sure to be below it."""
+    return cap + 6 * math.sqrt(cap) + 16
 
 
 @compiled
@@ -82,7 +120,7 @@ def lowest(bits: np.ndarray, cap: int) -> int:
     Hashes are uniform, so only those below a level with a little more than `cap` of them under it need sorting: at a hub of a
     million neighbours that is nearly none.
     """
-    share = (cap + 6 * math.sqrt(cap) + 16) / len(bits)
+    share = a_little_more(cap) / len(bits)
     if share < 1:
         few = bits[bits <= np.int64(share * 2.0**64 - 2.0**63)]
         if len(few) >= cap:
