@@ -99,8 +99,9 @@ class LLwLCNet(torch.nn.Module):
 
     def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
         c = self.config
-        if (features is None) != (c.feature_channels == 0):
-            raise InputError(f"this network reads {c.feature_channels} compact features a node: give exactly those")
+        width = 0 if features is None else features.shape[1]
+        if width != c.feature_channels:
+            raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
         inputs = [F.one_hot(batch.label, self.classes).to(batch.degree.dtype), batch.degree.log1p().unsqueeze(1)]
         x = torch.cat(inputs, 1)
         states = []
@@ -183,7 +184,7 @@ class FilteredEnds(torch.nn.Module):
         return torch.cat([out, cosines(a, b)], 1) if self.cosines else out
 
     def ends(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, Tensor]:
-        """The ends' features, S times filtered and once as they are, `[B, S + 1, F]` each."""
+        """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]` each."""
         basis = batch.basis
         spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
         gain = self.filter(basis).transpose(1, 2)  # [B, S, κ]
@@ -194,7 +195,9 @@ class FilteredEnds(torch.nn.Module):
             filtered = (gain * basis.vectors[end].unsqueeze(1)) @ spectrum
             return torch.cat([filtered, features[batch.node[end]].unsqueeze(1)], 1) * keep
 
-        return at(batch.u), at(batch.v)
+        # in one order, since a matrix product and the product of the transposes may round differently
+        first = batch.node[batch.u] <= batch.node[batch.v]
+        return at(torch.where(first, batch.u, batch.v)), at(torch.where(first, batch.v, batch.u))
 
 
 def cosines(a: Tensor, b: Tensor) -> Tensor:
