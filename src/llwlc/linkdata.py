@@ -30,6 +30,8 @@ from llwlc.subgraphs import Subgraphs, distance_encoding
 
 FORMAT = 1  # part of the hash: raise it when the arrays or the numerics behind them change
 CHUNK = 2048
+CACHE_LIMIT = 20 << 30
+"""Bytes that the cache may hold; beyond, what was not used for longest is deleted."""
 FIELDS = {
     "sizes": torch.int64,
     "values": torch.float32,
@@ -124,6 +126,8 @@ def cached(
     folder = cache / key(graph, pairs, config, epoch)
     if not folder.is_dir():
         _write(folder, _stream(graph, pairs, config, epoch, about))
+        _prune(cache, keep=folder)
+    os.utime(folder)  # last used now
     data = _read(folder, len(pairs), config.steps)
     if data.num_bytes <= memory_budget:
         return _with_pointer({name: getattr(data, name).clone() for name in FIELDS})
@@ -198,6 +202,18 @@ def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
                 raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _prune(cache: Path, *, keep: Path) -> None:
+    """Delete what was not used for longest until the cache is within its limit."""
+    folders = sorted((f for f in cache.iterdir() if f.is_dir() and f != keep), key=lambda f: f.stat().st_mtime)
+    sizes = {f: sum(file.stat().st_size for file in f.iterdir()) for f in [*folders, keep]}
+    excess = sum(sizes.values()) - CACHE_LIMIT
+    for folder in folders:
+        if excess <= 0:
+            break
+        shutil.rmtree(folder, ignore_errors=True)
+        excess -= sizes[folder]
 
 
 def _read(folder: Path, links: int, steps: int) -> LinkData:

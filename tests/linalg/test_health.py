@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 import torch
 
-from graphs import batch_of, families
+from graphs import batch_of, families, hub_and_leaves
 from llwlc import constraints
 from llwlc.bases import eigenbasis
 from llwlc.errors import InputError
@@ -104,3 +104,10 @@ def test_an_empty_batch_has_a_report():
 def test_wrong_rows_are_named(subs):
     with pytest.raises(InputError, match="cons: 3 rows"):
         health(eigenbasis(subs, None, steps=2), torch.ones(3, 1))
+
+
+def test_a_hub_of_a_hundred_thousand_is_measured_without_rounding_of_its_own():
+    subs = hub_and_leaves(100_000)
+    cons = constraints.neumann(subs)
+    report = health(eigenbasis(subs, cons, dtype=torch.float64), cons)
+    assert report.ok, str(report)

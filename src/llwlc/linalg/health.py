@@ -11,7 +11,9 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.linalg.basis import Eigenbasis
+from llwlc.ragged import pointer
 
+CHUNK = 256
 LIMIT = {torch.float32: 1e-6, torch.float64: 1e-12}
 """What a sound basis keeps to, by its dtype: for |VᵀV − I| and for |CᵀV| with unit columns."""
 
@@ -157,8 +159,14 @@ def _largest(x: Tensor) -> Tensor:
 
 
 def _products(V: Tensor, x: Tensor, graph: Tensor, count: int) -> Tensor:
-    """xᵀV of every graph, `[B, κ]`."""
-    return V.new_zeros(count, V.shape[1]).index_add(0, graph, V * x[:, None])
+    """xᵀV of every graph, `[B, κ]`, summed in two levels: adding 1e5 terms one by one loses 1e-12 on its own."""
+    size = torch.bincount(graph, minlength=count)
+    local = torch.arange(len(graph), device=graph.device) - pointer(size)[graph]
+    chunks = (size + CHUNK - 1) // CHUNK
+    cell = pointer(chunks)[graph] + local // CHUNK
+    partial = V.new_zeros(int(chunks.sum()), V.shape[1]).index_add(0, cell, V * x[:, None])
+    owner = torch.repeat_interleave(torch.arange(count, device=graph.device), chunks)
+    return V.new_zeros(count, V.shape[1]).index_add(0, owner, partial)
 
 
 def _unit(C: Tensor, graph: Tensor, count: int) -> Tensor:

@@ -44,7 +44,7 @@ def constrained_lanczos(
     Golub, Zhang and Zha, for a C too large to factorise; `"auto"` takes it for a large sparse C. `complete=True` returns
     all eigenpairs on the null space, whatever `steps` and `start`. For gradients see `spectral_filter`; dense tensors carry them.
 
-    At convergence equivalent to `scipy.sparse.linalg.lobpcg(L, X, Y=C)`; the result is an `Eigenbasis` with B = 1.
+    Its oracle is `scipy.sparse.linalg.eigsh` of PLP, and `lobpcg(PLP, X, Y=C)`; the result is an `Eigenbasis` with B = 1.
 
     >>> L = torch.tensor([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
     >>> basis = constrained_lanczos(L, torch.ones(3, 1), steps=3)
