@@ -35,6 +35,10 @@ def check_prior(prior: float) -> None:
 
 def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calibration:
     """Platt scaling by Newton's method, both classes weighing the same, with his smoothed targets against overconfidence."""
+    if not len(pos) or not len(neg):
+        raise InputError(
+            f"calibration needs scores of at least one link and one non-link, got {len(pos)} and {len(neg)}: hold out more links"
+        )
     score = torch.cat([pos, neg]).double()
     target = torch.cat(
         [torch.full((len(pos),), (len(pos) + 1) / (len(pos) + 2)), torch.full((len(neg),), 1 / (len(neg) + 2))]

@@ -63,7 +63,9 @@ def fit_compactor(x: Features, channels: int = 64, seed: int = 0) -> Compactor:
     else:
         dense = _dense(x)
         spread = dense.std(0)
-        weight = np.divide(1.0, spread, out=np.zeros(width), where=spread > 0)
+        # a constant's computed deviation is rarely zero, but rounding, which dividing by it would blow up to ±1
+        varies = (np.ptp(dense, axis=0) > 0) & (spread > 0)
+        weight = np.divide(1.0, spread, out=np.zeros(width), where=varies)
         shift = dense.mean(0) * weight
     weighted = _weighted(x, weight, shift, counts)
     d = min(channels, width)
