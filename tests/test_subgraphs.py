@@ -222,5 +222,5 @@ def test_all_pubmed_links_stream_in_little_memory(data_root):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     nodes = [s.num_nodes for s in stream(pubmed, pubmed.edges, batch_size=2048)]
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
-    assert sum(nodes) / pubmed.num_edges == pytest.approx(260, rel=0.1)  # the paper's appendix: 260 ± 432
+    assert sum(nodes) / pubmed.num_edges == pytest.approx(290.6, abs=0.1)  # by sparse products: docs/datasets.md
     assert grown < 2.0, f"streaming took {grown:.1f} GiB"

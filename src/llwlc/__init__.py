@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from llwlc import splits as splits
     from llwlc import subgraphs as subgraphs
     from llwlc.bases import eigenbasis as eigenbasis
-    from llwlc.bases import link_bases as link_bases
-    from llwlc.bases import stream_bases as stream_bases
     from llwlc.constraints import Constraints as Constraints
     from llwlc.errors import InputError as InputError
     from llwlc.graph import Graph as Graph
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
     from llwlc.linksplit import LinkSplit as LinkSplit
     from llwlc.nn import LLwLCConv as LLwLCConv
     from llwlc.nn import LLwLCNet as LLwLCNet
+    from llwlc.pipeline import link_bases as link_bases
+    from llwlc.pipeline import stream_bases as stream_bases
     from llwlc.predictor import LinkPredictor as LinkPredictor
     from llwlc.subgraphs import Subgraphs as Subgraphs
 
@@ -54,11 +54,11 @@ _HOMES = {
     "eigenbasis": "bases",
     "factorization_error": "linalg.projector",
     "health": "linalg.health",
-    "link_bases": "bases",
+    "link_bases": "pipeline",
     "spectral_filter": "linalg.filter",
-    "stream_bases": "bases",
+    "stream_bases": "pipeline",
 }
-__all__ = sorted([*_MODULES, *_HOMES])  # noqa: PLE0605
+__all__ = sorted([*_MODULES, *_HOMES])
 
 
 def __getattr__(name: str) -> Any:

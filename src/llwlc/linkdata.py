@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from torch import Tensor
 from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.link_bases import DEFAULT_CAP, Laplacian, link_bases
 from llwlc.nn.batch import LinkBatch
+from llwlc.pipeline import DEFAULT_CAP, Laplacian, link_bases
 from llwlc.progress import track
 from llwlc.ragged import expand, pointer
 from llwlc.subgraphs import Subgraphs, distance_encoding
@@ -189,12 +189,11 @@ def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        files = {name: (partial / name).open("wb") for name in FIELDS}
-        for part in parts:
-            for name, file in files.items():
-                file.write(part[name].contiguous().view(torch.uint8).numpy().tobytes())
-        for file in files.values():
-            file.close()
+        with ExitStack() as stack:
+            files = {name: stack.enter_context((partial / name).open("wb")) for name in FIELDS}
+            for part in parts:
+                for name, file in files.items():
+                    file.write(part[name].numpy().tobytes())
         try:
             partial.rename(folder)
         except OSError:
@@ -217,12 +216,17 @@ def _prune(cache: Path, *, keep: Path) -> None:
 
 
 def _read(folder: Path, links: int, steps: int) -> LinkData:
-    fields = {}
-    for name, dtype in FIELDS.items():
-        path = folder / name
-        size = os.path.getsize(path) // dtype.itemsize
-        flat = torch.from_file(str(path), shared=False, size=size, dtype=dtype) if size else torch.zeros(0, dtype=dtype)
-        fields[name] = flat.reshape(-1, steps) if name in ("values", "mask", "residual", "vectors") else flat
-    if len(fields["sizes"]) != links or int(fields["sizes"].sum()) != len(fields["vectors"]):
+    rows = int(_map(folder, "sizes", links).sum())
+    count = {"sizes": links, "vectors": rows * steps} | dict.fromkeys(("values", "mask", "residual"), links * steps)
+    fields = {name: _map(folder, name, count.get(name, rows)) for name in FIELDS}
+    wide = {name: fields[name].reshape(-1, steps) for name in ("values", "mask", "residual", "vectors")}
+    return _with_pointer(fields | wide)
+
+
+def _map(folder: Path, name: str, count: int) -> Tensor:
+    """So many numbers of a file, not read before they are touched."""
+    path, dtype = folder / name, FIELDS[name]
+    # a file that is too short must not be mapped: torch would lengthen it
+    if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
         raise InputError(f"the cached bases in {folder} are damaged: delete that folder and run again")
-    return _with_pointer(fields)
+    return torch.from_file(str(path), shared=False, size=count, dtype=dtype) if count else torch.zeros(0, dtype=dtype)

@@ -15,7 +15,7 @@ from llwlc.bench.clock import peak_memory, take_turns, threads
 from llwlc.bench.run import OURS, memory, sample, stream_links
 from llwlc.cli import app
 from llwlc.errors import InputError
-from llwlc.link_bases import link_bases
+from llwlc.pipeline import link_bases
 from llwlc.subgraphs import drnl, extract
 
 

@@ -15,7 +15,7 @@ from llwlc.bases import eigenbasis, laplacian_of
 from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.link_bases import DEFAULT_CAP, link_bases, stream_bases
+from llwlc.pipeline import DEFAULT_CAP, link_bases, stream_bases
 from llwlc.subgraphs import Subgraphs, extract
 
 FAMILIES = ["none", "neumann", "neumann_boundary", "neumann_degree", "vertex_deleted", "neumann+vertex_deleted"]

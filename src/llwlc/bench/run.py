@@ -13,7 +13,7 @@ from llwlc.bench import growth, plain, rivals
 from llwlc.bench.clock import Work, machine, peak_memory, take_turns, threads
 from llwlc.constraints import neumann
 from llwlc.graph import Graph
-from llwlc.link_bases import link_bases, stream_bases
+from llwlc.pipeline import link_bases, stream_bases
 from llwlc.subgraphs import extract
 
 RECIPE, LOBPCG, EIGSH = "(a) scipy slices + DRNL", "(c) lobpcg, Y = C", "(c) eigsh on PLP"

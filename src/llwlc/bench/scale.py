@@ -12,7 +12,7 @@ import torch
 
 from llwlc import datasets
 from llwlc.bench.run import sample
-from llwlc.link_bases import stream_bases
+from llwlc.pipeline import stream_bases
 
 
 class Scale(NamedTuple):
