@@ -197,8 +197,9 @@ def adjacency_of(graph: Graph) -> Adjacency:
 
 def from_arrays(arrays: Ragged, hops: int, *, weighted: bool) -> Subgraphs:
     """What a kernel filled, as tensors on the same memory."""
-    ptr, _, node, row, col, weight, *rest = (torch.from_numpy(x) for x in arrays)
-    return Subgraphs(ptr, node, row, col, weight if weighted else None, ptr[:-1], ptr[:-1] + 1, *rest, hops=hops)
+    ptr, _, node, row, col, weight, hop, dist_u, dist_v = (torch.from_numpy(x) for x in arrays)
+    u = ptr[:-1]
+    return Subgraphs(ptr, node, row, col, weight if weighted else None, u, u + 1, hop, dist_u, dist_v, hops)
 
 
 def check_pairs(graph: Graph, pairs: Tensor, hops: int = 2, cap: int | None = None) -> Tensor:
