@@ -87,7 +87,7 @@ def feature_neighbors(graph: Graph, features: Tensor, *, k: int = FEATURE_NEIGHB
 
 
 def candidates(graph: Graph, features: Tensor | None, *, node: int | None = None) -> Iterator[Tensor]:
-    """All candidate pairs, block by block, of the whole graph or of one node."""
+    """All candidate pairs, block by block, of the whole graph (u < v), or of one node, which then comes first."""
     near = None
     if features is not None and graph.num_nodes <= FEATURE_NODES:
         near = feature_neighbors(graph, features)
@@ -95,7 +95,9 @@ def candidates(graph: Graph, features: Tensor | None, *, node: int | None = None
         yield from two_hop(graph)
     else:
         yield from two_hop(graph, sources=torch.tensor([node]))
-        near = None if near is None else near[(near == node).any(1)]
+        if near is not None:
+            near = near[(near == node).any(1)]
+            near = torch.stack([torch.full((len(near),), node), near.sum(1) - node], 1)
     if near is not None:
         yield from torch.split(near, 65_536)
 
