@@ -123,6 +123,14 @@ def test_candidates_join_both_kinds_and_those_of_a_node_are_the_nodes_share(grap
     assert {(min(p), max(p)) for p in own} == {p for p in found if node in p}
 
 
+def test_feature_neighbors_do_not_depend_on_their_blocks(monkeypatch):
+    graph = of(nx.gnp_random_graph(50, 0.1, seed=3))
+    x = torch.randn(50, 8, generator=torch.Generator().manual_seed(0))
+    whole = feature_neighbors(graph, x)
+    monkeypatch.setattr(candidates, "COSINES_PER_BLOCK", 170)  # three rows at a time
+    assert torch.equal(feature_neighbors(graph, x), whole)
+
+
 def test_feature_neighbours_are_left_out_of_a_graph_too_large_for_them(monkeypatch):
     graph = of(nx.path_graph(6))
     x = torch.eye(6)

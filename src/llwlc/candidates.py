@@ -20,6 +20,7 @@ HUB = 500
 neighbours the HUB with the fewest neighbours themselves are."""
 WALKS_PER_BLOCK = 2_000_000
 FEATURE_NEIGHBORS = 10
+COSINES_PER_BLOCK = 1 << 24
 FEATURE_NODES = 50_000
 """Above this many nodes feature neighbours are left out: finding them takes time quadratic in the number of nodes."""
 
@@ -74,8 +75,9 @@ def feature_neighbors(graph: Graph, features: Tensor, *, k: int = FEATURE_NEIGHB
     unit = F.normalize(features.double(), dim=1)
     n = len(unit)
     keys = []
-    for begin in range(0, n, 1024):
-        cosine = unit[begin : begin + 1024] @ unit.T
+    rows = max(1, COSINES_PER_BLOCK // max(n, 1))
+    for begin in range(0, n, rows):
+        cosine = unit[begin : begin + rows] @ unit.T
         cosine[torch.arange(len(cosine)), torch.arange(begin, begin + len(cosine))] = -torch.inf
         near = cosine.topk(min(k, n - 1), dim=1).indices
         source = torch.arange(begin, begin + len(cosine)).unsqueeze(1).expand_as(near)
