@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -32,6 +34,7 @@ FORMAT = 1  # part of the hash: raise it when the arrays or the numerics behind 
 CHUNK = 2048
 CACHE_LIMIT = 20 << 30
 """Bytes that the cache may hold; beyond, what was not used for longest is deleted."""
+ABANDONED = 86_400  # seconds after which a folder half written is rubbish
 FIELDS = {
     "sizes": torch.int64,
     "values": torch.float32,
@@ -205,14 +208,23 @@ def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
 
 def _prune(cache: Path, *, keep: Path) -> None:
     """Delete what was not used for longest until the cache is within its limit."""
-    folders = sorted((f for f in cache.iterdir() if f.is_dir() and f != keep), key=lambda f: f.stat().st_mtime)
-    sizes = {f: sum(file.stat().st_size for file in f.iterdir()) for f in [*folders, keep]}
-    excess = sum(sizes.values()) - CACHE_LIMIT
-    for folder in folders:
+    found = sorted((*_usage(folder), folder) for folder in cache.iterdir())
+    excess = sum(size for _, size, _ in found) - CACHE_LIMIT
+    for used, size, folder in found:
         if excess <= 0:
             break
-        shutil.rmtree(folder, ignore_errors=True)
-        excess -= sizes[folder]
+        # a folder of a hidden name is being written by another process, or was left by one that was killed
+        if folder != keep and not (folder.name.startswith(".") and time.time() - used < ABANDONED):
+            shutil.rmtree(folder, ignore_errors=True)
+            excess -= size
+
+
+def _usage(folder: Path) -> tuple[float, int]:
+    """When a folder was last used, and its bytes; nothing of one that another process has just renamed or removed."""
+    try:
+        return folder.stat().st_mtime, sum(file.stat().st_size for file in folder.iterdir())
+    except OSError:
+        return 0.0, 0
 
 
 def _read(folder: Path, links: int, steps: int) -> LinkData:
@@ -226,7 +238,6 @@ def _read(folder: Path, links: int, steps: int) -> LinkData:
 def _map(folder: Path, name: str, count: int) -> Tensor:
     """So many numbers of a file, not read before they are touched."""
     path, dtype = folder / name, FIELDS[name]
-    # a file that is too short must not be mapped: torch would lengthen it
     if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
         raise InputError(f"the cached bases in {folder} are damaged: delete that folder and run again")
     return torch.from_file(str(path), shared=False, size=count, dtype=dtype) if count else torch.zeros(0, dtype=dtype)
