@@ -1,0 +1,226 @@
+"""LinkData: link_bases' own output, found again by a hash of all it depends on, whole or not at all."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+
+from llwlc import linkdata
+from llwlc.errors import InputError
+from llwlc.graph import Graph
+from llwlc.linkdata import FIELDS, BasisConfig, LinkData, cached, encode, estimate_bytes, key
+from llwlc.pipeline import link_bases
+from llwlc.subgraphs import distance_encoding
+
+CONFIG = BasisConfig()
+DELETED = BasisConfig(constraints="vertex_deleted")
+
+
+def graph(*, weighted: bool = False) -> Graph:
+    g = nx.barabasi_albert_graph(50, 2, seed=3)
+    edges = torch.tensor(list(g.edges))
+    return Graph.from_edges(edges, weight=1.0 + torch.arange(len(edges)) / 7 if weighted else None)
+
+
+PAIRS = torch.cat([graph().edges[::6], torch.tensor([[49, 0], [31, 17]])])
+
+
+def same(a: LinkData, b: LinkData) -> bool:
+    return all(torch.equal(getattr(a, name), getattr(b, name)) for name in (*FIELDS, "ptr"))
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("config", [CONFIG, DELETED, BasisConfig(steps=4, start="random", laplacian="combinatorial")])
+def test_a_batch_is_what_link_bases_gives(config, weighted, monkeypatch):
+    monkeypatch.setattr(linkdata, "CHUNK", 5)  # so that chunks meet
+    g = graph(weighted=weighted)
+    data = encode(g, PAIRS, config, epoch=2)
+    index = torch.tensor([7, 0, 3, len(PAIRS) - 1])
+    batch = data.batch(index)
+    subs, basis = link_bases(
+        g,
+        PAIRS[index].sort(1).values,
+        constraints=config.constraints,
+        steps=config.steps,
+        start=config.start,
+        laplacian=config.laplacian,
+        epoch=2,
+    )
+    for name in ("values", "vectors", "mask", "residual", "ptr"):
+        assert torch.equal(getattr(batch.basis, name), getattr(basis, name)), name
+    assert torch.equal(batch.node, subs.node)
+    assert torch.equal(batch.label, distance_encoding(subs, config.distance_cap))
+    assert torch.equal(batch.degree, subs.degree.float())
+    assert torch.equal(torch.stack([batch.node[batch.u], batch.node[batch.v]], 1), PAIRS[index].sort(1).values)
+    assert (len(data), batch.num_links) == (len(PAIRS), 4)
+
+
+@pytest.mark.parametrize("config", [CONFIG, DELETED, BasisConfig(start="random")])
+def test_both_directions_of_a_link_are_the_same_bits(config):
+    assert same(encode(graph(), PAIRS, config), encode(graph(), PAIRS.flip(1), config))
+
+
+def test_the_hash_sees_graph_pairs_weights_and_configuration():
+    g, w = graph(), graph(weighted=True)
+    longer = Graph.from_edges(g.edges, num_nodes=51)
+    keys = [
+        key(g, PAIRS, CONFIG, 0),
+        key(g.with_edges(g.edges[1:]), PAIRS, CONFIG, 0),
+        key(longer, PAIRS, CONFIG, 0),
+        key(w, PAIRS, CONFIG, 0),
+        key(replace(w, weight=2 * w.weight), PAIRS, CONFIG, 0),
+        key(g, PAIRS[1:], CONFIG, 0),
+        key(g, PAIRS.flip(0), CONFIG, 0),
+        *(key(g, PAIRS, replace(CONFIG, **{k: v}), 0) for k, v in OTHERS.items()),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key(graph(), PAIRS.clone(), BasisConfig(), 0) == keys[0]
+    # features and names enter no basis
+    assert key(replace(g, x=torch.ones(50, 2), names=[f"n{i}" for i in range(50)]), PAIRS, CONFIG, 0) == keys[0]
+
+
+OTHERS = {
+    "hops": 1,
+    "constraints": "none",
+    "steps": 8,
+    "start": "random",
+    "laplacian": "combinatorial",
+    "max_nodes_per_hop": 7,
+    "seed": 1,
+    "distance_cap": 2,
+}
+
+
+def test_every_option_is_in_the_hash():
+    assert set(OTHERS) == set(BasisConfig.__dataclass_fields__)
+
+
+def test_the_epoch_counts_only_where_a_basis_depends_on_it():
+    assert key(graph(), PAIRS, CONFIG, 0) == key(graph(), PAIRS, CONFIG, 1)
+    assert key(graph(), PAIRS, DELETED, 0) != key(graph(), PAIRS, DELETED, 1)
+    assert same(encode(graph(), PAIRS, CONFIG, epoch=0), encode(graph(), PAIRS, CONFIG, epoch=1))
+    assert not same(encode(graph(), PAIRS, DELETED, epoch=0), encode(graph(), PAIRS, DELETED, epoch=1))
+
+
+def test_bases_are_computed_once_and_found_again(tmp_path, monkeypatch):
+    first = cached(graph(), PAIRS, CONFIG, cache=tmp_path / "new" / "cache")
+    assert same(first, encode(graph(), PAIRS, CONFIG))
+
+    def never(*_, **__):
+        raise AssertionError("computed a second time")
+
+    monkeypatch.setattr(linkdata, "link_bases", never)
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path / "new" / "cache"), first)
+    with pytest.raises(AssertionError, match="a second time"):
+        cached(graph(), PAIRS, replace(CONFIG, steps=8), cache=tmp_path / "new" / "cache")
+
+
+def test_over_the_memory_budget_the_arrays_are_mapped_and_the_same(tmp_path):
+    memory = cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    mapped = cached(graph(), PAIRS, CONFIG, cache=tmp_path, memory_budget=0)
+    assert same(mapped, memory)
+    index = torch.tensor([4, 1])
+    assert torch.equal(mapped.batch(index).basis.vectors, memory.batch(index).basis.vectors)
+    (folder,) = entries(tmp_path)
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        assert str(folder / "vectors") in maps.read_text()
+
+
+def test_writing_to_a_mapped_tensor_does_not_reach_the_cache(tmp_path):
+    mapped = cached(graph(), PAIRS, CONFIG, cache=tmp_path, memory_budget=0)
+    mapped.values.fill_(7)
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path), encode(graph(), PAIRS, CONFIG))
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("damage", ["cut", "grown", "gone", "empty"])
+def test_a_damaged_cache_is_refused_with_the_remedy(tmp_path, name, damage):
+    cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    (folder,) = entries(tmp_path)
+    file = folder / name
+    content = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes({"cut": content[:-3], "grown": content + content[:40], "empty": b""}[damage])
+    with pytest.raises(InputError, match=r"damaged: delete that folder"):
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch, error):
+    monkeypatch.setattr(linkdata, "CHUNK", 5)
+    calls = []
+
+    def breaks(*args, **options):
+        calls.append(args)
+        if len(calls) == 3:
+            raise error("stopped")
+        return link_bases(*args, **options)
+
+    monkeypatch.setattr(linkdata, "link_bases", breaks)
+    with pytest.raises(error, match="stopped"):
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    assert entries(tmp_path) == []
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path), encode(graph(), PAIRS, CONFIG))
+
+
+def test_another_process_may_be_first(tmp_path, monkeypatch):
+    expected = encode(graph(), PAIRS, CONFIG)
+
+    def slow(*args, **options):
+        monkeypatch.setattr(linkdata, "link_bases", link_bases)
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)  # the other one, while this one computes
+        return link_bases(*args, **options)
+
+    monkeypatch.setattr(linkdata, "link_bases", slow)
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path), expected)
+    assert len(entries(tmp_path)) == 1
+
+
+def test_the_cache_forgets_what_was_not_used_for_longest(tmp_path, monkeypatch):
+    configs = [replace(CONFIG, seed=seed) for seed in range(3)]
+    folders = [tmp_path / key(graph(), PAIRS, config, 0) for config in configs]
+    half_written, abandoned = tmp_path / ".new-1", tmp_path / ".old-2"
+    for config, folder in zip(configs[:2], folders, strict=False):
+        cached(graph(), PAIRS, config, cache=tmp_path)
+        os.utime(folder, (1, 1))
+    for folder in (half_written, abandoned):
+        folder.mkdir()
+    os.utime(abandoned, (2, 2))
+    cached(graph(), PAIRS, configs[0], cache=tmp_path)  # used again, so the other one is the older now
+    size = sum(file.stat().st_size for file in folders[0].iterdir())
+    monkeypatch.setattr(linkdata, "CACHE_LIMIT", 2 * size)
+    cached(graph(), PAIRS, configs[2], cache=tmp_path)
+    assert entries(tmp_path) == sorted([folders[0], folders[2], half_written, abandoned])
+    monkeypatch.setattr(linkdata, "CACHE_LIMIT", 0)
+    last = cached(graph(), PAIRS, configs[1], cache=tmp_path)
+    assert same(last, encode(graph(), PAIRS, configs[1]))
+    assert entries(tmp_path) == sorted([folders[1], half_written])
+
+
+def test_no_links_are_no_bases(tmp_path):
+    none = PAIRS[:0]
+    assert len(encode(graph(), none, CONFIG)) == 0
+    assert len(cached(graph(), none, CONFIG, cache=tmp_path)) == 0
+    assert len(cached(graph(), none, CONFIG, cache=tmp_path)) == 0
+
+
+def test_the_estimate_is_what_the_arrays_take():
+    data = encode(graph(), PAIRS, CONFIG)
+    mean = float(data.sizes.double().mean())
+    assert abs(estimate_bytes(len(data), mean, CONFIG.steps) - data.num_bytes) <= 1
+
+
+def test_wrong_pairs_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match="outside the graph"):
+        cached(graph(), torch.tensor([[0, 50]]), CONFIG, cache=tmp_path)
+    assert entries(tmp_path) == []
