@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -247,25 +249,19 @@ def _value(text: str) -> Any:
     return text
 
 
-class _epochs:
+@contextmanager
+def _epochs(total: int) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A bar that moves by epochs and shows loss and validation score."""
+    from llwlc.progress import bars
 
-    def __init__(self, total: int) -> None:
-        from llwlc.progress import bars
+    with bars() as progress:
+        task = progress.add_task("training", total=total)
 
-        self.bars, self.total = bars(), total
+        def move(record: dict[str, Any]) -> None:
+            text = f"training, loss {record['loss']:.3f}, AUC {record['valid_auc']:.4f}"
+            progress.update(task, completed=record["epoch"] + 1, description=text)
 
-    def __enter__(self) -> _epochs:
-        self.bars.start()
-        self.task = self.bars.add_task("training", total=self.total)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bars.stop()
-
-    def __call__(self, record: dict[str, Any]) -> None:
-        text = f"training, loss {record['loss']:.3f}, validation AUC {record['valid_auc']:.4f}"
-        self.bars.update(self.task, completed=record["epoch"] + 1, description=text)
+        yield move
 
 
 def _show_result(model: Any) -> None:
@@ -311,7 +307,7 @@ def _duration(seconds: float) -> str:
 
 def _label(key: str, first: dict[str, Any]) -> str:
     rate = first.get(f"{key}_fpr")
-    return key.replace("hits", "HR").upper() + ("" if rate is None else f" (false-positive rate {100 * rate:.2g} %)")
+    return key.replace("hits", "HR").upper() + ("" if rate is None else f" (false-positive rate {100 * rate:.3g} %)")
 
 
 def _spread(values: list[float]) -> str:

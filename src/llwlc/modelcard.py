@@ -12,15 +12,14 @@ _KEYS = ("hits@50", "hits@100", "hits@fpr0.01", "mrr", "auc", "ap")
 
 def result_rows(fitted: Fitted) -> list[tuple[str, ...]]:
     """One row a method, ours first, then the scores that need no training, all on the same test links."""
-    ours = f"llwlc ({fitted.metrics['parameters']:,} parameters)"
-    methods = {ours: fitted.metrics, **fitted.metrics["heuristics"]}
+    methods = {"llwlc": fitted.metrics, **fitted.metrics["heuristics"]}
     return [(name, *(f"{100 * found[key]:.2f}" for key in _KEYS)) for name, found in methods.items()]
 
 
 def result_notes(fitted: Fitted, split: LinkSplit) -> str:
     """What the numbers of the table mean: protocol, negatives, false-positive rates, calibration."""
     m = fitted.metrics
-    rates = ", ".join(f"HR@{k} at {100 * m[f'hits@{k}_fpr']:.2g} %" for k in (50, 100))
+    rates = ", ".join(f"HR@{k} at {100 * m[f'hits@{k}_fpr']:.3g} %" for k in (50, 100))
     hard = split.test_neg.ndim == 3
     kind = (
         f"{split.test_neg.shape[1]} hard negatives for each"
@@ -30,7 +29,8 @@ def result_notes(fitted: Fitted, split: LinkSplit) -> str:
     return (
         f"protocol {split.protocol}, seed {split.seed}; {m['num_positives']:,} test links against {kind}; in percent; "
         f"false-positive rate of {rates}; calibration error {100 * m['calibration_error']:.1f} % at a prior of "
-        f"{m['calibration_prior']:.2g}; {m['epochs']} epochs, {m['seconds']:.0f} seconds"
+        f"{m['calibration_prior']:.2g}; {m['parameters']:,} parameters, {m['epochs']} epochs, "
+        f"{m['seconds']:.0f} seconds"
     )
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from llwlc import rundir, splits
 from llwlc.baselines.heuristics import common_neighbors
 from llwlc.calibration import check_prior
-from llwlc.candidates import candidates, share_of_links
+from llwlc.candidates import candidates, count_two_hop, share_of_links
 from llwlc.errors import InputError
 from llwlc.fitting import Fitted, OnEpoch, default_cache, fingerprint, fit_split, pick_device
 from llwlc.graph import Graph
@@ -23,7 +23,7 @@ from llwlc.linkdata import encode
 from llwlc.linksplit import LinkSplit
 from llwlc.node_names import find_nodes, suggestion
 from llwlc.presets import preset as find_preset
-from llwlc.progress import track
+from llwlc.progress import bars
 from llwlc.subgraphs import extract
 from llwlc.training import one_thread, scores
 
@@ -161,12 +161,11 @@ class LinkPredictor:
         graph, features = self.graph, self.fitted.features
         number = None if node is None else int(self.numbers([(node, node)], graph)[0, 0])
         best_pairs, best = torch.zeros(0, 2, dtype=torch.long), torch.zeros(0, dtype=torch.float64)
-        for block in track(candidates(graph, features, node=number), "scoring candidates"):
-            for pairs in torch.split(block, CHUNK):
-                score = torch.cat([best, *self._logits(graph, pairs, features)])
-                # ties go to the smaller numbers, so that a block's size cannot decide
-                keep = torch.argsort(score, descending=True, stable=True)[:top]
-                best_pairs, best = torch.cat([best_pairs, pairs])[keep], score[keep]
+        for pairs in _watched(candidates(graph, features, node=number), None if number is not None else graph):
+            score = torch.cat([best, *self._logits(graph, pairs, features)])
+            # ties go to the smaller numbers, so that a block's size cannot decide
+            keep = torch.argsort(score, descending=True, stable=True)[:top]
+            best_pairs, best = torch.cat([best_pairs, pairs])[keep], score[keep]
         return self._described(best_pairs, best, prior)
 
     def numbers(self, pairs: Pairs, graph: Graph) -> Tensor:
@@ -228,6 +227,18 @@ class LinkPredictor:
                 pairs.tolist(), score.tolist(), probability.tolist(), common.tolist(), far, strict=True
             )
         ]
+
+
+def _watched(blocks: Iterator[Tensor], graph: Graph | None) -> Iterator[Tensor]:
+    """The blocks in chunks, under a bar that counts pairs; how many a whole graph will have is estimated."""
+    with bars() as progress:
+        total = None if graph is None or progress.disable else round(count_two_hop(graph))
+        task = progress.add_task("scoring candidates", total=total)
+        for block in blocks:
+            for pairs in torch.split(block, CHUNK):
+                yield pairs
+                progress.advance(task, len(pairs))
+        progress.update(task, total=progress.tasks[-1].completed)
 
 
 def _distances(graph: Graph, pairs: Tensor) -> list[int | None]:

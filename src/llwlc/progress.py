@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
@@ -22,27 +23,48 @@ class RateColumn(ProgressColumn):
         return Text(f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each")
 
 
-def bars(console: Console | None = None) -> Progress:
-    """A rich `Progress` in the house's columns; draws nothing where the console is no terminal."""
+_shown: list[Progress] = []
+
+
+@contextmanager
+def bars(console: Console | None = None) -> Iterator[Progress]:
+    """A rich `Progress` in the house's columns; draws nothing where the console is no terminal.
+
+    Inside another such block it is that block's own, with one line more: two displays would draw over each other.
+    """
+    if _shown and console is None:
+        yield _shown[-1]
+        return
     console = Console(stderr=True) if console is None else console
-    return Progress(
+    with Progress(
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=24),
         MofNCompleteColumn(),
         RateColumn(),
         TimeRemainingColumn(),
         console=console,
         disable=not console.is_terminal,
-    )
+    ) as progress:
+        _shown.append(progress)
+        try:
+            yield progress
+        finally:
+            _shown.remove(progress)
 
 
 def track(
     steps: Iterable[T], description: str, *, total: float | None = None, console: Console | None = None
 ) -> Iterator[T]:
-    """Passes the steps on, one by one, under a bar.
+    """Passes the steps on, one by one, under a bar; one below another's goes when it is done.
 
     >>> list(track(range(3), "adding"))
     [0, 1, 2]
     """
+    below = bool(_shown)
     with bars(console) as progress:
-        yield from progress.track(steps, total=total, description=description)
+        task = progress.add_task(description)
+        try:
+            yield from progress.track(steps, total=total, description=description, task_id=task)
+        finally:
+            if below:
+                progress.remove_task(task)
