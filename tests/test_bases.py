@@ -16,6 +16,7 @@ from llwlc.bases import eigenbasis
 from llwlc.errors import InputError
 from llwlc.linalg import krylov
 from llwlc.linalg.filter import spectral_filter
+from llwlc.linalg.health import health
 from llwlc.subgraphs import Subgraphs
 
 F64 = torch.float64
@@ -256,6 +257,17 @@ def test_edge_weights_enter_the_laplacian():
         g.remove_edges_from([(0, 11)])
         dense = (nx.normalized_laplacian_matrix if kind == "normalized" else nx.laplacian_matrix)(g, weight="w")
         np.testing.assert_allclose(basis.values[0].numpy(), np.linalg.eigvalsh(dense.toarray()), atol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+def test_float32_weights_leave_the_closed_form_exact(backend):
+    subs = all_families()
+    ends = torch.stack([subs.row, subs.col])
+    weight = 0.1 + 0.7 * (ends.amin(0) * 37 + ends.amax(0) * 11).remainder(13) / 13  # the same in both directions
+    subs = replace(subs, weight=weight.float())
+    cons = constraints.vertex_deleted(subs, count=4)
+    basis = eigenbasis(subs, cons, dtype=F64, backend=backend)
+    assert health(basis, cons).ok
 
 
 def test_empty_batches_and_graphs_without_nodes():

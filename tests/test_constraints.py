@@ -214,6 +214,17 @@ def test_columns_are_differentiable_in_edge_weights_and_mixing_weights():
     assert torch.autograd.gradcheck(columns, (weight, mix), fast_mode=True)
 
 
+@pytest.mark.parametrize("name", ["neumann", "vertex_deleted"])
+def test_asking_for_gradients_changes_no_column(name):
+    graph = nx.gnp_random_graph(25, 0.15, seed=1)
+    weight = torch.rand(graph.number_of_edges(), generator=torch.Generator().manual_seed(0)) + 0.1
+    subs = subgraphs(graph, [[0, 1], [5, 9]], weight=weight)
+    assert not torch.equal(subs.row * subs.num_nodes + subs.col, (subs.row * subs.num_nodes + subs.col).sort().values)
+    learned = replace(subs, weight=subs.weight.clone().requires_grad_())
+    columns = constraints.by_name(subs, name).columns
+    torch.testing.assert_close(constraints.by_name(learned, name).columns.detach(), columns, rtol=0, atol=1e-12)
+
+
 def test_combine_mixes_columns():
     subs = subgraphs(nx.karate_club_graph(), [[0, 33]])
     cons = constraints.neumann(subs)

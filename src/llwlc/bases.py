@@ -16,7 +16,7 @@ from llwlc.linalg.krylov import TOLERANCE
 from llwlc.linalg.matrix import check_dtype, check_steps
 from llwlc.linalg.operator import Operator
 from llwlc.linalg.projector import RANK_TOLERANCE
-from llwlc.subgraphs import Subgraphs
+from llwlc.subgraphs import Subgraphs, symmetric_weight
 
 STREAM = 0
 """The stream of `counter.draw` for start vectors; deleted vertices have another."""
@@ -79,7 +79,7 @@ def eigenbasis(
         columns,
         start=block,
         steps=steps,
-        deleted=None if deleted is None else (subs.degree.double(), deleted),
+        deleted=None if deleted is None else (_degree(subs, symmetric_weight(subs)), deleted),
         complete=complete,
         dtype=dtype,
     )
@@ -97,7 +97,7 @@ def _compiled(
     from llwlc.kernels import given
 
     first = torch.searchsorted(subs.row, torch.arange(subs.num_nodes + 1))
-    weight = _symmetric(subs) if subs.weight is not None else torch.empty(0, dtype=torch.float64)
+    weight = symmetric_weight(subs) if subs.weight is not None else torch.empty(0, dtype=torch.float64)
     marks = torch.empty(0, dtype=torch.bool) if deleted is None else deleted
     arrays = (subs.ptr, first, subs.col, weight, columns, block, marks)
     kind = torch.empty(0, dtype=dtype).numpy().dtype.type
@@ -117,9 +117,8 @@ def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
     """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the weights."""
     if kind not in ("normalized", "combinatorial"):
         raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {kind!r}")
-    n, row, col = subs.num_nodes, subs.row, subs.col
-    weight = _symmetric(subs)
-    degree = torch.zeros(n, dtype=torch.float64, device=row.device).index_add(0, row, weight)
+    row, col, weight = subs.row, subs.col, symmetric_weight(subs)
+    degree = _degree(subs, weight)
     if kind == "combinatorial":
         return Operator(subs.ptr, row, col, -weight, degree)
     linked = degree > 0
@@ -127,16 +126,9 @@ def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
     return Operator(subs.ptr, row, col, -weight * scale[row] * scale[col], linked.double())
 
 
-def _symmetric(subs: Subgraphs) -> Tensor:
-    """The weights `[E]` in float64, 1 where there are none. The mean of both directions: an edge is one parameter, whichever direction
-    a gradient is asked for."""
-    if subs.weight is None:
-        return torch.ones(len(subs.row), dtype=torch.float64, device=subs.row.device)
-    weight, n = subs.weight.double(), subs.num_nodes
-    # inside a row the edges follow the neighbours' ids, not their positions, so both directions have to be sorted
-    mirror = torch.empty_like(subs.row)
-    mirror[torch.argsort(subs.row * n + subs.col)] = torch.argsort(subs.col * n + subs.row)
-    return (weight + weight[mirror]) / 2
+def _degree(subs: Subgraphs, weight: Tensor) -> Tensor:
+    """Summed in float64 as the constraint columns are: float32 sums would leave the closed form's null space beside theirs."""
+    return torch.zeros(subs.num_nodes, dtype=torch.float64, device=weight.device).index_add(0, subs.row, weight)
 
 
 def start_block(

@@ -29,7 +29,7 @@ from torch import Tensor
 
 from llwlc.counter import draw
 from llwlc.errors import InputError
-from llwlc.subgraphs import Subgraphs
+from llwlc.subgraphs import Subgraphs, symmetric_weight
 
 Count = int | Literal["all"]
 STREAM = 2
@@ -229,14 +229,10 @@ def by_name(subs: Subgraphs, name: str, *, count: Count = 10, seed: int = 0, epo
 
 
 def _weight(subs: Subgraphs) -> Tensor:
-    """Edge weights `[E]` in float64, 1 where there are none."""
-    if subs.weight is None:
-        return torch.ones(len(subs.row), dtype=torch.float64, device=subs.row.device)
-    if not subs.weight.requires_grad:
-        return subs.weight.double()
-    # the mean of both directions, as in the Laplacian: an edge is one parameter, whichever direction a gradient is asked for
-    mirrored = torch.argsort(subs.col * subs.num_nodes + subs.row)
-    return (subs.weight.double() + subs.weight.double()[mirrored]) / 2
+    """Edge weights `[E]` in float64, 1 where there are none; as in the Laplacian, an edge is one parameter where gradients are asked for."""
+    if subs.weight is not None and not subs.weight.requires_grad:
+        return subs.weight.double()  # both directions are the same already
+    return symmetric_weight(subs)
 
 
 def _degree(subs: Subgraphs) -> Tensor:

@@ -86,6 +86,18 @@ class Subgraphs:
         return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is no tensor and stays
 
 
+def symmetric_weight(subs: Subgraphs) -> Tensor:
+    """The weights `[E]` in float64, 1 where there are none. The mean of both directions: an edge is one parameter, whichever direction
+    a gradient is asked for."""
+    if subs.weight is None:
+        return torch.ones(len(subs.row), dtype=torch.float64, device=subs.row.device)
+    weight, n = subs.weight.double(), subs.num_nodes
+    # inside a row the edges follow the neighbours' ids, not their positions, so both directions have to be sorted
+    mirror = torch.empty_like(subs.row)
+    mirror[torch.argsort(subs.row * n + subs.col)] = torch.argsort(subs.col * n + subs.row)
+    return (weight + weight[mirror]) / 2
+
+
 def extract(
     graph: Graph,
     pairs: Tensor,
