@@ -25,7 +25,7 @@ from llwlc.linksplit import PARTS, LinkSplit
 from llwlc.nn import LLwLCNet
 from llwlc.presets import Preset
 from llwlc.splits import fresh_negatives
-from llwlc.training import one_thread, scores, train, train_epoch
+from llwlc.training import TrainConfig, one_thread, scores, train, train_epoch
 
 OnEpoch = Callable[[dict[str, Any]], None]
 
@@ -72,8 +72,10 @@ class Links:
         """Positives, then a pool of negatives. Stochastic constraints are redrawn; else copies that lack some edges take turns."""
         config, basis = self.preset.train, self.preset.basis
         if basis.stochastic:
-            negatives = fresh_negatives(self.split, epoch=epoch + 1, seed=config.seed, count=self.num_positive)
-            pairs = torch.cat([self.positives, negatives])
+            # where a dense graph has not as many negatives as links, all that it has
+            count = self.num_positive if self.num_positive <= len(self.split.train_neg) else None
+            negatives = fresh_negatives(self.split, epoch=epoch + 1, seed=config.seed, count=count)
+            pairs = torch.cat([self.positives, negatives[: self.num_positive]])
             return encode(self.split.train_graph, pairs, basis, epoch=epoch, about="").to(self.device)
         copy = epoch % ((config.copies or 0) + 1)
         name = f"train, copy {copy}" if copy else "train"
@@ -93,10 +95,9 @@ class Links:
     def _training_pairs(self) -> Tensor:
         config = self.preset.train
         # epoch 0 of the split's seed is its train_neg, so the pool begins elsewhere
-        pool = fresh_negatives(self.split, epoch=1, seed=config.seed)
-        wanted = max(1, round(config.negative_pool * config.fraction)) if config.fraction < 1 else config.negative_pool
-        pools = [pool, *[fresh_negatives(self.split, epoch=e, seed=config.seed) for e in range(2, wanted + 1)]]
-        return torch.cat([self.positives, torch.cat(pools)])
+        draws = range(1, 1 + _pool_draws(config))
+        pools = [fresh_negatives(self.split, epoch=e, seed=config.seed) for e in draws]
+        return torch.cat([self.positives, *pools])
 
     def _encode(self, graph: Graph, pairs: Tensor, about: str) -> LinkData:
         about = f"eigenbases, {about}"
@@ -107,6 +108,11 @@ class Links:
                 graph, pairs, self.preset.basis, cache=self.cache, memory_budget=self.memory_budget, about=about
             )
         return data.to(self.device) if data.num_bytes <= self.memory_budget else data
+
+
+def _pool_draws(config: TrainConfig) -> int:
+    """How often as many negatives as there are training links are drawn for the pool."""
+    return max(1, round(config.negative_pool * config.fraction))
 
 
 def _thinned(graph: Graph, share: float, copy: int, seed: int) -> Graph:
@@ -147,27 +153,29 @@ def forecast(split: LinkSplit, preset: Preset, *, sample: int = 256) -> Forecast
     """Sizes, memory and time expected, from encoding and training on a sample of the links."""
     preset = preset.adapted(len(split.train_pos))
     config = preset.train
-    links = round(len(split.train_pos) * config.fraction) * (1 + config.negative_pool)
+    positives, redrawn = max(1, round(len(split.train_pos) * config.fraction)), preset.basis.stochastic
+    links = positives + (positives if redrawn else len(split.train_pos) * _pool_draws(config))
     at = torch.randperm(len(split.train_pos), generator=torch.Generator().manual_seed(0))[:sample]
     pairs = torch.cat([split.train_pos[at], split.train_neg[at[: len(split.train_neg)] % max(len(split.train_neg), 1)]])
     encode(split.train_graph, pairs[:2], preset.basis, about="")  # a first call compiles; that is no part of the rate
     begin = time.perf_counter()
     data = encode(split.train_graph, pairs, preset.basis, about="")
     encoding = (time.perf_counter() - begin) / len(pairs)
-    net = LLwLCNet(replace(preset.net, feature_channels=0))
+    with torch.random.fork_rng(devices=[]):
+        net = LLwLCNet(replace(preset.net, feature_channels=0))
     optimizer = torch.optim.Adam(net.parameters(), fused=True)
     begin = time.perf_counter()
     with one_thread():
         train_epoch(net, net, optimizer, data, len(at), None, config, 0)
     step = (time.perf_counter() - begin) / len(pairs)
-    copies = 1 if preset.basis.stochastic else 1 + min(config.copies or 0, config.epochs - 1)
+    copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
     mean = float(data.sizes.double().mean())
     return Forecast(
         links,
         mean,
         int(data.sizes.max()),
         copies * estimate_bytes(links, mean, preset.basis.steps),
-        links * copies * encoding + config.epochs * 2 * links / (1 + config.negative_pool) * step * 1.5,
+        links * (config.epochs if redrawn else copies) * encoding + config.epochs * 2 * positives * step * 1.5,
     )
 
 

@@ -170,6 +170,8 @@ def train_epoch(
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
     sizes, half = links.sizes.cpu(), (config.batch_size or 64) // 2
     pool = torch.randperm(len(sizes) - num_positive, generator=generator)[:num_positive] + num_positive
+    if 0 < len(pool) < num_positive:  # a dense graph has fewer negatives than links: they are used several times
+        pool = pool.repeat(-(-num_positive // len(pool)))[:num_positive]
     # each batch half positive, half negative: negatives are smaller, so buckets over both would hold one kind alone
     plan = zip(batches(sizes[:num_positive], half, generator), batches(sizes[pool], half, generator), strict=False)
     total, seen = torch.zeros((), device=device), 0
