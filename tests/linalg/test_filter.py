@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from scipy.linalg import expm_frechet
 from torch.autograd import gradcheck
 
 import oracle
@@ -237,6 +238,44 @@ def test_what_has_no_derivative_is_refused():
         spectral_filter(basis, basis.values, randn(5, 1))
     with torch.no_grad():
         assert spectral_filter(basis, heat, randn(5, 1)).isfinite().all()
+
+
+def test_one_small_signal_outside_the_start_is_refused_beside_a_large_one_inside():
+    subs = weighted(nx.star_graph(5))
+    subs = replace(subs, weight=subs.weight.clone().requires_grad_())
+    basis = eigenbasis(subs, dtype=F64)
+    x = torch.cat([1e6 * torch.eye(subs.num_nodes, 1, dtype=F64), randn(subs.num_nodes, 1)], 1)
+    with pytest.raises(InputError, match="start block"):
+        spectral_filter(basis, heat, x)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("complete", [False, True])
+def test_several_filters_of_a_batch_without_a_live_column_keep_their_shape(learned, complete):
+    subs = weighted(nx.path_graph(4))
+    subs = replace(subs, weight=subs.weight.clone().requires_grad_(learned))
+    basis = eigenbasis(subs, torch.eye(4), complete=complete)
+    y = spectral_filter(basis, lambda r: torch.stack([r, r**2, r**3], -1), randn(4, 5))
+    assert y.shape == (4, 3, 5)
+    assert not y.any()
+    assert spectral_filter(basis, lambda r: r[..., None], randn(4)).shape == (4, 1)
+
+
+@pytest.mark.parametrize("heavy", [1.0, 1e5])
+def test_gradients_beside_a_heavy_edge_equal_the_frechet_derivative(heavy):
+    edges = torch.tensor([(i, i + 1) for i in range(7)] + [(0, 3), (2, 6)])
+    weight = torch.cat([0.5 + torch.linspace(0, 1, 8, dtype=F64), torch.tensor([heavy], dtype=F64)])
+
+    def laplacian(w: torch.Tensor) -> torch.Tensor:
+        A = torch.zeros(8, 8, dtype=F64).index_put((edges[:, 0], edges[:, 1]), w)
+        return torch.diag((A + A.T).sum(1)) - A - A.T
+
+    x, y, w = randn(8), randn(8, seed=1), weight.clone().requires_grad_()
+    basis = constrained_lanczos(laplacian(w), steps=1, complete=True)
+    (found,) = torch.autograd.grad(y @ spectral_filter(basis, heat, x), w)
+    L, directions = laplacian(weight), [laplacian(e) for e in torch.eye(9, dtype=F64)]
+    exact = [y @ torch.as_tensor(expm_frechet(-L.numpy(), -E.numpy(), compute_expm=False)) @ x for E in directions]
+    torch.testing.assert_close(found, torch.stack(exact), rtol=0, atol=1e-8)
 
 
 def test_bad_input_names_the_argument():

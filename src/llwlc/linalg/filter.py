@@ -40,12 +40,13 @@ def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
             f"x must have a row for each of the {len(basis.vectors)} rows of the basis, [N] or [N, d], got {tuple(x.shape)}"
         )
     signal = x[:, None] if x.ndim == 1 else x
-    if basis.tape is not None and torch.is_grad_enabled():
+    # a batch without any live column filters to 0, but in the shape that f gives it
+    if basis.tape is not None and torch.is_grad_enabled() and bool(basis.mask.any()):
         pieces, several = _with_gradients(basis, basis.tape, f, signal.double())
+        filters = pieces[0][1].shape[1]
     else:
-        pieces, several = _plain(basis, f, signal)
+        pieces, several, filters = _plain(basis, f, signal)
     dtype = torch.promote_types(basis.values.dtype, x.dtype)
-    filters = pieces[0][1].shape[1] if pieces else 1
     out = torch.zeros(len(x), filters, signal.shape[1], dtype=dtype, device=x.device)
     for bucket, y in pieces:
         rows = y.transpose(1, 2).flatten(0, 1)[bucket.slots]
@@ -58,7 +59,7 @@ Pieces = list[tuple[Bucket, Tensor]]
 """Results `[M, S, n, d]` of some buckets."""
 
 
-def _plain(basis: Eigenbasis, f: Filter, x: Tensor) -> tuple[Pieces, bool]:
+def _plain(basis: Eigenbasis, f: Filter, x: Tensor) -> tuple[Pieces, bool, int]:
     F, _, several = evaluate(f, basis.values, basis.mask)
     dtype = torch.promote_types(basis.vectors.dtype, x.dtype)
     width = basis.steps + (1 + F.shape[2]) * x.shape[1]
@@ -68,7 +69,7 @@ def _plain(basis: Eigenbasis, f: Filter, x: Tensor) -> tuple[Pieces, bool]:
         c = V.mT @ bucket.pad(x).to(dtype)
         response = F[bucket.graphs].mT[..., None].to(dtype)
         pieces.append((bucket, V[:, None] @ (response * c[:, None])))
-    return pieces, several
+    return pieces, several, F.shape[2]
 
 
 def _with_gradients(basis: Eigenbasis, tape: Tape, f: Filter, x: Tensor) -> tuple[Pieces, bool]:
@@ -109,7 +110,8 @@ def _whole(chunk: Chunk, basis: Eigenbasis, tape: Tape, f: Filter, x: Tensor) ->
 def _inside(x: Tensor, Y: Tensor, V: Tensor, start_moves: bool) -> Tensor:
     """x without its part outside range C and the Krylov space, which the truncated filter does not see."""
     inside = Y @ (Y.mT @ x) + V @ (V.mT @ x)
-    if float((x - inside).detach().norm()) > 1e-4 * float(x.detach().norm()):
+    outside = (x - inside).detach().norm(dim=1)
+    if bool((outside > 1e-4 * x.detach().norm(dim=1)).any()):
         raise InputError(
             "x is not in the span of the start block, and an exhausted Krylov basis is no smooth function of L and C: filter the "
             "start itself, make the basis with complete=True, or detach the weights"
