@@ -60,6 +60,10 @@ class BasisConfig:
     seed: int = 0
     distance_cap: int = 3
 
+    def __post_init__(self) -> None:
+        if not 1 <= self.distance_cap <= 21:  # the classes of more would not fit a byte
+            raise InputError(f"distance_cap is 1 to 21, got {self.distance_cap!r}")
+
     @property
     def stochastic(self) -> bool:
         """Whether a new epoch asks for new bases."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,20 @@ from llwlc import metrics
 from llwlc.errors import InputError
 from llwlc.linkdata import LinkData
 from llwlc.nn.net import LLwLCNet
+
+LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "epochs": (lambda v: v >= 1, "at least 1"),
+    "learning_rate": (lambda v: v > 0, "above 0"),
+    "batch_size": (lambda v: v >= 2, "at least 2, as half of a batch are links"),
+    "patience": (lambda v: v >= 1, "at least 1"),
+    "select": (lambda v: bool(re.fullmatch(r"auc|mrr|hits@[1-9]\d*", v)), "auc, mrr or hits@K"),
+    "fraction": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
+    "negative_pool": (lambda v: v >= 1, "at least 1"),
+    "copies": (lambda v: v >= 0, "at least 0"),
+    "edge_dropout": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
+    "average": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
+    "seed": (lambda v: v >= 0, "at least 0"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,12 @@ class TrainConfig:
     average: float = 0.99
     """Decay of the moving average of the weights that is validated and kept; 0 for none."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, (holds, wanted) in LIMITS.items():
+            value = getattr(self, name)
+            if value is not None and not holds(value):
+                raise InputError(f"{name} is {wanted}, got {value!r}")
 
 
 @contextmanager
@@ -231,10 +252,10 @@ def _resume(
     try:
         tensors = load_file(path)
         with safe_open(path, "pt") as file:
-            about = file.metadata()
+            about = file.metadata() or {}
     except SafetensorError as error:
         raise InputError(f"the checkpoint {path} is damaged ({error}): delete it to begin anew") from error
-    if about["mark"] != mark:
+    if about.get("mark") != mark:
         raise InputError(
             f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to begin anew"
         )

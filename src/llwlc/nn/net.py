@@ -45,6 +45,17 @@ class NetConfig:
     """None here and below: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 if it is not."""
     feature_dropout: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.pooling not in ("sort", "class"):
+            raise InputError(f"pooling is sort or class, got {self.pooling!r}")
+        for name in ("dropout", "feature_dropout"):
+            share = getattr(self, name)
+            if share is not None and not 0 <= share < 1:
+                raise InputError(f"{name} is at least 0 and below 1, got {share!r}")
+        for name in ("blocks", "channels", "filters", "filter_hidden", "head"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is at least 1, got {getattr(self, name)!r}")
+
 
 PAPER = NetConfig(
     filters=1,
