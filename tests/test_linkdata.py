@@ -224,3 +224,15 @@ def test_wrong_pairs_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(InputError, match="outside the graph"):
         cached(graph(), torch.tensor([[0, 50]]), CONFIG, cache=tmp_path)
     assert entries(tmp_path) == []
+
+
+@pytest.mark.parametrize("cap", [0, 22])
+def test_distances_that_do_not_fit_their_class_are_refused(cap):
+    with pytest.raises(InputError, match=f"distance_cap is 1 to 21, got {cap}"):
+        BasisConfig(distance_cap=cap)
+
+
+def test_the_largest_distance_cap_fits():
+    config = BasisConfig(distance_cap=21)
+    subs, _ = link_bases(graph(), PAIRS.sort(1).values)
+    assert torch.equal(encode(graph(), PAIRS, config).label.long(), distance_encoding(subs, 21))

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn.utils import parameters_to_vector
 
 from llwlc import datasets, metrics, splits
+from llwlc.errors import InputError
 from llwlc.features import fit_compactor
 from llwlc.graph import Graph
 from llwlc.linkdata import FIELDS, BasisConfig, LinkData, encode
@@ -136,6 +137,48 @@ def test_interrupted_inside_an_epoch(small, tmp_path, monkeypatch):
     monkeypatch.undo()
     resumed, _ = run(small, checkpoint=file)
     assert bits(resumed) == bits(whole)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"), [("cut", "is damaged"), ("mark", "belongs to another run"), ("file", "belongs to another run")]
+)
+def test_a_checkpoint_that_cannot_be_resumed_is_refused(small, tmp_path, damage, why):
+    file = tmp_path / "checkpoint.safetensors"
+    run(small, TrainConfig(epochs=1, batch_size=16), checkpoint=file, mark="ours")
+    if damage == "cut":
+        file.write_bytes(file.read_bytes()[:-100])
+    elif damage == "file":
+        save_file({"x": torch.zeros(1)}, file)
+    before = file.read_bytes()
+    with pytest.raises(InputError, match=why):
+        run(small, checkpoint=file, mark="theirs" if damage == "mark" else "ours")
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": 0},
+        {"batch_size": 1},
+        {"learning_rate": 0.0},
+        {"patience": 0},
+        {"fraction": 0.0},
+        {"fraction": 2.0},
+        {"fraction": float("nan")},
+        {"select": "acc"},
+        {"select": "hits@x"},
+        {"negative_pool": 0},
+        {"copies": -1},
+        {"edge_dropout": 1.0},
+        {"average": 1.0},
+        {"seed": -1},
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense_are_named(wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(InputError, match=f"{name} is .* got {value!r}"):
+        TrainConfig(**wrong)
 
 
 SCRIPT = """

@@ -144,6 +144,15 @@ def test_cosines_and_products_of_two_ends():
     assert torch.equal(symmetric(a[0], b[0]), torch.cat([a[0] * b[0], (a[0] - b[0]).abs()], 1))
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"pooling": "mean"}, {"dropout": 1.0}, {"feature_dropout": -0.1}, {"blocks": 0}], ids=str
+)
+def test_shapes_that_make_no_sense_are_named(wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(InputError, match=f"^{name} is .* got {value!r}"):
+        preset("anchored", **wrong)
+
+
 def test_unknown_preset_or_option_is_named():
     with pytest.raises(InputError, match="no preset is called 'papr'; there are anchored, paper, lanczosnet"):
         preset("papr")
