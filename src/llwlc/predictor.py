@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from llwlc.node_names import find_nodes, suggestion
 from llwlc.presets import preset as find_preset
 from llwlc.progress import bars
 from llwlc.subgraphs import extract
-from llwlc.training import one_thread, scores
+from llwlc.training import one_thread, read_checkpoint, scores
 
 CHUNK = 4096
 Pairs = Tensor | Sequence[tuple[Any, Any]]
@@ -91,19 +92,20 @@ class LinkPredictor:
             folder = Path(out)
             if _finished(folder, mark):
                 self._run = rundir.load(folder)
+                rundir.sweep(folder)
                 return self
-            folder.mkdir(parents=True, exist_ok=True)
             checkpoint = folder / rundir.CHECKPOINT
-        fitted = fit_split(
-            graph,
-            split,
-            self.preset,
-            device=self.device,
-            cache=self.cache,
-            checkpoint=checkpoint,
-            mark=mark,
-            on_epoch=on_epoch,
-        )
+        with nullcontext() if folder is None else _made(folder):
+            fitted = fit_split(
+                graph,
+                split,
+                self.preset,
+                device=self.device,
+                cache=self.cache,
+                checkpoint=checkpoint,
+                mark=mark,
+                on_epoch=on_epoch,
+            )
         about = {
             "data": self.data,
             "preset_name": self.preset_name,
@@ -111,9 +113,9 @@ class LinkPredictor:
             "candidate_prior": share_of_links(split.valid_graph, split.valid_pos),
         }
         self._run = rundir.Run(fitted, replace(graph, x=None), split, about)
-        if folder is not None and checkpoint is not None:
+        if folder is not None:
             rundir.save(folder, self._run)
-            checkpoint.unlink(missing_ok=True)
+            rundir.sweep(folder)
         return self
 
     @property
@@ -264,6 +266,24 @@ def _finished(folder: Path, mark: str) -> bool:
                 f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
             )
         return True
-    if not (folder / rundir.CHECKPOINT).exists() and any(not p.name.startswith(".") for p in folder.iterdir()):
+    if (folder / rundir.CHECKPOINT).exists():
+        read_checkpoint(folder / rundir.CHECKPOINT, mark)  # refused now, not after the long work
+    elif any(p not in rundir.leftovers(folder) for p in folder.iterdir()):
         raise InputError(f"{folder} holds files that are no run of llwlc: choose another --out")
     return False
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """The folder of a run, made if need be, and gone again where the input lets no run begin."""
+    new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out") from error
+    try:
+        yield
+    except InputError:
+        if new and not any(folder.iterdir()):
+            folder.rmdir()
+        raise

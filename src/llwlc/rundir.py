@@ -32,6 +32,8 @@ from llwlc.training import TrainConfig
 FORMAT = 1
 FILES = ("model.safetensors", "graph.safetensors", "split.safetensors")
 CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINTS = (CHECKPOINT, "checkpoint.partial")
+PARTIAL = ".partial-"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class Run:
 def save(folder: Path, run: Run) -> None:
     """Write the directory; `config.json` comes last, so one without it is no run yet."""
     folder.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder))
+    partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=folder))
     fitted = run.fitted
     try:
         save_file(_model_tensors(fitted), partial / FILES[0])
@@ -69,6 +71,20 @@ def save(folder: Path, run: Run) -> None:
             os.replace(partial / name, folder / name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """What an interrupted fit can leave behind: a checkpoint, half of one, half a run."""
+    return [p for p in folder.iterdir() if p.name in CHECKPOINTS or p.name.startswith(PARTIAL)]
+
+
+def sweep(folder: Path) -> None:
+    """Remove what the finished run needs no more."""
+    for path in leftovers(folder):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def load(folder: Path) -> Run:

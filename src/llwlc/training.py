@@ -246,9 +246,8 @@ def _save(
     os.replace(partial, path)
 
 
-def _resume(
-    path: Path, mark: str, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer
-) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+def read_checkpoint(path: Path, mark: str) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+    """The tensors and the history of a checkpoint; a damaged one, or another run's, is refused."""
     try:
         tensors = load_file(path)
         with safe_open(path, "pt") as file:
@@ -259,7 +258,13 @@ def _resume(
         raise InputError(
             f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to begin anew"
         )
-    history = json.loads(about["history"])
+    return tensors, json.loads(about["history"])
+
+
+def _resume(
+    path: Path, mark: str, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer
+) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    tensors, history = read_checkpoint(path, mark)
     net.load_state_dict({k[4:]: t for k, t in tensors.items() if k.startswith("net.")})
     mean.load_state_dict({k[5:]: t for k, t in tensors.items() if k.startswith("mean.")})
     state: dict[int, dict[str, Tensor]] = {}
