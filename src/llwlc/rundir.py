@@ -31,6 +31,7 @@ from llwlc.training import TrainConfig
 
 FORMAT = 1
 FILES = ("model.safetensors", "graph.safetensors", "split.safetensors")
+TEXTS = ("metrics.json", "history.jsonl")
 CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINTS = (CHECKPOINT, "checkpoint.partial")
 PARTIAL = ".partial-"
@@ -48,16 +49,19 @@ class Run:
 
 def save(folder: Path, run: Run) -> None:
     """Write the directory; `config.json` comes last, so one without it is no run yet."""
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=folder))
+    except OSError as error:
+        raise InputError(f"the run cannot be written to {folder} ({error.strerror}): choose another folder") from error
     fitted = run.fitted
     try:
         save_file(_model_tensors(fitted), partial / FILES[0])
         save_file(_graph_tensors(run.graph, fitted.features), partial / FILES[1])
         run.split.save(partial / FILES[2])
-        (partial / "metrics.json").write_text(json.dumps(fitted.metrics, indent=2, ensure_ascii=False) + "\n")
-        (partial / "history.jsonl").write_text("".join(json.dumps(record) + "\n" for record in fitted.history))
-        (partial / "MODEL_CARD.md").write_text(model_card(fitted, run.graph, run.split))
+        _write(partial / TEXTS[0], json.dumps(fitted.metrics, indent=2, ensure_ascii=False) + "\n")
+        _write(partial / TEXTS[1], "".join(json.dumps(record) + "\n" for record in fitted.history))
+        _write(partial / "MODEL_CARD.md", model_card(fitted, run.graph, run.split))
         config = {
             "format": FORMAT,
             "llwlc": version("llwlc"),
@@ -66,8 +70,9 @@ def save(folder: Path, run: Run) -> None:
             "calibration": asdict(fitted.calibration),
             "sha256": {name: _digest(partial / name) for name in FILES},
         }
-        (partial / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-        for name in (*FILES, "metrics.json", "history.jsonl", "MODEL_CARD.md", "config.json"):
+        _write(partial / "config.json", json.dumps(config, indent=2) + "\n")
+        (folder / "config.json").unlink(missing_ok=True)  # a mixture of two runs is no run
+        for name in (*FILES, *TEXTS, "MODEL_CARD.md", "config.json"):
             os.replace(partial / name, folder / name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -90,17 +95,17 @@ def sweep(folder: Path) -> None:
 def load(folder: Path) -> Run:
     """Read a directory that `save` wrote, here or on another machine."""
     config = read_config(folder)
-    for name, digest in config["sha256"].items():
+    for name in (*FILES, *TEXTS):
         path = folder / name
         if not path.is_file():
             raise InputError(f"the run {folder} lacks {name}: copy the whole folder, or fit again")
-        if _digest(path) != digest:
+        if name in FILES and _digest(path) != config["sha256"].get(name):
             raise InputError(
                 f"{path} is damaged (its checksum differs from config.json's): copy it again, or fit again"
             )
     try:
         return _assemble(folder, config)
-    except (KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
+    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, SafetensorError) as error:
         raise InputError(f"the run {folder} does not fit together ({error}): fit again with this version") from error
 
 
@@ -109,7 +114,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"there is no run folder {folder}: make one with llwlc fit GRAPH --out {folder}")
     try:
-        config = json.loads((folder / "config.json").read_text())
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         unfinished = (
             " (it holds an unfinished one: run the same llwlc fit again)" if (folder / CHECKPOINT).exists() else ""
@@ -141,8 +146,8 @@ def _assemble(folder: Path, config: dict[str, Any]) -> Run:
         compactor = Compactor(weight, shift, components, bool(counts))
     names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), None, names)
-    metrics = json.loads((folder / "metrics.json").read_text())
-    history = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    metrics = json.loads((folder / TEXTS[0]).read_text(encoding="utf-8"))
+    history = [json.loads(line) for line in (folder / TEXTS[1]).read_text(encoding="utf-8").splitlines()]
     fitted = Fitted(
         net, preset, compactor, stored.get("features"), Calibration(**config["calibration"]), metrics, history
     )
@@ -165,6 +170,10 @@ def _graph_tensors(graph: Graph, features: Tensor | None) -> dict[str, Tensor]:
     if graph.names is not None:
         parts["names"] = torch.frombuffer(bytearray(json.dumps(list(graph.names)).encode()), dtype=torch.uint8)
     return {k: t.contiguous().clone() for k, t in parts.items() if t is not None}
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")  # whatever this machine's own encoding is: another one has to read it
 
 
 def _digest(path: Path) -> str:
