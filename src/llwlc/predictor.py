@@ -20,16 +20,17 @@ from llwlc.candidates import candidates, count_two_hop, share_of_links
 from llwlc.errors import InputError
 from llwlc.fitting import Fitted, OnEpoch, default_cache, fingerprint, fit_split, pick_device
 from llwlc.graph import Graph
+from llwlc.link_bases import DEFAULT_CAP
 from llwlc.linkdata import encode
 from llwlc.linksplit import LinkSplit
 from llwlc.node_names import find_nodes, suggestion
 from llwlc.presets import preset as find_preset
 from llwlc.progress import bars
-from llwlc.subgraphs import extract
+from llwlc.subgraphs import check_pairs, extract
 from llwlc.training import one_thread, read_checkpoint, scores
 
 CHUNK = 4096
-Pairs = Tensor | Sequence[tuple[Any, Any]]
+Pairs = Tensor | np.ndarray | Sequence[tuple[Any, Any]]
 
 
 class Scores(NamedTuple):
@@ -145,7 +146,7 @@ class LinkPredictor:
         check_prior(prior)
         where = self.graph if graph is None else graph
         features = self._features_for(graph)
-        numbers = self.numbers(pairs, where)
+        numbers = check_pairs(where, self.numbers(pairs, where))
         found = list(self._logits(where, numbers, features))
         score = torch.cat(found) if found else torch.zeros(0, dtype=torch.float64)
         return Scores(score, self.fitted.calibration.probability(score, prior))
@@ -172,8 +173,8 @@ class LinkPredictor:
 
     def numbers(self, pairs: Pairs, graph: Graph) -> Tensor:
         """Pairs by name as numbers `[m, 2]`."""
-        if isinstance(pairs, Tensor):
-            return pairs
+        if isinstance(pairs, Tensor | np.ndarray):
+            return torch.as_tensor(pairs)
         flat = [str(name) for pair in pairs for name in pair]
         at = find_nodes(pa.array(flat, pa.string()), graph.names, graph.num_nodes)
         if (at < 0).any():
@@ -245,13 +246,16 @@ def _watched(blocks: Iterator[Tensor], graph: Graph | None) -> Iterator[Tensor]:
 
 def _distances(graph: Graph, pairs: Tensor) -> list[int | None]:
     """Steps between the ends: one more than the nearest of v's neighbours is from u."""
-    subs = extract(graph, pairs, 2, max_nodes_per_hop=10_000)
-    beyond = 2 * subs.hops + 1
-    at_v = torch.isin(subs.row, subs.v)
-    reach = torch.full((len(pairs),), beyond).scatter_reduce(
-        0, subs.graph[subs.row[at_v]], subs.dist_u[subs.col[at_v]], "amin", include_self=True
-    )
-    return [int(d) + 1 if d < beyond else None for d in reach.tolist()]
+    found: list[int | None] = []
+    for part in torch.split(pairs, CHUNK):
+        subs = extract(graph, part, 2, max_nodes_per_hop=DEFAULT_CAP)
+        beyond = 2 * subs.hops + 1
+        at_v = torch.isin(subs.row, subs.v)
+        reach = torch.full((len(part),), beyond).scatter_reduce(
+            0, subs.graph[subs.row[at_v]], subs.dist_u[subs.col[at_v]], "amin", include_self=True
+        )
+        found += [int(d) + 1 if d < beyond else None for d in reach.tolist()]
+    return found
 
 
 def _finished(folder: Path, mark: str) -> bool:
