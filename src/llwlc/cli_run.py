@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import statistics
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +21,7 @@ from llwlc.errors import InputError
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that llwlc fit wrote.")]
 PROTOCOLS = "paper, seal, ncn, buddy, heart, random or temporal"
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="CSV, TSV or Parquet file, by its ending.")]
+ELSEWHERE = {name: f"--{name}" for name in ("preset", "seed", "fraction", "device")} | {"cache": "LLWLC_CACHE"}
 PriorHelp = "Share of the candidates that are links; probabilities are calibrated for it."
 
 
@@ -104,6 +107,9 @@ def score(
     graph: Annotated[
         Path | None, typer.Option(help="Edge list of the updated graph to score on, instead of the run's.")
     ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="With --graph: node features, where it has nodes that the run does not know.")
+    ] = None,
     source: console.SourceOption = None,
     target: console.TargetOption = None,
     no_header: console.NoHeaderOption = False,
@@ -125,7 +131,10 @@ def score(
     if out is not None:
         check_writable(out)
     model = LinkPredictor.load(run)
-    where = model.graph if graph is None else console.open_graph(str(graph))
+    if graph is None and features is not None:
+        raise InputError("--features are the updated graph's: give --graph too")
+    weight = "none" if model.graph.weight is None else "auto"  # as the run was fitted
+    where = model.graph if graph is None else console.open_graph(str(graph), weight=weight, features=features)
     wanted = read_pairs(pairs, where, source=source, target=target, header=False if no_header else None)
     found = model.score(wanted.pairs, prior=prior, graph=None if graph is None else where)
     table = wanted.table
@@ -166,8 +175,10 @@ def recommend(
     if out is None:
         _show_links(found, f"The {len(found)} likeliest missing links" + (f" of {node}" if node else ""))
         return
-    names = ("source", "target", "score", "probability", "common_neighbors", "distance")
-    _deliver(pa.table({name: [asdict(r)[name] for r in found] for name in names}), out, write_table)
+    # types stated, so that a table without rows has them too
+    kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
+    kinds |= {"common_neighbors": pa.int64(), "distance": pa.int64()}
+    _deliver(pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}), out, write_table)
 
 
 def evaluate(
@@ -231,9 +242,12 @@ def options(pairs: list[str] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")
+        name = name.strip()
         if not equals:
             raise InputError(f"--set {pair}: write it as name=value")
-        found[name.strip()] = _value(text.strip())
+        if name in ELSEWHERE:
+            raise InputError(f"--set {pair}: {name} is no option of a preset; use {ELSEWHERE[name]}")
+        found[name] = _value(text.strip())
     return found
 
 
@@ -290,9 +304,9 @@ def _deliver(table: Any, out: Path | None, write: Any) -> None:
         write(out, table)
         say(f"written to {out}")
         return
-    typer.echo(",".join(table.column_names))
-    for row in table.to_pylist():
-        typer.echo(",".join(str(value) for value in row.values()))
+    rows = csv.writer(sys.stdout, lineterminator="\n")
+    rows.writerow(table.column_names)
+    rows.writerows(row.values() for row in table.to_pylist())
 
 
 def _duration(seconds: float) -> str:

@@ -20,10 +20,10 @@ from llwlc.candidates import candidates, count_two_hop, share_of_links
 from llwlc.errors import InputError
 from llwlc.fitting import Fitted, OnEpoch, default_cache, fingerprint, fit_split, pick_device
 from llwlc.graph import Graph
-from llwlc.link_bases import DEFAULT_CAP
 from llwlc.linkdata import encode
 from llwlc.linksplit import LinkSplit
 from llwlc.node_names import find_nodes, suggestion
+from llwlc.pipeline import DEFAULT_CAP
 from llwlc.presets import preset as find_preset
 from llwlc.progress import bars
 from llwlc.subgraphs import check_pairs, extract

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from llwlc.errors import InputError
 from llwlc.linkdata import BasisConfig
@@ -32,6 +32,8 @@ class Preset:
         unknown = sorted(set(changes) - known)
         if unknown:
             raise InputError(f"no option is called {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        for part in (*parts.values(), self):
+            _require_types(part, changes)
         new: dict[str, Any] = {
             key: replace(part, **{k: v for k, v in changes.items() if k in _names(part)})  # type: ignore[type-var]
             for key, part in parts.items()
@@ -60,6 +62,19 @@ class Preset:
 
 def _names(part: Any) -> set[str]:
     return {field.name for field in fields(part)}
+
+
+def _require_types(part: Any, changes: dict[str, Any]) -> None:
+    """Text where a number belongs is refused by name, before anything computes with it."""
+    for name, hint in get_type_hints(type(part)).items():
+        kinds = tuple(k for k in get_args(hint) or (hint,) if isinstance(k, type))
+        value = changes.get(name)
+        if name not in changes or not kinds:  # a Literal's words are checked where they are used
+            continue
+        whole = isinstance(value, bool) == (bool in kinds)  # a truth value is an int to Python
+        if not (isinstance(value, kinds) and whole) and not (float in kinds and type(value) is int):
+            wanted = " or ".join(k.__name__.replace("NoneType", "None") for k in kinds)
+            raise InputError(f"option {name} is of type {wanted}, got {value!r}")
 
 
 SMALL = 10_000  # training links
