@@ -212,9 +212,29 @@ BAD = {
     r"start='query' needs query=\(u, v\)": {"start": "query"},
     r"start='query' needs .* 0 to 1, got query=\(0, 7\)": {"start": "query", "query": (0, 7)},
     "projector='lsqr' and .* carry no gradients": {"C": torch.ones(2, 1, requires_grad=True), "projector": "lsqr"},
+    r"start='query' needs .* got query=\('a', 'b'\)": {"start": "query", "query": ("a", "b")},
+    "start must be a torch or numpy array.*got NoneType": {"start": None},
+    "start has complex entries": {"start": torch.ones(2, dtype=torch.complex64)},
+    "L has complex entries": {"L": torch.tensor([[0, 1j], [-1j, 0]])},
+    "C has complex entries": {"C": scipy.sparse.csr_array(1j * np.ones((2, 1)))},
+    "C is sparse and carries no gradients": {"C": torch.ones(2, 1).to_sparse().requires_grad_()},
+    "num_nodes must be at least 1, got 0": {"L": lambda v: v, "num_nodes": 0},
     "dtype must be torch.float32": {"dtype": torch.float16},
     "projector must be 'auto'": {"projector": "qr"},
 }
+
+
+def test_short_floats_lists_and_numpy_integers_are_understood():
+    L = torch.tensor([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
+    plain = constrained_lanczos(L, torch.ones(3), steps=2, start=[1.0, 0.0, 0.0])
+    others = [
+        constrained_lanczos(L.half(), scipy.sparse.coo_array(np.ones(3)), steps=np.int64(2), start=[1, 0, 0]),
+        constrained_lanczos(L.bfloat16(), [1, 1, 1], steps=2, start=scipy.sparse.csr_array([[1], [0], [0]])),
+        constrained_lanczos(lambda x: L.double() @ x, [[1], [1], [1]], steps=2, start=torch.eye(3, 1).to_sparse()),
+    ]
+    for other in others:
+        torch.testing.assert_close(other.values, plain.values)
+        torch.testing.assert_close(other.vectors.abs(), plain.vectors.abs())
 
 
 @pytest.mark.parametrize("message", BAD)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
 import scipy.sparse
 import torch
 from scipy.sparse.linalg import LinearOperator
@@ -14,7 +15,7 @@ from llwlc.errors import InputError
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.linalg.batch import lanczos
 from llwlc.linalg.krylov import TOLERANCE, Apply, all_pairs, ritz_pairs
-from llwlc.linalg.matrix import as_apply, as_columns, as_operator, check_dtype, check_steps, is_matvec
+from llwlc.linalg.matrix import as_apply, as_block, as_columns, as_operator, check_dtype, check_steps, is_matvec
 from llwlc.linalg.operator import Operator
 from llwlc.linalg.projector import direct, least_squares, orthonormal_range
 
@@ -99,12 +100,15 @@ def _refuse_gradients(operator: Operator | None, columns: Tensor | scipy.sparse.
 
 def _size(L: Any, C: Any, start: Any, num_nodes: int | None) -> int:
     if num_nodes is not None:
+        if num_nodes < 1:
+            raise InputError(f"num_nodes must be at least 1, got {num_nodes}: it is the number of rows of L")
         return num_nodes
     if isinstance(L, LinearOperator):
         return int(L.shape[0])
     for known in (C, start):
-        if known is not None and not isinstance(known, str):
-            return int(known.shape[0])
+        shape = np.shape(known) if isinstance(known, list | tuple) else getattr(known, "shape", ())
+        if shape:
+            return int(shape[0])
     raise InputError("L is a function, so its size is unknown: pass num_nodes=n, a C or a start of n rows")
 
 
@@ -123,15 +127,7 @@ def start_block(
 ) -> Tensor:
     """The start as a block `[n, b]` in float64, before projection."""
     if not isinstance(start, str):
-        block = torch.as_tensor(start).double()
-        block = block[:, None] if block.ndim == 1 else block
-        if block.ndim != 2 or block.shape[0] != n or block.shape[1] < 1:
-            raise InputError(
-                f"start must have one row for each of the {n} nodes, [n] or [n, b], got {tuple(block.shape)}"
-            )
-        if not block.isfinite().all():
-            raise InputError("start has entries that are NaN or infinite: mend the signal")
-        return block
+        return as_block(start, n)
     if start == "random":
         return torch.randn(n, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     if start == "constraint":
@@ -140,9 +136,8 @@ def start_block(
         total = columns.sum(1)
         return apply(torch.as_tensor(total).reshape(n, 1))
     if start == "query":
-        if query is None or not all(0 <= int(q) < n for q in query):
+        nodes = np.asarray(() if query is None else query)
+        if nodes.ndim != 1 or nodes.dtype.kind not in "iu" or not len(nodes) or nodes.min() < 0 or nodes.max() >= n:
             raise InputError(f"start='query' needs query=(u, v), two nodes from 0 to {n - 1}, got query={query}")
-        return torch.zeros(n, len(query), dtype=torch.float64).index_put(
-            (torch.tensor(query), torch.arange(len(query))), torch.ones((), dtype=torch.float64)
-        )
+        return torch.eq(torch.arange(n)[:, None], torch.as_tensor(nodes)).double()
     raise InputError(f"start must be 'random', 'constraint', 'query' or a tensor [n] or [n, b], got {start!r}")

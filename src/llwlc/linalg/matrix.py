@@ -16,8 +16,8 @@ from llwlc.linalg.krylov import Apply
 from llwlc.linalg.operator import Operator
 
 
-def check_steps(steps: int) -> None:
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+def check_steps(steps: Any) -> None:
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise InputError(f"steps must be an integer of at least 1, got {steps!r}: it is the number κ of basis vectors")
 
 
@@ -72,13 +72,13 @@ def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int,
         coo = matrix.tocoo()
         coo.sum_duplicates()
         row, col = torch.as_tensor(coo.row).long(), torch.as_tensor(coo.col).long()
-        return row, col, _floating(torch.as_tensor(coo.data)), (int(matrix.shape[0]), int(matrix.shape[1]))
+        return row, col, _floating(torch.as_tensor(coo.data), name), (int(matrix.shape[0]), int(matrix.shape[1]))
     if isinstance(matrix, Tensor) and matrix.layout != torch.strided:
         sparse = matrix.to_sparse(layout=torch.sparse_coo).coalesce()
         return (
             sparse.indices()[0],
             sparse.indices()[1],
-            _floating(sparse.values()),
+            _floating(sparse.values(), name),
             (int(matrix.shape[0]), int(matrix.shape[1])),
         )
     dense = _dense(matrix, name)
@@ -89,17 +89,39 @@ def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int,
     return row, col, dense[row, col], (dense.shape[0], dense.shape[1])
 
 
-def _floating(x: Tensor) -> Tensor:
-    return x if x.is_floating_point() else x.double()
+def _floating(x: Tensor, name: str) -> Tensor:
+    """float32 or float64: scipy knows no shorter floats."""
+    _refuse_complex(x.is_complex(), name)
+    return x if x.dtype in (torch.float32, torch.float64) else x.double()
+
+
+def _refuse_complex(complex_: bool, name: str) -> None:
+    if complex_:
+        raise InputError(f"{name} has complex entries, but all is real here: pass {name}.real if that is what you mean")
 
 
 def _dense(x: Any, name: str) -> Tensor:
     try:
-        return _floating(torch.as_tensor(x))
+        dense = torch.as_tensor(x)
     except (TypeError, ValueError, RuntimeError) as error:
+        function = ", or a function x ↦ L x" if name == "L" else ""
         raise InputError(
-            f"{name} must be a torch or numpy array, a torch or scipy sparse matrix, or a function x ↦ L x, got {type(x).__name__}"
+            f"{name} must be a torch or numpy array, a torch or scipy sparse matrix{function}, got {type(x).__name__}"
         ) from error
+    return _floating(dense, name)
+
+
+def as_block(start: Any, n: int) -> Tensor:
+    """A given start, `[n]` or `[n, b]`, as a block `[n, b]` in float64."""
+    if _is_scipy(start):
+        start = start.toarray()
+    block = _dense(start.to_dense() if isinstance(start, Tensor) else start, "start").double()
+    block = block[:, None] if block.ndim == 1 else block
+    if block.ndim != 2 or block.shape[0] != n or block.shape[1] < 1:
+        raise InputError(f"start must have one row for each of the {n} nodes, [n] or [n, b], got {tuple(block.shape)}")
+    if not block.isfinite().all():
+        raise InputError("start has entries that are NaN or infinite: mend the signal")
+    return block
 
 
 def as_columns(C: Any, n: int | None) -> Tensor | scipy.sparse.csc_array:
@@ -107,9 +129,13 @@ def as_columns(C: Any, n: int | None) -> Tensor | scipy.sparse.csc_array:
     if C is None:
         return torch.zeros(n or 0, 0, dtype=torch.float64)
     if isinstance(C, Tensor) and C.layout != torch.strided:
+        if C.requires_grad and torch.is_grad_enabled():
+            raise InputError("C is sparse and carries no gradients here: pass C.to_dense(), or C.detach()")
         row, col, value, shape = _entries(C, "C")
         C = scipy.sparse.csc_array((value.detach().cpu().numpy(), (row.cpu().numpy(), col.cpu().numpy())), shape=shape)
     if _is_scipy(C):
+        C = C.reshape(-1, 1) if C.ndim == 1 else C
+        _refuse_complex(np.dtype(C.dtype).kind == "c", "C")
         columns: Tensor | scipy.sparse.csc_array = scipy.sparse.csc_array(C, dtype=np.float64)
         finite = bool(np.isfinite(columns.data).all())
     else:
