@@ -30,7 +30,7 @@ from llwlc.progress import track
 from llwlc.ragged import expand, pointer
 from llwlc.subgraphs import Subgraphs, distance_encoding
 
-FORMAT = 1  # part of the hash: raise it when the arrays or the numerics behind them change
+FORMAT = 2  # part of the hash: raise it when the arrays or the numerics behind them change
 CHUNK = 2048
 CACHE_LIMIT = 20 << 30
 """Bytes that the cache may hold; beyond, what was not used for longest is deleted."""
