@@ -7,7 +7,8 @@ copies in q pairs; that one must stay below the threshold. A network that separa
 it separates.
 
 As in BREC's code, which is followed here, T² lacks the factor q of the textbook, while 72.34 is the 95 % point of the statistic with it
-(p = 16, q = 32). That makes both parts stricter by 32: no network passes by chance.
+(p = 16, q = 32). That makes it harder by 32 to separate a pair, and easier by 32 to pass the check: with the factor, pure rounding noise
+would fail one check in twenty by construction.
 """
 
 from __future__ import annotations
