@@ -195,3 +195,43 @@ def test_heterogeneous_pyg_data_is_refused():
 
     with pytest.raises(InputError, match="homogeneous"):
         Graph.from_pyg(HeteroData())
+
+
+@pytest.mark.parametrize("pair", [(0, 5), (1, -1), (3, 0)])
+def test_a_pair_outside_the_graph_is_no_edge_but_an_error(pair):
+    # (0, 5) and (1, -1) have the numbers row·n + col of the edges (1, 2) and (0, 2)
+    triangle = Graph.from_edges(np.array([[0, 1], [1, 2], [0, 2]]))
+    assert triangle.has_edges(torch.tensor([[2, 0], [1, 1]])).tolist() == [True, False]
+    with pytest.raises(InputError, match="outside the graph"):
+        triangle.has_edges(torch.tensor([[0, 1], pair]))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"weight": torch.ones(3)}, "weight has 3 entries, the graph has 2 edges"),
+        ({"time": np.ones(1)}, "time has 1 entries, the graph has 2 edges"),
+        ({"x": torch.ones(4, 2)}, "x has 4 entries, the graph has 3 nodes"),
+        ({"x": scipy.sparse.csr_array((2, 2))}, "x has 2 entries"),
+        ({"names": ["a", "b"]}, "names has 2 entries"),
+    ],
+)
+def test_as_many_values_as_edges_or_nodes(given, message):
+    with pytest.raises(InputError, match=message):
+        Graph.from_edges(np.array([[0, 1], [1, 2]]), **given)
+
+
+def test_numpy_weights_and_times_are_taken():
+    g = Graph.from_edges(np.array([[0, 1], [1, 2]]), weight=np.array([2.0, 3.0]), time=np.array([7, 8]))
+    assert g.weight.tolist() == [2, 2, 3, 3]
+    assert g.time.tolist() == [7, 7, 8, 8]
+
+
+def test_nan_features_are_refused_wherever_they_come_from():
+    from torch_geometric.data import Data
+
+    x = torch.tensor([[1.0], [float("nan")], [2.0]])
+    with pytest.raises(InputError, match="1 values of x are NaN"):
+        Graph.from_pyg(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), x=x))
+    with pytest.raises(InputError, match="1 values of x are NaN"):
+        Graph.from_numpy(np.ones((3, 3)) - np.eye(3), x=scipy.sparse.csr_array(x.numpy()))

@@ -45,8 +45,8 @@ class Graph:
         edges: Tensor | np.ndarray,
         *,
         num_nodes: int | None = None,
-        weight: Tensor | None = None,
-        time: Tensor | None = None,
+        weight: Tensor | np.ndarray | None = None,
+        time: Tensor | np.ndarray | None = None,
         x: Tensor | scipy.sparse.csr_array | None = None,
         names: Sequence[str] | None = None,
     ) -> Graph:
@@ -67,6 +67,8 @@ class Graph:
             raise InputError(
                 f"edges name node {int(pairs.max())} (or a negative one), but there are {n} nodes: 0 to {n - 1}"
             )
+        _require_lengths(len(pairs), "edges", weight=weight, time=time)
+        _require_lengths(n, "nodes", x=x, names=names)
         proper = pairs[:, 0] != pairs[:, 1]
         lo, hi = pairs[proper].amin(1), pairs[proper].amax(1)
         key, inverse = torch.unique(lo * n + hi, return_inverse=True)
@@ -76,9 +78,10 @@ class Graph:
         indptr = torch.zeros(n + 1, dtype=torch.long)
         indptr[1:] = torch.bincount(row, minlength=n).cumsum(0)
 
-        def both(values: Tensor | None, how: str) -> Tensor | None:
-            if values is None:
+        def both(given: Tensor | np.ndarray | None, how: str) -> Tensor | None:
+            if given is None:
                 return None
+            values = torch.as_tensor(given)
             merged = torch.zeros(len(key), dtype=values.dtype).scatter_reduce(
                 0, inverse, values[proper], how, include_self=False
             )
@@ -141,6 +144,9 @@ class Graph:
 
     def has_edges(self, pairs: Tensor) -> Tensor:
         """Which of the pairs `[m, 2]` are edges, `[m]`."""
+        if len(pairs) and not 0 <= int(pairs.min()) <= int(pairs.max()) < self.num_nodes:
+            bad = pairs[(pairs < 0).any(1) | (pairs >= self.num_nodes).any(1)][0].tolist()
+            raise InputError(f"pair {tuple(bad)} names a node outside the graph: nodes are 0 to {self.num_nodes - 1}")
         row, col = self.edge_index
         key = row * self.num_nodes + col
         wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]
@@ -243,3 +249,11 @@ class Graph:
         return (
             f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{', ' if extras else ''}{', '.join(extras)})"
         )
+
+
+def _require_lengths(expected: int, what: str, **given: Any) -> None:
+    for name, values in given.items():
+        # a sparse matrix has no length
+        rows = expected if values is None else values.shape[0] if hasattr(values, "shape") else len(values)
+        if rows != expected:
+            raise InputError(f"{name} has {rows} entries, the graph has {expected} {what}: give one each")
