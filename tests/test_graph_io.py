@@ -335,3 +335,53 @@ def test_unwritable_targets_are_refused(tmp_path, name):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError):
         write_table(tmp_path / name, pa.table({"a": [1]}))
+
+
+@pytest.mark.parametrize("top", ["", "\ufeff", '# it"s\n\n'])
+def test_quotes_behind_a_space_are_quotes(tmp_path, top):
+    file = tmp_path / "e.csv"
+    file.write_text(
+        top + 'source, target, weight\n"A", "B", 1\n\n"B",  "C, ""x""", 2\n"C, ""x""", A, 3\n', encoding="utf-8"
+    )
+    g = Graph.from_csv(file)
+    assert g.names == ["A", "B", 'C, "x"']
+    assert g.edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert g.to_numpy()[0].tolist() == [0, 1, 3]
+
+
+def test_a_quote_left_open_behind_a_space_is_named(tmp_path):
+    file = tmp_path / "e.csv"
+    file.write_text('source,target\nA,B\nA, "C\n' + "A,B\n" * 40_000)
+    with pytest.raises(InputError, match="quote that is not closed"):
+        Graph.from_csv(file)
+
+
+def test_a_header_that_looks_like_an_edge_is_doubted(tmp_path):
+    file = tmp_path / "e.csv"
+    file.write_text("Ada,Bob\nBob,Cleo\nCleo,Dan\nDan,Bob\n")
+    with pytest.warns(GraphWarning, match=r"read as a header, though 'Bob' is a node.*--no-header"):
+        assert Graph.from_csv(file).num_edges == 3
+    assert Graph.from_csv(file, header=False).num_edges == 4
+
+
+def test_sparse_features_that_are_no_csr_are_refused(tmp_path):
+    (tmp_path / "e.csv").write_text("0,1\n1,2\n2,0\n")
+    square = scipy.sparse.csr_array(np.triu(np.ones((3, 3))))
+    scipy.sparse.save_npz(tmp_path / "x.npz", square)
+    assert np.array_equal(Graph.read(tmp_path / "e.csv", features=tmp_path / "x.npz").x.toarray(), square.toarray())
+    scipy.sparse.save_npz(tmp_path / "x.npz", square.tocsc())  # the same arrays, transposed
+    with pytest.raises(InputError, match="csc"):
+        read_features(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("column", [7, -1])
+def test_a_column_outside_a_sparse_matrix_is_named(tmp_path, column):
+    np.savez(
+        tmp_path / "x.npz",
+        x_data=np.ones(2),
+        x_indices=np.array([0, column]),
+        x_indptr=np.array([0, 1, 2]),
+        x_shape=np.array([2, 3]),
+    )
+    with pytest.raises(InputError, match="no valid CSR"):
+        read_features(tmp_path / "x.npz")

@@ -158,6 +158,10 @@ def _read_npz(path: Path) -> Features:
         )
         raise InputError(f"{path} is no usable npz file ({reason}): write plain arrays with numpy.savez") from error
     x: Tensor | scipy.sparse.csr_array
+    # scipy.sparse.save_npz names its format, and CSC has the very arrays of CSR
+    form = arrays["format"].item() if "format" in arrays and arrays["format"].ndim == 0 else "csr"
+    if form not in (b"csr", "csr"):
+        raise InputError(f"{path} holds a sparse matrix as {form!r}: save it as CSR, with matrix.tocsr()")
     for prefix in ("x_", ""):
         keys = [prefix + key for key in ("data", "indices", "indptr", "shape")]
         if all(key in arrays for key in keys):
@@ -166,6 +170,7 @@ def _read_npz(path: Path) -> Features:
                 x = scipy.sparse.csr_array(
                     (data.astype(np.float32), indices, indptr), shape=(int(shape[0]), int(shape[1]))
                 )
+                x.check_format(full_check=True)
             except (ValueError, IndexError) as error:
                 raise InputError(f"{path} holds no valid CSR matrix in {', '.join(keys)}: {error}") from error
             break

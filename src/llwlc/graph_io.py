@@ -136,9 +136,9 @@ def assemble(
     >>> assemble(np.array([0, 1, 1, 2]), np.array([1, 0, 2, 2]), num_nodes=3).report.line
     '4 rows gave 3 nodes and 2 edges: 1 self-loop dropped, 1 reversed duplicate merged.'
     """
-    for what, rows in (("names", None if names is None else len(names)), ("x", None if x is None else x.shape[0])):
-        if rows not in (None, num_nodes):
-            raise InputError(f"{what} has {rows} entries, the graph has {num_nodes} nodes: give one each")
+    values = torch.empty(0) if x is None else x if isinstance(x, Tensor) else torch.from_numpy(x.data)
+    if not torch.isfinite(values).all():
+        raise InputError(f"{int((~torch.isfinite(values)).sum())} values of x are NaN or infinite: fill them in")
     proper = source != target
     s, t = source[proper], target[proper]
     one_way, inverse = np.unique(s * num_nodes + t, return_inverse=True)
@@ -234,8 +234,14 @@ def _first_line_may_be_an_edge(file: TableFile, ends: Ends, header: bool | None)
         return file, ends, []
     table = file.read(columns=ends[:2], text=ends[:2])
     seen = pa.concat_arrays([pc.utf8_trim_whitespace(table[name].combine_chunks()) for name in ends[:2]])
-    if not all(pc.is_in(pa.array(ends[:2]), value_set=seen).to_pylist()):
-        return file, ends, []
+    known = [end for end in ends[:2] if pc.is_in(pa.scalar(end), value_set=seen).as_py()]
+    if len(known) < 2:
+        doubt = [
+            f"The first line of {file.path} ({ends.source!r}, {ends.target!r}) was read as a header, though {end!r} is a node "
+            "further down. If it is an edge, say so with header=False (--no-header)."
+            for end in known
+        ]
+        return file, ends, doubt
     note = (
         f"The first line of {file.path} ({ends.source!r}, {ends.target!r}) was read as an edge, since both are nodes further "
         "down. If it is a header, name its columns with source= and target= (--source, --target)."

@@ -93,6 +93,8 @@ def open_table(path: str | Path, *, header: bool | None = None, separator: str |
         raise InputError(f"the separator must be one character, got {separator!r}")
     if separator == " ":
         data = _single_spaces(data)
+    elif re.search(re.escape(separator.encode()) + rb' +"', data):
+        data, skip = _unspaced_quotes(path, data, skip, separator), 0
     fields = [field.strip() for field in next(csv.reader(lines, delimiter=separator, skipinitialspace=True))]
     if separator == " ":
         fields = [field for field in fields if field]
@@ -242,6 +244,22 @@ def _sniff(path: Path, lines: list[str]) -> str:
 def _single_spaces(data: bytes) -> bytes:
     """Columns padded with several spaces, cut back to one."""
     return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]{2,}|\t", b" ", data))
+
+
+def _unspaced_quotes(path: Path, data: bytes, skip: int, separator: str) -> bytes:
+    """The table after its first `skip` lines, no space between separator and quote: there arrow takes quotes for part of a name."""
+    text = io.StringIO(data.decode("utf-8-sig"), newline="")
+    for _ in range(skip):
+        text.readline()
+    tidy = io.StringIO()
+    rows = csv.reader(text, delimiter=separator, skipinitialspace=True)
+    try:
+        csv.writer(tidy, delimiter=separator, lineterminator="\n").writerows(rows)
+    except csv.Error as error:
+        raise InputError(
+            f"{path} has a quote that is not closed, in or before line {rows.line_num}: mend it"
+        ) from error
+    return tidy.getvalue().encode()
 
 
 def _distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
