@@ -315,6 +315,9 @@ BAD = {
     "laplacian must be 'normalized'": {"laplacian": "signless"},
     "dtype must be torch.float32": {"dtype": torch.float16},
     "backend must be": {"backend": "abacus"},
+    "start must be 'query'.*got ndarray": {"start": np.ones(4)},
+    "cons must be Constraints.*got str.*by_name": {"cons": "neumann"},
+    "cons must be Constraints.*got ndarray.*custom": {"cons": np.ones((4, 1))},
     r"cons has shape \(3, 1\), but the subgraphs have 4 nodes": {"cons": torch.ones(3, 1)},
 }
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -241,6 +242,8 @@ def test_combine_mixes_columns():
         (lambda s: constraints.custom(s, torch.ones(s.num_nodes), names=["a", "b"]), "2 names for 1 columns"),
         (lambda s: constraints.vertex_deleted(s, count=-1), "0 or more"),
         (lambda s: constraints.vertex_deleted(s, count="some"), '"all"'),
+        (lambda s: constraints.vertex_deleted(s, count="5"), "number of vertices.*got '5'"),
+        (lambda s: constraints.induced(s, [3, 7]), r"one set alone is \[\[3, 7\]\]"),
         (lambda s: constraints.induced(s, torch.ones(s.num_nodes)), "boolean"),
         (lambda s: constraints.induced(s, torch.ones(2, dtype=torch.bool)), "one row for each"),
         (lambda s: constraints.by_name(s, "dirichlet"), "unknown name 'dirichlet'; choose from none, neumann"),
@@ -251,6 +254,12 @@ def test_combine_mixes_columns():
 def test_bad_input_says_what_to_do(make, message):
     with pytest.raises(InputError, match=message):
         make(subgraphs(nx.karate_club_graph(), [[0, 33]]))
+
+
+def test_custom_takes_numpy_columns():
+    subs = subgraphs(TEN_CYCLE, [[1, 2]])
+    columns = np.arange(subs.num_nodes)
+    assert constraints.custom(subs, columns).columns[:, 0].tolist() == columns.tolist()
 
 
 def test_stack_refuses_different_batches():

@@ -22,6 +22,9 @@ STREAM = 0
 """The stream of `counter.draw` for start vectors; deleted vertices have another."""
 
 
+STARTS = "'query', 'random', 'constraint' or a tensor [N] or [N, b]"
+
+
 class Columns(Protocol):
     """What a basis needs to know of its constraints: `columns [N, k]`, and where all are vertex-deleted ones, `deleted [N]`."""
 
@@ -143,6 +146,8 @@ def start_block(
                 f"start must have a row for each of the {n} nodes, [N] or [N, b], got {tuple(start.shape)}"
             )
         return block
+    if not isinstance(start, str):
+        raise InputError(f"start must be {STARTS}, got {type(start).__name__}: torch.as_tensor makes a tensor of it")
     if start == "query":
         nodes = torch.arange(n, device=device)[:, None]
         return torch.eq(nodes, torch.stack([subs.u, subs.v], 1)[subs.graph]).double()
@@ -154,13 +159,18 @@ def start_block(
         if columns.shape[1] == 0:
             raise InputError("start='constraint' is P L C 1 and needs constraints: pass cons, or start='query'")
         return operator @ columns.sum(1, keepdim=True)
-    raise InputError(f"start must be 'query', 'random', 'constraint' or a tensor [N] or [N, b], got {start!r}")
+    raise InputError(f"start must be {STARTS}, got {start!r}")
 
 
 def _columns(subs: Subgraphs, cons: Columns | Tensor | None) -> tuple[Tensor, Tensor | None]:
     if cons is None:
         return torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device), None
-    columns, deleted = (cons, None) if isinstance(cons, Tensor) else (cons.columns, cons.deleted)
+    if not isinstance(cons, Tensor) and not hasattr(cons, "columns"):
+        raise InputError(
+            f"cons must be Constraints, a tensor [N, k] or None, got {type(cons).__name__}: constraints.by_name(subs, ...) makes them of "
+            "a name, constraints.custom(subs, ...) of an array"
+        )
+    columns, deleted = (cons.to_dense(), None) if isinstance(cons, Tensor) else (cons.columns, cons.deleted)
     if not isinstance(cons, Tensor) and not torch.equal(cons.ptr, subs.ptr):
         raise InputError("cons was made for other subgraphs (its ptr differs): make it of the subs passed here")
     columns = columns[:, None] if columns.ndim == 1 else columns

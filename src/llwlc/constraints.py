@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -77,7 +78,7 @@ def none(subs: Subgraphs) -> Constraints:
     return custom(subs, torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device), names=())
 
 
-def custom(subs: Subgraphs, columns: Tensor, *, names: Sequence[str] | None = None) -> Constraints:
+def custom(subs: Subgraphs, columns: Tensor | np.ndarray, *, names: Sequence[str] | None = None) -> Constraints:
     """Any columns: `[N]` for one, `[N, k]` for k.
 
     >>> from llwlc.subgraphs import Subgraphs
@@ -86,6 +87,7 @@ def custom(subs: Subgraphs, columns: Tensor, *, names: Sequence[str] | None = No
     >>> custom(subs, torch.ones(2), names=["mean zero"])
     Constraints(1 columns [mean zero], 1 graphs)
     """
+    columns = torch.as_tensor(columns)
     columns = columns[:, None] if columns.ndim == 1 else columns
     if columns.ndim != 2 or len(columns) != subs.num_nodes:
         raise InputError(
@@ -132,7 +134,8 @@ def vertex_deleted(subs: Subgraphs, *, count: Count = 10, seed: int = 0, epoch: 
     deletes every vertex in turn, without that limit. The vertices with the lowest (signed) hashes of (seed, epoch, pair, node)
     are chosen, so a draw belongs to the link: neither the batch nor the order of nodes or pair changes it.
     """
-    if count != "all" and not str(count).isdigit():
+    # of a string "5" the repr has quotes, of numpy's 5 the str is plain
+    if count != "all" and not (str(count).isdigit() and "'" not in repr(count)):
         raise InputError(f'count: must be a number of vertices, 0 or more, or "all", got {count!r}')
     size = subs.ptr.diff()
     take = size if count == "all" else (size // 2).clamp(max=count)
@@ -164,6 +167,8 @@ def induced(
             )
         mask = sets[:, None] if sets.ndim == 1 else sets
     else:
+        if not all(isinstance(s, Iterable) and not isinstance(s, str) for s in sets):
+            raise InputError("sets: give a list of sets of node ids, [[3, 7], [9]]; one set alone is [[3, 7]]")
         ids = [torch.tensor(list(s), dtype=torch.long, device=subs.node.device) for s in sets]
         mask = (
             torch.stack([torch.isin(subs.node, i) for i in ids], 1) if ids else subs.node.new_zeros(len(subs.node), 0)
