@@ -145,6 +145,8 @@ def stream(
 ) -> Iterator[Subgraphs]:
     """`extract` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs."""
     pairs = check_pairs(graph, pairs, hops, max_nodes_per_hop)
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, got {batch_size}")
     for batch in torch.split(pairs, batch_size):
         yield extract(graph, batch, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend=backend)
 
@@ -219,8 +221,8 @@ def check_pairs(graph: Graph, pairs: Tensor, hops: int = 2, cap: int | None = No
     pairs = torch.as_tensor(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point() or pairs.dtype == torch.bool:
         raise InputError(f"pairs must be integers of shape [B, 2], got {tuple(pairs.shape)} of {pairs.dtype}")
-    if hops < 1:
-        raise InputError(f"hops must be at least 1, got {hops}")
+    if hops != int(hops) or hops < 1:
+        raise InputError(f"hops must be a whole number, at least 1, got {hops}")
     if cap is not None and cap < 1:
         raise InputError(f"max_nodes_per_hop must be at least 1 (or None for no cap), got {cap}")
     pairs = pairs.to(graph.indptr.device).long()
