@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from llwlc.cli import app
-from llwlc.progress import track
+from llwlc.progress import bars, track
 
 GOOD = "source,target\n" + "".join(f"n{i},n{j}\n" for i in range(12) for j in range(i)) + "x,n1\n"
 NODES = "node,age\n" + "".join(f"n{i},{i}\n" for i in range(12)) + "x,5\n"
@@ -59,16 +59,6 @@ def test_show_a_file_with_its_report_and_warnings(folder):
     assert "GraphWarning" not in result.stderr
 
 
-def test_fit_splits_and_writes_nothing_yet(folder, tmp_path):
-    folder("e.csv", GOOD)
-    folder("n.csv", NODES)
-    result = llwlc("fit", "e.csv", "--features", "n.csv", "--protocol", "random", "--out", "run")
-    assert result.exit_code == 0
-    assert "train links" in result.stdout
-    assert "not in this version" in result.stdout
-    assert not (tmp_path / "run").exists()
-
-
 def test_no_header_columns_by_number(folder):
     folder("e.tsv.gz", gzip.compress("".join(f"n{i}\tn{j}\t{i + 1}\n" for i in range(9) for j in range(i)).encode()))
     result = llwlc("data", "show", "e.tsv.gz", "--no-header", "--weight", "3")
@@ -76,7 +66,10 @@ def test_no_header_columns_by_number(folder):
     assert "36 rows gave 9 nodes and 36 edges" in result.stderr
 
 
-@pytest.mark.parametrize("command", [("fit",), ("data", "show"), ("data", "get"), ("data", "list"), ()])
+@pytest.mark.parametrize(
+    "command",
+    [("fit",), ("score",), ("recommend",), ("evaluate",), ("data", "show"), ("data", "get"), ("data", "list"), ()],
+)
 def test_help_teaches_with_examples(command):
     result = llwlc(*command, "--help")
     assert result.exit_code == 0
@@ -205,3 +198,18 @@ def test_progress_shows_only_on_a_terminal(terminal):
     console = Console(file=screen, force_terminal=terminal, width=100)
     assert list(track(range(5), "counting", console=console)) == list(range(5))
     assert ("counting" in screen.getvalue()) == terminal
+
+
+def test_nested_bars_share_one_display():
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    with bars(console) as outer:
+        outer.add_task("training", total=2)
+        for _ in range(2):
+            assert list(track(range(3), "eigenbases")) == [0, 1, 2]
+        with bars() as inner:
+            assert inner is outer
+        assert [task.description for task in outer.tasks] == ["training"]  # what is done below is gone
+    assert "eigenbases" in screen.getvalue()
+    with bars(console) as after:
+        assert after is not outer
