@@ -152,3 +152,10 @@ def test_the_command_is_there():
     result = CliRunner().invoke(app, ["bench", "--help"])
     assert result.exit_code == 0
     assert "--scale" in result.output
+
+
+def test_the_plain_loop_leaves_subnormal_numbers_alone():
+    if plain.compiler() is None:
+        pytest.skip("no C++ compiler")
+    plain.compare(graphs=4, repeats=1)
+    assert np.nextafter(0.0, 1.0) * 1.0 > 0, "loading the compiled loop changed the processor's arithmetic"
