@@ -72,25 +72,12 @@ def fit(
         isolated=isolated,
     )
     from llwlc import splits
-    from llwlc.fitting import forecast
     from llwlc.predictor import LinkPredictor
 
     model = LinkPredictor(preset, device=device, fraction=fraction, **options(set_))
     model.data = graph
     split = splits.make(found, protocol=protocol, seed=seed)
-    ahead = forecast(split, model.preset)
-    show(
-        f"{graph}: {found.num_nodes:,} nodes, {found.num_edges:,} links; protocol {protocol}, seed {seed}",
-        [
-            (
-                "training, validation, test links",
-                " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos)),
-            ),
-            ("enclosing subgraphs, mean and largest seen", f"{ahead.mean_size:.0f} / {ahead.largest:,} nodes"),
-            ("eigenbases to compute", f"{ahead.links:,} links, {ahead.num_bytes / 2**20:,.0f} MB"),
-            ("time expected, at most", _duration(ahead.seconds)),
-        ],
-    )
+    _show_ahead(graph, found, split, model)
     with _epochs(model.preset.train.epochs) as bar:
         model.fit(found, split=split, seed=seed, out=out, on_epoch=bar)
     _show_result(model)
@@ -276,6 +263,23 @@ def _epochs(total: int) -> Iterator[Callable[[dict[str, Any]], None]]:
             progress.update(task, completed=record["epoch"] + 1, description=text)
 
         yield move
+
+
+def _show_ahead(name: str, graph: Any, split: Any, model: Any) -> None:
+    """What the long work will take, before it begins."""
+    from llwlc.fitting import forecast
+
+    ahead = forecast(split, model.preset)
+    links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
+    show(
+        f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",
+        [
+            ("training, validation, test links", links),
+            ("enclosing subgraphs, mean and largest seen", f"{ahead.mean_size:.0f} / {ahead.largest:,} nodes"),
+            ("eigenbases to compute", f"{ahead.links:,} links, {ahead.num_bytes / 2**20:,.0f} MB"),
+            ("time expected, at most", _duration(ahead.seconds)),
+        ],
+    )
 
 
 def _show_result(model: Any) -> None:
