@@ -110,6 +110,20 @@ def test_recommend_for_a_node_on_screen_and_to_parquet(here):
     assert table.schema.field("distance").type == pa.int64()
 
 
+def test_a_node_without_candidates_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
+    star = [(0, i) for i in range(1, 31)]
+    (tmp_path / "star.csv").write_text("source,target\n" + "".join(f"n{u},n{v}\n" for u, v in star))
+    done = llwlc("fit", "star.csv", *QUICK)
+    assert done.exit_code == 0, done.output
+    assert "…" not in done.stdout  # every number fits a terminal of 80 columns
+    none = llwlc("recommend", "run", "--node", "n0")
+    assert none.exit_code == 0
+    assert "There are no candidates of n0" in none.stderr
+    assert not none.stdout
+
+
 def test_score_keeps_other_columns_and_gives_the_same_in_every_form(here):
     rows = [("id", "to", "from", "note", "score"), (7, name(1), name(2), "a, b", "old"), (8, name(3), name(4), "", "x")]
     with (here / "pairs.csv").open("w", newline="") as file:
@@ -180,6 +194,7 @@ BAD = {
     "unknown node": (["recommend", "run", "--node", "Doe, Persn 05"], "Did you mean 'Doe, Person 05'?"),
     "an ending that says nothing": (["recommend", "run", "-o", "top.xls"], "top.xls"),
     "a folder that is not there": (["recommend", "run", "-o", "no/top.csv"], "no"),
+    "weights without a graph": (["score", "run", "pairs.csv", "--weight", "w"], "--weight is for the updated graph"),
     "features without a graph": (["score", "run", "pairs.csv", "--features", "people.csv"], "give --graph too"),
     "unknown option": (["fit", "edges.csv", "--out", "new", "--set", "epoch=3"], "no option is called 'epoch'"),
     "no equals sign": (["fit", "edges.csv", "--out", "new", "--set", "epochs"], "write it as name=value"),

@@ -108,6 +108,8 @@ def test_pairs_go_by_name_by_number_and_as_an_array(model):
         ([("Person 03", "Preson 44")], "no node 'Preson 44'. Did you mean 'Person 44'?"),
         ([("Person 03", "Person 03")], "no link to itself"),
         (torch.tensor([[0, 90]]), "outside the graph"),
+        ([("Person 03", "Person 44"), ("Person 03",)], r"two nodes, got \('Person 03',\)"),
+        (["Person 03", "Person 44"], "two nodes, got 'Person 03'"),
         (torch.tensor([0, 1]), "shape"),
         (torch.tensor([[0.0, 1.0]]), "integers"),
     ],
@@ -192,6 +194,18 @@ def test_an_updated_graph_is_what_is_scored_on(plain):
     before, after = plain.score(pair).score, plain.score(pair, graph=updated).score
     assert after != before  # ten friends in common that there were not
     assert torch.equal(plain.score(pair).score, before)
+
+
+def test_an_updated_graph_has_weights_where_the_run_has_them(plain):
+    graph, pair = plain.graph, [("Person 03", "Person 80")]
+    weights = torch.rand(len(graph.edges), generator=torch.Generator().manual_seed(0)) + 0.5
+    heavy = Graph.from_edges(graph.edges, num_nodes=90, weight=weights, names=graph.names)
+    assert torch.equal(plain.score(pair, graph=heavy).score, plain.score(pair).score)
+    other = LinkPredictor(cache=None)
+    other._run = replace(plain.run, graph=heavy)
+    assert torch.equal(other.score(pair, graph=heavy).score, other.score(pair).score)
+    with pytest.raises(InputError, match="have weights and the updated graph's have none"):
+        other.score(pair, graph=graph)
 
 
 def with_newcomer(graph: Graph, *, x: bool) -> Graph:

@@ -97,9 +97,15 @@ def score(
     features: Annotated[
         Path | None, typer.Option(help="With --graph: node features, where it has nodes that the run does not know.")
     ] = None,
-    source: console.SourceOption = None,
-    target: console.TargetOption = None,
-    no_header: console.NoHeaderOption = False,
+    weight: Annotated[
+        str,
+        typer.Option(help="With --graph: column of edge weights, where the run has weights; auto: one called weight."),
+    ] = "auto",
+    source: Annotated[str | None, typer.Option(help="Column of one end of a pair.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="The first line is a pair; columns are 1, 2, ...")
+    ] = False,
 ) -> None:
     """Adds score and probability to the pairs of a file, and keeps its other columns.
 
@@ -120,7 +126,9 @@ def score(
     model = LinkPredictor.load(run)
     if graph is None and features is not None:
         raise InputError("--features are the updated graph's: give --graph too")
-    weight = "none" if model.graph.weight is None else "auto"  # as the run was fitted
+    if weight != "auto" and (graph is None or model.graph.weight is None):
+        raise InputError("--weight is for the updated graph (--graph) of a run that was fitted with weights")
+    weight = "none" if model.graph.weight is None else weight  # as the run was fitted
     where = model.graph if graph is None else console.open_graph(str(graph), weight=weight, features=features)
     wanted = read_pairs(pairs, where, source=source, target=target, header=False if no_header else None)
     found = model.score(wanted.pairs, prior=prior, graph=None if graph is None else where)
@@ -160,7 +168,11 @@ def recommend(
     stated = model.run.about["candidate_prior"] if prior is None else prior
     say(f"{len(found):,} links; probabilities are for a prior of {stated:.3g} (--prior)")
     if out is None:
-        _show_links(found, f"The {len(found)} likeliest missing links" + (f" of {node}" if node else ""))
+        whose = f" of {node}" if node else ""
+        if found:
+            _show_links(found, f"The {len(found)} likeliest missing links{whose}")
+        else:
+            say(f"There are no candidates{whose}: nothing unlinked shares a neighbour or has like features")
         return
     # types stated, so that a table without rows has them too
     kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
@@ -285,7 +297,7 @@ def _show_ahead(name: str, graph: Any, split: Any, model: Any) -> None:
 def _show_result(model: Any) -> None:
     from llwlc.modelcard import COLUMNS, result_notes, result_rows
 
-    table = Table()
+    table = Table(pad_edge=False)  # with the longest numbers it is 79 wide; a terminal has 80
     for name in COLUMNS:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     for row in result_rows(model.fitted):

@@ -144,7 +144,7 @@ class LinkPredictor:
         A score depends on the pair and the graph alone: not on the other pairs, their order, nor the order of the two ends.
         """
         check_prior(prior)
-        where = self.graph if graph is None else graph
+        where = self.graph if graph is None else self._weighted_alike(graph)
         features = self._features_for(graph)
         numbers = check_pairs(where, self.numbers(pairs, where))
         found = list(self._logits(where, numbers, features))
@@ -175,6 +175,9 @@ class LinkPredictor:
         """Pairs by name as numbers `[m, 2]`."""
         if isinstance(pairs, Tensor | np.ndarray):
             return torch.as_tensor(pairs)
+        odd = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
+        if odd is not None:
+            raise InputError(f"a pair has two nodes, got {odd!r}: give a list of pairs, as in [('Ada', 'Bob')]")
         flat = [str(name) for pair in pairs for name in pair]
         at = find_nodes(pa.array(flat, pa.string()), graph.names, graph.num_nodes)
         if (at < 0).any():
@@ -200,6 +203,16 @@ class LinkPredictor:
             data = encode(graph, part, self.fitted.preset.basis, about="")
             with one_thread():
                 yield scores(net, data, features)
+
+    def _weighted_alike(self, graph: Graph) -> Graph:
+        """Another graph with weights where the run's has them: the network has learned from one kind of Laplacian."""
+        if self.graph.weight is None:
+            return replace(graph, weight=None)
+        if graph.weight is None:
+            raise InputError(
+                "the run's links have weights and the updated graph's have none: name their column (--weight), or fit again"
+            )
+        return graph
 
     def _features_for(self, graph: Graph | None) -> Tensor | None:
         """The compact features in the order of another graph's nodes, found by name."""

@@ -229,5 +229,5 @@ def _require_edges(protocol: str, num_edges: int, size: Sizes, *, val: float | N
     least = next(m for m in range(num_edges + 1, 10**9) if complete(sizes(protocol, m, val=val, test=test)))
     raise InputError(
         f"the graph has {num_edges} links, too few to split: protocol {protocol!r} needs at least {least}, "
-        "so that every part has one; give more links or larger shares"
+        "so that every part has one; give more links, larger shares or another protocol"
     )
