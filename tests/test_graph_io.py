@@ -1,6 +1,7 @@
 """Files of every kind, clean and messy, against networkx and against what was written."""
 
 import gzip
+import sys
 import time
 import warnings
 
@@ -19,7 +20,7 @@ from llwlc.feature_io import join_features, read_features
 from llwlc.graph import Graph
 from llwlc.graph_report import GraphWarning
 from llwlc.pairs_io import read_pairs
-from llwlc.table_io import open_table, write_table
+from llwlc.table_io import _stream, open_table, write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::llwlc.graph_report.GraphWarning")
 few = settings(deadline=None, max_examples=40)
@@ -385,3 +386,13 @@ def test_a_column_outside_a_sparse_matrix_is_named(tmp_path, column):
     )
     with pytest.raises(InputError, match="no valid CSR"):
         read_features(tmp_path / "x.npz")
+
+
+def test_arrow_reads_a_copy_of_its_own():
+    data = bytes(range(256))
+    before = sys.getrefcount(data)
+    stream = _stream(data)
+    assert (
+        sys.getrefcount(data) == before
+    )  # else one of arrow's threads may free it while the interpreter ends, and abort
+    assert stream.read() == data

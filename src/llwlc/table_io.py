@@ -44,7 +44,7 @@ class TableFile:
         wanted = list(self.columns if columns is None else columns)
         try:
             if self.separator is None:
-                return pa.parquet.read_table(pa.BufferReader(self.data), columns=wanted)
+                return pa.parquet.read_table(_stream(self.data), columns=wanted)
             return self._read_text(wanted, text)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")
@@ -52,7 +52,7 @@ class TableFile:
 
     def _read_text(self, wanted: list[str], text: Collection[str]) -> pa.Table:
         return pa.csv.read_csv(
-            pa.BufferReader(self.data),
+            _stream(self.data),
             # one block: arrow infers a column's type from its first block only
             read_options=pa.csv.ReadOptions(
                 block_size=min(len(self.data) + 1, 1 << 30),
@@ -66,6 +66,14 @@ class TableFile:
         )
 
 
+def _stream(data: bytes) -> pa.BufferReader:
+    """The bytes in memory of arrow's own: a thread of its pool may let go of them after reading, and where they are Python's while the
+    interpreter ends, the process aborts (apache/arrow#49942)."""
+    copy = pa.BufferOutputStream()
+    copy.write(data)
+    return pa.BufferReader(copy.getvalue())
+
+
 def open_table(path: str | Path, *, header: bool | None = None, separator: str | None = None) -> TableFile:
     """Looks into a file and finds out its kind, separator and columns.
 
@@ -77,7 +85,7 @@ def open_table(path: str | Path, *, header: bool | None = None, separator: str |
     data = read_bytes(path)
     if data[:4] == b"PAR1":
         try:
-            names = pa.parquet.read_schema(pa.BufferReader(data)).names
+            names = pa.parquet.read_schema(_stream(data)).names
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} is a broken Parquet file ({error}): write or download it again") from error
         return TableFile(path, data, _distinct(path, names))
