@@ -93,3 +93,9 @@ def test_a_prior_of_one_half_changes_nothing():
 def test_a_prior_that_is_no_share_is_refused(prior):
     with pytest.raises(InputError, match="prior is the share"):
         Calibration().probability(torch.zeros(1), prior)
+
+
+def test_two_links_do_not_make_certainty():
+    few = fit_calibration(torch.tensor([0.300, 0.301]), torch.tensor([0.299, 0.298]))
+    assert few.slope == pytest.approx(1, abs=0.2)
+    assert 0.3 < float(few.probability(torch.tensor(2.0))) < 0.95

@@ -242,3 +242,9 @@ def test_a_complete_circle_has_nothing_to_recommend(plain):
     other = LinkPredictor(cache=None)
     other._run = run
     assert other.recommend() == []
+
+
+def test_only_a_graph_is_fitted():
+    with pytest.raises(InputError, match=r"datasets\.load"):
+        LinkPredictor(cache=None).fit("cora")
+    assert repr(LinkPredictor(cache=None)) == "LinkPredictor('anchored', not fitted)"

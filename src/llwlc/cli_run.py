@@ -31,6 +31,8 @@ def fit(
     preset: Annotated[str, typer.Option(help="anchored (the default), paper or lanczosnet.")] = "anchored",
     protocol: Annotated[str, typer.Option(help=f"How links are split for measuring: {PROTOCOLS}.")] = "random",
     seed: Annotated[int, typer.Option(help="Seed of split, training and every draw.")] = 0,
+    val: Annotated[float | None, typer.Option(help="Share of validation links under random and temporal.")] = None,
+    test: Annotated[float | None, typer.Option(help="Share of test links under random and temporal.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="Change an option of the preset, as in --set epochs=10; may be repeated."),
@@ -76,7 +78,7 @@ def fit(
 
     model = LinkPredictor(preset, device=device, fraction=fraction, **options(set_))
     model.data = graph
-    split = splits.make(found, protocol=protocol, seed=seed)
+    split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
     _show_ahead(graph, found, split, model)
     with _epochs(model.preset.train.epochs) as bar:
         model.fit(found, split=split, seed=seed, out=out, on_epoch=bar)

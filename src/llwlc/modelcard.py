@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from llwlc.fitting import Fitted
 from llwlc.graph import Graph
 from llwlc.linksplit import LinkSplit
@@ -13,13 +15,24 @@ _KEYS = ("hits@50", "hits@100", "hits@fpr0.01", "mrr", "auc", "ap")
 def result_rows(fitted: Fitted) -> list[tuple[str, ...]]:
     """One row a method, ours first, then the scores that need no training, all on the same test links."""
     methods = {"llwlc": fitted.metrics, **fitted.metrics["heuristics"]}
-    return [(name, *(f"{100 * found[key]:.2f}" for key in _KEYS)) for name, found in methods.items()]
+    return [(name, *(_cell(found, key) for key in _KEYS)) for name, found in methods.items()]
+
+
+def _cell(found: dict[str, Any], key: str) -> str:
+    """In percent; a dash for HR@K without more than K negatives, which is 100 or nearly so for anything."""
+    k = key.removeprefix("hits@")
+    if k.isdigit() and int(k) >= found["num_negatives"]:
+        return "–"
+    return f"{100 * found[key]:.2f}"
 
 
 def result_notes(fitted: Fitted, split: LinkSplit) -> str:
     """What the numbers of the table mean: protocol, negatives, false-positive rates, calibration."""
     m = fitted.metrics
-    rates = ", ".join(f"HR@{k} at {100 * m[f'hits@{k}_fpr']:.3g} %" for k in (50, 100))
+    told = [k for k in (50, 100) if k < m["num_negatives"]]
+    rates = (
+        ", ".join(f"HR@{k} at {100 * m[f'hits@{k}_fpr']:.3g} %" for k in told) or "HR@K not told by so few negatives"
+    )
     hard = split.test_neg.ndim == 3
     kind = (
         f"{split.test_neg.shape[1]} hard negatives for each"

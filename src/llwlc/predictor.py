@@ -86,6 +86,10 @@ class LinkPredictor:
         With `out`, a folder, an interrupted run goes on from its last epoch when the same call is made again, and the finished run is
         saved there; a finished one is read, not repeated. Another run's folder is refused.
         """
+        if not isinstance(graph, Graph):
+            raise InputError(
+                f"fit takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path) gives one"
+            )
         self.preset = self.preset.changed(seed=seed)
         split = splits.make(graph, protocol=protocol, seed=seed) if split is None else split
         mark, folder, checkpoint = fingerprint(graph, split, self.preset), None, None
@@ -118,6 +122,10 @@ class LinkPredictor:
             rundir.save(folder, self._run)
             rundir.sweep(folder)
         return self
+
+    def __repr__(self) -> str:
+        state = "not fitted" if self._run is None else f"fitted on {self._run.graph}"
+        return f"LinkPredictor({self.preset_name!r}, {state})"
 
     @property
     def run(self) -> rundir.Run:
