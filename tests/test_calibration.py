@@ -36,12 +36,12 @@ def test_classes_of_unlike_size_weigh_the_same(share):
 
 
 def test_equals_scikit_learns_logistic_regression_with_platts_targets():
-    pos, neg = (part[:40] for part in two_classes(1.0, 0.5))
+    pos, neg = (part[:120] for part in two_classes(1.0, 0.5))
     found = fit_calibration(pos, neg)
     # a target t between 0 and 1 is a link of weight t and a non-link of weight 1 − t
     score = torch.cat([pos, neg]).repeat(2).numpy()[:, None]
-    target = np.r_[np.full(40, 41 / 42), np.full(40, 1 / 42)]
-    label, weight = np.r_[np.ones(80), np.zeros(80)], np.r_[target, 1 - target]
+    target = np.r_[np.full(120, 121 / 122), np.full(120, 1 / 122)]
+    label, weight = np.r_[np.ones(240), np.zeros(240)], np.r_[target, 1 - target]
     theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(score, label, weight)
     assert abs(found.slope - theirs.coef_[0, 0]) < 1e-5
     assert abs(found.offset - theirs.intercept_[0]) < 1e-5
