@@ -11,6 +11,8 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from llwlc import kernels
 from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.linalg.basis import Eigenbasis
@@ -154,9 +157,42 @@ def estimate_bytes(num_links: int, mean_size: float, steps: int) -> int:
     return int(num_links * (mean_size * (4 * steps + 9) + 9 * steps + 8))
 
 
+COMPILE = """
+import json, sys, torch
+from llwlc.graph import Graph
+from llwlc.pipeline import link_bases
+options, weight = json.loads(sys.argv[1]), sys.argv[2]
+weight = None if weight == "None" else torch.ones(6, dtype=getattr(torch, weight.removeprefix("torch.")))
+ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]), weight=weight)
+link_bases(ring, ring.edges, **options)
+"""
+
+
+def compile_elsewhere(graph: Graph, config: BasisConfig) -> None:
+    """Have the kernels for this configuration compiled and cached by another process, once for a machine.
+
+    Machine code that was compiled in a process and the same code found on disk differ in how calls are inlined, and so in the
+    last bits of a sum: a run that compiled would not be equal to the one that resumes it.
+    """
+    if not kernels.available():
+        return
+    from llwlc.kernels.compiled import cache_dir
+
+    names = ("hops", "constraints", "steps", "start", "laplacian", "max_nodes_per_hop")
+    options = json.dumps({name: getattr(config, name) for name in names})
+    weight = str(None if graph.weight is None else graph.weight.dtype)
+    mark = Path(cache_dir()) / f"ready-{hashlib.sha256((options + weight).encode()).hexdigest()[:16]}"
+    if mark.exists():
+        return
+    done = subprocess.run([sys.executable, "-c", COMPILE, options, weight], capture_output=True, check=False)
+    if done.returncode == 0:  # else the call itself will say what is wrong
+        mark.touch()
+
+
 def _stream(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, about: str) -> Iterator[dict[str, Tensor]]:
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
     chunks = torch.split(ordered, CHUNK)
+    compile_elsewhere(graph, config)
     for chunk in track(chunks, about) if about else chunks:
         subs, basis = link_bases(
             graph,

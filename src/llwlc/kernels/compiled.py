@@ -29,7 +29,7 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 def compiled(function: F) -> F:
     """The function as machine code, compiled at its first call and found again on disk by later processes."""
     kept = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _cache_dir()
+    numba.config.CACHE_DIR = cache_dir()
     try:
         # the folder is looked up here and now, so other users of numba in this process keep theirs
         return cast(F, numba.njit(function, nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy"))
@@ -38,7 +38,7 @@ def compiled(function: F) -> F:
 
 
 @cache
-def _cache_dir() -> str:
+def cache_dir() -> str:
     """A writable folder named after the kernels' source: numba looks only at the file of the function that is called, not at those
     of the functions inlined into it, and would run stale code after an edit there."""
     source = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
