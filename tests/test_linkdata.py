@@ -236,3 +236,21 @@ def test_the_largest_distance_cap_fits():
     config = BasisConfig(distance_cap=21)
     subs, _ = link_bases(graph(), PAIRS.sort(1).values)
     assert torch.equal(encode(graph(), PAIRS, config).label.long(), distance_encoding(subs, 21))
+
+
+def test_kernels_are_compiled_elsewhere_once_and_again_only_after_a_failure(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from llwlc.kernels import compiled
+
+    ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [0, 2]]))
+    codes, calls = [1, 0, 0], []
+    monkeypatch.setattr(compiled, "cache_dir", lambda: str(tmp_path))
+    monkeypatch.setattr(
+        linkdata.subprocess, "run", lambda *a, **k: calls.append(a) or SimpleNamespace(returncode=codes[len(calls) - 1])
+    )
+    for _ in range(4):
+        linkdata.compile_elsewhere(ring, linkdata.BasisConfig())
+    assert len(calls) == 2  # the first failed, the second left its mark
+    linkdata.compile_elsewhere(ring, linkdata.BasisConfig(steps=4))
+    assert len(calls) == 3
