@@ -1,12 +1,15 @@
 """What all tests share: one thread each (they run side by side), and the data root."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 import torch
 
 torch.set_num_threads(1)
+# a shell that runs the suite in the background has it ignore Ctrl-C, and every process that a test starts would too
+signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).parents[1]
 # a checkout with the shared data beside it uses that; anywhere else the user's own root counts
 if "LLWLC_DATA" not in os.environ and (ROOT.parent / "shared" / "data").is_dir():
