@@ -178,12 +178,15 @@ def expressivity(
     ] = None,
     max_seconds: Annotated[float, typer.Option(help="Skip a pair that would take longer than this.")] = 60.0,
     out: Annotated[
-        Path | None, typer.Option(help="JSON file of the rows; rows already there are not run again.")
+        Path | None,
+        typer.Option(help="File of the rows (JSON; --learned: a line a trial). What is there is not run again."),
     ] = None,
     gallery: Annotated[Path | None, typer.Option(help="Write the page of pictures to this file and stop.")] = None,
     learned: Annotated[
         bool, typer.Option("--learned", help="Train the network on each pair of the suites instead.")
     ] = False,
+    seeds: Annotated[int, typer.Option(help="With --learned: so many networks a pair.")] = 1,
+    processes: Annotated[int, typer.Option(help="With --learned: so many at a time, one thread each.")] = 1,
     copies: Annotated[int, typer.Option(help="Compare this many graphs with relabelled copies instead.")] = 0,
 ) -> None:
     """Counts the pairs of graphs that constrained bases tell apart, beside WL tests and published results.
@@ -199,6 +202,14 @@ def expressivity(
     from llwlc.expressivity import command
 
     for text in command.run(
-        suite, policy, max_seconds=max_seconds, out=out, gallery=gallery, learned=learned, copies=copies
+        suite,
+        policy,
+        max_seconds=max_seconds,
+        out=out,
+        gallery=gallery,
+        learned=learned,
+        seeds=seeds,
+        processes=processes,
+        copies=copies,
     ):
         typer.echo(text)

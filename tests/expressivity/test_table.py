@@ -144,4 +144,4 @@ def test_command_line_writes_the_gallery_and_learns(tmp_path):
     assert "wrote" in CliRunner().invoke(app, ["expressivity", "--gallery", str(page)]).output
     assert page.exists()
     learned = CliRunner().invoke(app, ["expressivity", "--suite", "paper", "--learned"]).output
-    assert "| paper | 2/2       | 2/2 " in learned
+    assert "| 0    | 2/2   | 2/2   | 2/2 " in learned

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from llwlc.errors import InputError
 from llwlc.expressivity import gallery as pictures
 from llwlc.expressivity.families import relabelled_pairs, suite
-from llwlc.expressivity.learned import learn
-from llwlc.expressivity.report import brec_table, markdown, table
+from llwlc.expressivity.report import brec_table, learned_table, markdown, table
 from llwlc.expressivity.separate import EQUAL, LADDER, separate
 from llwlc.expressivity.table import ALL_POLICIES, ALL_SUITES, compare, estimate
+from llwlc.expressivity.trials import run_trials
 from llwlc.progress import track
 
 Table = tuple[str, list[str], list[list[str]]]
@@ -26,6 +25,8 @@ def run(
     out: Path | None,
     gallery: Path | None,
     learned: bool,
+    seeds: int = 1,
+    processes: int = 1,
     copies: int,
 ) -> Iterator[str]:
     """The tables of one call: the gallery's file name, or the learned results, or false positives, or the comparison."""
@@ -33,7 +34,8 @@ def run(
     if gallery is not None:
         yield f"wrote {pictures.write(gallery)}"
     elif learned:
-        yield _text(*_learned([name for name in names if name != "atlas"]))
+        trials = run_trials([name for name in names if name != "atlas"], seeds=seeds, processes=processes, out=out)
+        yield _text("learned, BREC's paired comparison: pairs separated", *learned_table(trials))
     elif copies:
         yield _text(*_copies([name for name in names if name != "atlas"], copies, max_seconds))
     else:
@@ -56,26 +58,6 @@ def _known(what: str, given: Sequence[str] | None, known: Sequence[str]) -> list
     if unknown:
         raise InputError(f"{what} {unknown[0]!r} is not known; choose from {', '.join(known)}")
     return names
-
-
-def _learned(names: Sequence[str]) -> Table:
-    """BREC's procedure on every pair of the suites: separated, reliability checks passed, the largest T² of a check."""
-    lines = []
-    for name in names:
-        started = time.perf_counter()
-        results = [learn(pair).comparison for pair in track(suite(name), f"{name}, learned")]
-        seconds = (time.perf_counter() - started) / len(results)
-        passed = sum(r.reliable for r in results)
-        largest = max(r.reliability for r in results)
-        separated = sum(r.separated and r.reliable for r in results)
-        lines.append(
-            [name, f"{separated}/{len(results)}", f"{passed}/{len(results)}", f"{largest:.2f}", f"{seconds:.1f}"]
-        )
-    return (
-        "learned, BREC's paired comparison",
-        ["suite", "separated", "reliable", "largest T² of a check", "s a pair"],
-        lines,
-    )
 
 
 def _copies(names: Sequence[str], count: int, max_seconds: float) -> Table:

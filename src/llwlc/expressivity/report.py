@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from statistics import mean, stdev
 
 from llwlc.expressivity.families import BREC
 from llwlc.expressivity.published import BREC_RESULTS
 from llwlc.expressivity.table import Row
+from llwlc.expressivity.trials import Trial
 
 
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
@@ -41,6 +44,38 @@ def brec_table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
             four = [count["basic"], regular, count["extension"], count["cfi"]]
             lines.append([f"here: {policy}", *(str(x) for x in (*four, sum(four)))])
     return header, lines
+
+
+def learned_table(trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
+    """One line a seed, one column a suite, then the total, the checks passed and the largest T² of a check.
+
+    With several seeds also mean ± standard deviation over them, and the pairs that all of them, or any of them, separate.
+    """
+    suites, seeds = list(dict.fromkeys(t.suite for t in trials)), sorted({t.seed for t in trials})
+    by_seed = [[t for t in trials if t.seed == seed] for seed in seeds]
+    counts = [_by_suite([t.suite for t in of if t.separated], suites) for of in by_seed]
+    pairs = _by_suite([t.suite for t in by_seed[0]], suites)
+    lines = [
+        [str(seed), *(f"{x}/{m}" for x, m in zip(row, pairs, strict=True)), *_checks(of)]
+        for seed, row, of in zip(seeds, counts, by_seed, strict=True)
+    ]
+    if len(seeds) > 1:
+        spread = [f"{mean(x):.1f} ± {stdev(x):.1f}" for x in zip(*counts, strict=True)]
+        lines.append(["mean ± sd", *spread, *_checks(trials)])
+        times = Counter((t.suite, t.pair) for t in trials if t.separated)
+        for title, least in (("all seeds", len(seeds)), ("any seed", 1)):
+            row = _by_suite([name for (name, _), seen in times.items() if seen >= least], suites)
+            lines.append([title, *(f"{x}/{m}" for x, m in zip(row, pairs, strict=True)), "", "", ""])
+    return ["seed", *suites, "total", "checks passed", "largest T² of a check", "s a pair"], lines
+
+
+def _by_suite(names: Sequence[str], suites: Sequence[str]) -> list[int]:
+    return [*(names.count(s) for s in suites), len(names)]
+
+
+def _checks(trials: Sequence[Trial]) -> list[str]:
+    passed, largest = sum(t.reliable for t in trials), max(t.reliability for t in trials)
+    return [f"{passed:,}/{len(trials):,}", f"{largest:.3g}", f"{mean(t.seconds for t in trials):.2g}"]
 
 
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
