@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -17,6 +18,9 @@ from llwlc.linalg.matrix import check_dtype, check_steps
 from llwlc.linalg.operator import Operator
 from llwlc.linalg.projector import RANK_TOLERANCE
 from llwlc.subgraphs import Subgraphs, symmetric_weight
+
+if TYPE_CHECKING:
+    from llwlc.kernels.cuda.solving import Given
 
 STREAM = 0
 """The stream of `counter.draw` for start vectors; deleted vertices have another."""
@@ -70,12 +74,17 @@ def eigenbasis(
     check_steps(steps)
     check_dtype(dtype)
     columns, deleted = _columns(subs, cons)
+    if laplacian not in ("normalized", "combinatorial"):
+        raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {laplacian!r}")
+    signal = isinstance(start, Tensor) and start.requires_grad
+    weighted = subs.weight is not None and subs.weight.requires_grad
+    possible = not complete and not (columns.requires_grad or signal or weighted)
+    why = "complete=True, gradients, or tensors on another device"
+    if kernels.use_cuda(backend, possible=possible and subs.ptr.is_cuda, why=why):
+        return _on_gpu(subs, columns, deleted, start, steps, laplacian, dtype, seed, epoch)
     operator = laplacian_of(subs, laplacian)
-    block = start_block(subs, operator, columns, start, seed=seed, epoch=epoch)
-    learned = columns.requires_grad or block.requires_grad or operator.value.requires_grad
-    possible = not subs.ptr.is_cuda and not complete and not learned
-    why = "complete=True, gradients, or tensors that are not on the CPU"
-    if kernels.use_numba(backend, possible=possible, why=why):
+    block = start_block(subs, lambda: operator, columns, start, seed=seed, epoch=epoch)
+    if kernels.use_numba(backend, possible=possible and not subs.ptr.is_cuda, why=why):
         return _compiled(subs, columns, deleted, block, steps, laplacian == "normalized", dtype)
     return lanczos(
         operator,
@@ -86,6 +95,54 @@ def eigenbasis(
         complete=complete,
         dtype=dtype,
     )
+
+
+def _on_gpu(
+    subs: Subgraphs,
+    columns: Tensor,
+    deleted: Tensor | None,
+    start: str | Tensor,
+    steps: int,
+    laplacian: str,
+    dtype: torch.dtype,
+    seed: int,
+    epoch: int,
+) -> Eigenbasis:
+    from llwlc.kernels.cuda import solving
+    from llwlc.kernels.cuda.driver import engine_of
+
+    given = given_of(subs, columns, deleted, start, laplacian, seed=seed, epoch=epoch)
+    ritz = solving.eigenbasis(
+        engine_of(subs.ptr),
+        given,
+        steps=steps,
+        normalized=laplacian == "normalized",
+        tolerance=TOLERANCE[dtype],
+        rank_tolerance=RANK_TOLERANCE,
+        dtype=dtype,
+    )
+    mask = torch.arange(steps, device=subs.ptr.device) < ritz.live[:, None]
+    return Eigenbasis(ritz.values, ritz.vectors, mask, ritz.residual, subs.ptr)
+
+
+def given_of(
+    subs: Subgraphs,
+    columns: Tensor,
+    deleted: Tensor | None,
+    start: str | Tensor,
+    laplacian: str,
+    *,
+    seed: int,
+    epoch: int,
+) -> Given:
+    """What the CUDA kernel takes; it knows the query nodes by itself."""
+    from llwlc.kernels.cuda.solving import Given
+
+    block = None
+    if not (isinstance(start, str) and start == "query"):
+        block = start_block(subs, lambda: laplacian_of(subs, laplacian), columns, start, seed=seed, epoch=epoch)
+    weight = symmetric_weight(subs) if subs.weight is not None else None
+    return Given(subs.ptr, subs.row, subs.col, weight, columns, block, subs.u, subs.v, deleted)
 
 
 def _compiled(
@@ -135,9 +192,9 @@ def _degree(subs: Subgraphs, weight: Tensor) -> Tensor:
 
 
 def start_block(
-    subs: Subgraphs, operator: Operator, columns: Tensor, start: str | Tensor, *, seed: int, epoch: int
+    subs: Subgraphs, operator: Callable[[], Operator], columns: Tensor, start: str | Tensor, *, seed: int, epoch: int
 ) -> Tensor:
-    """The start as a block `[N, b]` in float64, before projection."""
+    """The start as a block `[N, b]` in float64, before projection; only "constraint" needs the operator."""
     n, device = subs.num_nodes, subs.ptr.device
     if isinstance(start, Tensor):
         block = start.double()[:, None] if start.ndim == 1 else start.double()
@@ -158,7 +215,7 @@ def start_block(
     if start == "constraint":
         if columns.shape[1] == 0:
             raise InputError("start='constraint' is P L C 1 and needs constraints: pass cons, or start='query'")
-        return operator @ columns.sum(1, keepdim=True)
+        return operator() @ columns.sum(1, keepdim=True)
     raise InputError(f"start must be {STARTS}, got {start!r}")
 
 

@@ -1,7 +1,7 @@
 """Enclosing subgraphs of a batch of node pairs, ragged, with the target link removed.
 
-The reference is in flat torch operations on any device: no loop over pairs, a handful of sorts and gathers a chunk. On the CPU the
-compiled kernel gives the same arrays.
+The reference is in flat torch operations on any device: no loop over pairs, a handful of sorts and gathers a chunk. Compiled
+kernels give the same arrays.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from llwlc.graph import Graph
 from llwlc.ragged import expand, pointer
 
 if TYPE_CHECKING:
+    from llwlc.kernels.cuda.extraction import Ragged as CudaRagged
     from llwlc.kernels.enclosing import Adjacency
     from llwlc.kernels.extraction import Ragged
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 LOOKUPS_PER_CHUNK = 4_000_000
 CAP_STREAM = 3  # keeps the draws of capped nodes apart from those of starts and deleted vertices
 NOT_COMPILABLE = "the graph is not on the CPU, or its weights ask for gradients"
+NOT_ON_GPU = "the graph is not on a GPU, or hops is above 15"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +128,8 @@ def extract(
             adjacency_of(graph), pairs.contiguous().numpy(), Reach(hops, max_nodes_per_hop or 0, seed, CAP_STREAM)
         )
         return from_arrays(arrays, hops, weighted=graph.weight is not None)
+    if kernels.use_cuda(backend, possible=_fits_gpu(graph, hops), why=NOT_ON_GPU):
+        return _on_gpu(graph, pairs, hops, max_nodes_per_hop, seed)
     parts = [
         _extract_chunk(graph, chunk, hops, max_nodes_per_hop, seed)
         for chunk in _chunks(graph, pairs, hops, max_nodes_per_hop)
@@ -198,6 +202,33 @@ def distance_encoding(subs: Subgraphs, cap: int = 3) -> Tensor:
 def compilable(graph: Graph) -> bool:
     """Whether a CPU kernel may take the graph: it is there, and nobody asks for gradients of its weights."""
     return not graph.indptr.is_cuda and (graph.weight is None or not graph.weight.requires_grad)
+
+
+def _fits_gpu(graph: Graph, hops: int) -> bool:
+    if not graph.indptr.is_cuda:
+        return False
+    from llwlc.kernels.cuda import extraction
+
+    return extraction.possible(graph.num_nodes, hops)
+
+
+def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int) -> Subgraphs:
+    from llwlc.kernels.cuda import extraction
+    from llwlc.kernels.cuda.driver import engine_of
+
+    indptr, indices, pairs = (x.contiguous() for x in (graph.indptr, graph.indices, pairs))
+    found = extraction.extract(
+        engine_of(indptr), indptr, indices, pairs,
+        hops=hops, cap=cap or 0, seed=seed, stream=CAP_STREAM, with_edges=graph.weight is not None,
+    )  # fmt: skip
+    return from_ragged(found, graph.weight, hops)
+
+
+def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int) -> Subgraphs:
+    """What the CUDA kernel filled; `weight [2m]` of the graph, whose gradients stay with it."""
+    ptr, _, node, row, col, hop, dist_u, dist_v, edge = found
+    u = ptr[:-1]
+    return Subgraphs(ptr, node, row, col, None if weight is None else weight[edge], u, u + 1, hop, dist_u, dist_v, hops)
 
 
 def adjacency_of(graph: Graph) -> Adjacency:

@@ -1,0 +1,9 @@
+"""The contracts of `extract` and `eigenbasis` on CUDA: a block of threads for each link, as CUDA C++ that the driver's own compiler builds.
+
+Arrays in, arrays out, as in `kernels`. `available()` is false where there is no NVIDIA GPU or no NVRTC (torch's CUDA packages bring it);
+the reference then runs there. Nothing is compiled before the first call, which takes a few seconds.
+"""
+
+from llwlc.kernels.cuda.driver import available
+
+__all__ = ["available"]

@@ -1,0 +1,138 @@
+"""CUDA's run-time compiler and driver, through ctypes: no toolkit, no build step, no package beyond what torch brings."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import site
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+SHARED_PER_GROUP = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+class Engine(Protocol):
+    """Where kernels run: a GPU, or for tests the same source compiled as C++."""
+
+    shared_bytes: int
+    """What one group may have of fast memory."""
+
+    groups: int
+    """How many groups are worth starting: more than run at once, fewer than links."""
+
+    def launch(self, kernel: str, group: int, groups: int, shared: int, task: ctypes.Structure) -> None:
+        """Starts `groups` groups of `group` threads; does not wait for them."""
+
+
+@cache
+def available() -> bool:
+    """Whether kernels can be compiled and run on a GPU here."""
+    if not torch.cuda.is_available() or torch.version.cuda is None:
+        return False
+    try:
+        _compiler()
+        _driver()
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+@cache
+def _compiler() -> ctypes.CDLL:
+    """NVRTC: where the loader finds it, or in the packages that came with torch."""
+    major = (torch.version.cuda or "").split(".")[0]
+    names = [f"libnvrtc.so.{major}", "libnvrtc.so"]
+    for root in (*site.getsitepackages(), site.getusersitepackages()):
+        names += map(str, sorted(Path(root).glob(f"nvidia/**/libnvrtc.so.{major}*")))
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise OSError("NVRTC is not installed")
+
+
+def source(kernel: str) -> str:
+    """The text of a kernel with what it includes."""
+    folder = files("llwlc.kernels.cuda")
+    text = (folder / f"{kernel}.cu").read_text(encoding="utf-8")
+    return re.sub(r'#include "(.*)"', lambda match: (folder / match[1]).read_text(encoding="utf-8"), text)
+
+
+def compile_source(text: str, *options: str) -> bytes:
+    """The machine code of a source, or what the compiler says of it."""
+    nvrtc, program = _compiler(), ctypes.c_void_p()
+    _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None), "NVRTC")
+    try:
+        flags = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if nvrtc.nvrtcCompileProgram(program, len(options), flags):
+            raise RuntimeError(f"a CUDA kernel does not compile: {_read(program, nvrtc, 'ProgramLog').decode()}")
+        return _read(program, nvrtc, "CUBIN")
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _read(program: ctypes.c_void_p, nvrtc: ctypes.CDLL, what: str) -> bytes:
+    size = ctypes.c_size_t()
+    _check(getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size)), "NVRTC")
+    text = ctypes.create_string_buffer(size.value)
+    _check(getattr(nvrtc, f"nvrtcGet{what}")(program, text), "NVRTC")
+    return text.raw
+
+
+def _check(code: int, who: str) -> None:
+    if code:
+        message = ctypes.c_char_p()
+        if who == "CUDA":
+            _driver().cuGetErrorString(code, ctypes.byref(message))
+        raise RuntimeError(f"{who} error {code} {(message.value or b'').decode()}")
+
+
+class Gpu:
+    """One CUDA device as an `Engine`."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        properties: Any = torch.cuda.get_device_properties(device)
+        self.architecture = f"sm_{properties.major}{properties.minor}"
+        self.shared_bytes = properties.shared_memory_per_block_optin - 4096  # the kernels' own few arrays
+        self.groups = 32 * properties.multi_processor_count
+        self._functions: dict[tuple[str, int], ctypes.c_void_p] = {}
+
+    def launch(self, kernel: str, group: int, groups: int, shared: int, task: ctypes.Structure) -> None:
+        with torch.cuda.device(self.device):
+            function = self._function(kernel, group)
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            arguments = (ctypes.c_void_p * 1)(ctypes.addressof(task))
+            grid, block = (groups, 1, 1), (group, 1, 1)
+            _check(_driver().cuLaunchKernel(function, *grid, *block, shared, stream, arguments, None), "CUDA")
+
+    def _function(self, kernel: str, group: int) -> ctypes.c_void_p:
+        if (kernel, group) not in self._functions:
+            binary = compile_source(source(kernel), f"-arch={self.architecture}", f"-DGROUP={group}", "-std=c++17")
+            torch.cuda.current_stream()  # torch's context is the one to load into
+            module, function = ctypes.c_void_p(), ctypes.c_void_p()
+            _check(_driver().cuModuleLoadData(ctypes.byref(module), binary), "CUDA")
+            _check(_driver().cuModuleGetFunction(ctypes.byref(function), module, kernel.encode()), "CUDA")
+            _check(_driver().cuFuncSetAttribute(function, SHARED_PER_GROUP, self.shared_bytes), "CUDA")
+            self._functions[kernel, group] = function
+        return self._functions[kernel, group]
+
+
+@cache
+def gpu(index: int) -> Gpu:
+    """The engine of a device; its compiled kernels stay with it."""
+    return Gpu(torch.device("cuda", index))
+
+
+def engine_of(tensor: torch.Tensor) -> Gpu:
+    return gpu(tensor.get_device())

@@ -1,0 +1,312 @@
+// Enclosing subgraphs, one link to a group: the same arrays, in the same order, as `subgraphs.extract`.
+//
+// A node's place in its subgraph is looked up in a hash table in shared memory; a link whose nodes do not fit there is left to a second launch,
+// in which the place of every node of the graph has a word of global memory. A slot holds the place, or ABSENT, or, while a
+// chunk of neighbours is being looked at, CANDIDATE + the first lane that mentions the node: so nodes are found in the order of their
+// first mention, whatever the order in which threads run.
+#include "group.cuh"
+
+#define ABSENT 0x7fffffff
+#define CANDIDATE 0x40000000
+#define EMPTY (-1)
+#define MOST_HOPS 15
+
+struct Extraction {
+    // the graph, the pairs [B, 2], and which of them this launch is for [links] (none given: all)
+    const int64 *indptr, *indices, *pairs, *order;
+    int *counter;
+    // by link: nodes and directed edges, −1 where the table is too small
+    int64 *sizes, *edges;
+    // the output, null while counting
+    const int64 *ptr, *first;
+    int64 *node, *row, *col, *hop, *dist_u, *dist_v;
+    int64 *edge;  // the places of the edges in the graph, where it has weights
+    // a large launch: `stride` words of scratch for each group
+    int *scratch;
+    int64 stride;
+    int64 num_nodes;
+    uint64 key;
+    int64 cap;
+    int links, hops, slots;
+};
+
+struct Table {
+    int *keys, *places;
+    unsigned mask;
+};
+
+struct Found {
+    int *node;
+    int level[MOST_HOPS + 2];  // hop h owns the nodes level[h] to level[h + 1]
+    int n, used;               // used: places taken in the table, some by nodes that a cap has dropped again
+};
+
+DEVICE uint64 mix(uint64 x) {
+    x += 0x9E3779B97F4A7C15ull;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+DEVICE unsigned scatter(int x) { return ((unsigned)x * 0x9E3779B1u) >> 7; }
+
+DEVICE int *place_of(const Table &t, int x) {
+    if (!t.keys) return t.places + x;
+    for (unsigned at = scatter(x) & t.mask;; at = (at + 1) & t.mask) {
+        int there = ((volatile int *)t.keys)[at];
+        if (there == EMPTY) there = atomicCAS(t.keys + at, EMPTY, x);
+        if (there == EMPTY || there == x) return t.places + at;
+    }
+}
+
+DEVICE int find(const Table &t, int x) {
+    if (!t.keys) return ((volatile int *)t.places)[x];
+    for (unsigned at = scatter(x) & t.mask;; at = (at + 1) & t.mask) {
+        int there = t.keys[at];
+        if (there == x) return t.places[at];
+        if (there == EMPTY) return ABSENT;
+    }
+}
+
+// Rows of GROUP nodes as one list, so that no lane waits for the longest row.
+struct Rows {
+    int64 *begin, *offset;
+    int64 total;
+};
+
+DEVICE Rows rows_of(const Extraction &x, const int *node, int base, int end) {
+    SHARED int64 begin[GROUP], offset[GROUP];
+    int64 at = 0, length = 0;
+    if (base + LANE < end) {
+        at = x.indptr[node[base + LANE]];
+        length = x.indptr[node[base + LANE] + 1] - at;
+    }
+    Rows rows = {begin, offset, 0};
+    SYNC();
+    offset[LANE] = group_scan(length, rows.total);
+    begin[LANE] = at;
+    SYNC();
+    return rows;
+}
+
+// Which of the rows holds entry q: the last whose offset is not beyond it.
+DEVICE int owner_of(const Rows &rows, int64 q) {
+    int low = 0;
+    for (int step = GROUP / 2; step; step >>= 1)
+        if (rows.offset[low + step] <= q) low += step;
+    return low;
+}
+
+// The neighbours of node[begin:end] that are not in the table yet, behind the nodes found. False where the table would overflow.
+DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, int limit, Found &f) {
+    for (int base = begin; base < end; base += GROUP) {
+        Rows rows = rows_of(x, f.node, base, end);
+        for (int64 c = 0; c < rows.total; c += GROUP) {
+            if (f.used + GROUP > limit) return false;
+            int64 q = c + LANE;
+            int y = 0, *place = nullptr;
+            if (q < rows.total) {
+                int j = owner_of(rows, q);
+                y = (int)x.indices[rows.begin[j] + q - rows.offset[j]];
+                place = place_of(t, y);
+                atomicMin(place, CANDIDATE + LANE);
+            }
+            SYNC();
+            bool first = place && *(volatile int *)place == CANDIDATE + LANE;
+            int count;
+            int rank = group_rank(first, count);
+            if (first) {
+                f.node[f.n + rank] = y;
+                *place = f.n + rank;
+            }
+            f.n += count;
+            f.used += count;
+            SYNC();
+        }
+    }
+    return true;
+}
+
+// The cap-th lowest of the draws of node[begin:end], as unsigned numbers in the same order; eight bits at a time from the top.
+DEVICE uint64 lowest(const int *node, int begin, int end, int64 cap, uint64 key) {
+    SHARED int count[256];
+    uint64 prefix = 0;
+    int64 left = cap;
+    for (int shift = 56; shift >= 0; shift -= 8) {
+        SYNC();
+        for EACH(i, 256) count[i] = 0;
+        SYNC();
+        for (int i = begin + LANE; i < end; i += GROUP) {
+            uint64 bits = mix(key ^ (uint64)node[i]) ^ (1ull << 63);
+            if (shift == 56 || (bits >> (shift + 8)) == (prefix >> (shift + 8))) atomicAdd(count + ((bits >> shift) & 255), 1);
+        }
+        SYNC();
+        int digit = 0;
+        while (left > count[digit]) left -= count[digit++];
+        prefix |= (uint64)digit << shift;
+    }
+    return prefix;
+}
+
+// Of the hop just found leaves the `cap` nodes with the lowest draws, in their order.
+DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, uint64 key, Found &f) {
+    uint64 limit = lowest(f.node, begin, f.n, x.cap, key);
+    int kept = begin;
+    for (int base = begin; base < f.n; base += GROUP) {
+        int i = base + LANE, y = 0, count;
+        bool stays = false;
+        if (i < f.n) {
+            y = f.node[i];
+            stays = (mix(key ^ (uint64)y) ^ (1ull << 63)) <= limit;
+        }
+        int rank = group_rank(stays, count);
+        SYNC();
+        if (i < f.n) *place_of(t, y) = stays ? kept + rank : ABSENT;
+        if (stays) f.node[kept + rank] = y;
+        kept += count;
+        SYNC();
+    }
+    f.n = kept;
+}
+
+// All nodes of one subgraph. False where the table is too small.
+DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int limit, Found &f) {
+    uint64 low = u < v ? u : v, high = u < v ? v : u;
+    uint64 key = mix(mix(x.key ^ low) ^ high);
+    if (LANE == 0) {
+        f.node[0] = u;
+        f.node[1] = v;
+        *place_of(t, u) = 0;
+        *place_of(t, v) = 1;
+    }
+    f.n = f.used = f.level[1] = 2;
+    f.level[0] = 0;
+    SYNC();
+    for (int h = 1; h <= x.hops; h++) {
+        if (!find_hop(x, t, f.level[h - 1], f.level[h], limit, f)) return false;
+        if (x.cap > 0 && f.n - f.level[h] > x.cap) keep_lowest(x, t, f.level[h], key, f);
+        f.level[h + 1] = f.n;
+    }
+    return true;
+}
+
+// Edges among the nodes, the link left out: their number, and the edges themselves where there is an output.
+DEVICE int64 find_edges(const Extraction &x, const Table &t, const Found &f, int64 p, int64 at) {
+    int64 found = 0;
+    for (int base = 0; base < f.n; base += GROUP) {
+        Rows rows = rows_of(x, f.node, base, f.n);
+        for (int64 c = 0; c < rows.total; c += GROUP) {
+            int64 q = c + LANE, where = 0;
+            int i = 0, there = ABSENT;
+            if (q < rows.total) {
+                int j = owner_of(rows, q);
+                where = rows.begin[j] + q - rows.offset[j];
+                i = base + j;
+                there = find(t, (int)x.indices[where]);
+                if (i < 2 && there == 1 - i) there = ABSENT;  // the link itself
+            }
+            bool inside = there < CANDIDATE;
+            if (!x.row) {
+                found += inside;
+                continue;
+            }
+            int count;
+            int64 e = at + found + group_rank(inside, count);
+            if (inside) {
+                x.row[e] = p + i;
+                x.col[e] = p + there;
+                if (x.edge) x.edge[e] = where;
+            }
+            found += count;
+        }
+    }
+    if (x.row) return found;
+    int64 total;
+    group_scan(found, total);
+    return total;
+}
+
+// Distances from both ends, each with the other taken out, level by level over the edges; `far` where that or more.
+DEVICE void distances(const Extraction &x, int64 p, int n, int64 first, int64 edges, volatile int *du, volatile int *dv) {
+    int far = 2 * x.hops + 1;
+    for EACH(i, n) {
+        du[i] = i == 0 ? 0 : far;
+        dv[i] = i == 1 ? 0 : far;
+    }
+    for (int d = 0; d < far - 1; d++) {
+        SYNC();
+        for (int64 e = first + LANE; e < first + edges; e += GROUP) {
+            int64 i = x.row[e] - p, j = x.col[e] - p;
+            if (j != 1 && du[i] == d && du[j] == far) du[j] = d + 1;
+            if (j != 0 && dv[i] == d && dv[j] == far) dv[j] = d + 1;
+        }
+    }
+    SYNC();
+    for EACH(i, n) {
+        x.dist_u[p + i] = du[i];
+        x.dist_v[p + i] = dv[i];
+    }
+}
+
+DEVICE void emit(const Extraction &x, const Found &f, int64 p) {
+    for EACH(i, f.n) {
+        int h = 0;
+        while (i >= f.level[h + 1]) h++;
+        x.node[p + i] = f.node[i];
+        x.hop[p + i] = h;
+    }
+}
+
+KERNEL extract(Extraction x) {
+    Table t;
+    Found f;
+    int limit, *du, *dv;
+    if (x.scratch) {
+        int *mine = x.scratch + BLOCK * x.stride;
+        t.keys = nullptr;
+        t.places = mine;
+        f.node = mine + x.num_nodes;
+        limit = CANDIDATE;
+        du = f.node + x.num_nodes;
+        dv = du + x.num_nodes;
+    } else {
+        t.keys = (int *)room;
+        t.places = t.keys + x.slots;
+        t.mask = x.slots - 1;
+        f.node = t.places + x.slots;
+        limit = x.slots - x.slots / 4;
+        du = t.keys;  // the table is done with when distances begin
+        dv = t.places;
+        for EACH(i, x.slots) {
+            t.keys[i] = EMPTY;
+            t.places[i] = ABSENT;
+        }
+    }
+    for (int turn = next_of(x.counter); turn < x.links; turn = next_of(x.counter)) {
+        int64 b = x.order ? x.order[turn] : turn;
+        SYNC();
+        bool fits = find_nodes(x, t, (int)x.pairs[2 * b], (int)x.pairs[2 * b + 1], limit, f);
+        if (!x.node) {
+            int64 edges = fits ? find_edges(x, t, f, 0, 0) : -1;
+            if (LANE == 0) {
+                x.sizes[b] = fits ? f.n : -1;
+                x.edges[b] = edges;
+            }
+        } else {
+            int64 p = x.ptr[b], e = x.first[b];
+            find_edges(x, t, f, p, e);
+            emit(x, f, p);
+            SYNC();
+            distances(x, p, f.n, e, x.first[b + 1] - e, du, dv);
+        }
+        SYNC();
+        if (!x.scratch) {
+            for EACH(i, x.slots) {
+                t.keys[i] = EMPTY;
+                t.places[i] = ABSENT;
+            }
+        } else {
+            for EACH(i, f.n) t.places[f.node[i]] = ABSENT;
+        }
+    }
+}

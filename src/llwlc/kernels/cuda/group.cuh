@@ -1,0 +1,149 @@
+// The threads that share one link: GROUP of them, a block of their own.
+//
+// Everything else is written against these few names. With GROUP 1 the same source is plain C++, one link at a time: that is how it is
+// tested on a machine without a GPU.
+#ifndef GROUP
+#define GROUP 32
+#endif
+
+typedef long long int64;
+typedef unsigned long long uint64;
+
+#if GROUP == 1
+
+#include <cmath>
+#define DEVICE static inline
+#define KERNEL extern "C" void
+#define SHARED static thread_local
+#define UNROLL
+#define LANE 0
+#define BLOCK 0
+#define SYNC() ((void)0)
+static thread_local double room[1 << 14];
+DEVICE int atomicMin(int *at, int x) { int old = *at; if (x < old) *at = x; return old; }
+DEVICE int atomicCAS(int *at, int expected, int x) { int old = *at; if (old == expected) *at = x; return old; }
+DEVICE int atomicAdd(int *at, int x) { int old = *at; *at += x; return old; }
+DEVICE double group_sum(double x) { return x; }
+DEVICE double group_max(double x) { return x; }
+template <int M> DEVICE void group_sums(double *x) { (void)x; }
+DEVICE int64 group_scan(int64 x, int64 &total) { total = x; return 0; }
+DEVICE int group_rank(bool flag, int &total) { total = flag; return 0; }
+
+#else
+
+#define DEVICE __device__ __forceinline__
+#define KERNEL extern "C" __global__ void __launch_bounds__(GROUP)
+#define SHARED __shared__
+#define UNROLL _Pragma("unroll")
+#define LANE ((int)threadIdx.x)
+#define BLOCK ((int)blockIdx.x)
+#define WARPS (GROUP / 32)
+#define ALL 0xffffffffu
+extern __shared__ double room[];
+
+#if GROUP == 32
+#define SYNC() __syncwarp()
+#else
+#define SYNC() __syncthreads()
+#endif
+
+// Butterflies: every lane adds the same numbers in the same pairs, so all of them hold the same bits and may branch on them.
+DEVICE double warp_sum(double x) {
+    UNROLL for (int k = 16; k; k >>= 1) x += __shfl_xor_sync(ALL, x, k);
+    return x;
+}
+
+template <int M> DEVICE void group_sums(double *x) {
+    UNROLL for (int j = 0; j < M; j++) x[j] = warp_sum(x[j]);
+#if WARPS > 1
+    __shared__ double part[WARPS][M];
+    __syncthreads();
+    if (LANE % 32 == 0)
+        UNROLL for (int j = 0; j < M; j++) part[LANE / 32][j] = x[j];
+    __syncthreads();
+    UNROLL for (int j = 0; j < M; j++) {
+        x[j] = part[0][j];
+        for (int w = 1; w < WARPS; w++) x[j] += part[w][j];
+    }
+#endif
+}
+
+DEVICE double group_sum(double x) {
+    group_sums<1>(&x);
+    return x;
+}
+
+// The largest; a NaN gets through.
+DEVICE double larger(double x, double y) { return x != x ? x : (y != y || y > x) ? y : x; }
+
+DEVICE double group_max(double x) {
+    UNROLL for (int k = 16; k; k >>= 1) x = larger(x, __shfl_xor_sync(ALL, x, k));
+#if WARPS > 1
+    __shared__ double part[WARPS];
+    __syncthreads();
+    if (LANE % 32 == 0) part[LANE / 32] = x;
+    __syncthreads();
+    x = part[0];
+    for (int w = 1; w < WARPS; w++) x = larger(x, part[w]);
+#endif
+    return x;
+}
+
+// The sum over the lanes before this one; `total` over all.
+DEVICE int64 group_scan(int64 x, int64 &total) {
+    int64 sum = x;
+    UNROLL for (int k = 1; k < 32; k <<= 1) {
+        int64 left = __shfl_up_sync(ALL, sum, k);
+        if (LANE % 32 >= k) sum += left;
+    }
+#if WARPS > 1
+    __shared__ int64 part[WARPS];
+    __syncthreads();
+    if (LANE % 32 == 31) part[LANE / 32] = sum;
+    __syncthreads();
+    int64 before = 0;
+    total = 0;
+    for (int w = 0; w < WARPS; w++) {
+        if (w < LANE / 32) before += part[w];
+        total += part[w];
+    }
+    return before + sum - x;
+#else
+    total = __shfl_sync(ALL, sum, 31);
+    return sum - x;
+#endif
+}
+
+// How many lanes before this one raise the flag; `total` of all.
+DEVICE int group_rank(bool flag, int &total) {
+    unsigned raised = __ballot_sync(ALL, flag);
+    int rank = __popc(raised & ((1u << (LANE % 32)) - 1));
+#if WARPS > 1
+    __shared__ int part[WARPS];
+    __syncthreads();
+    if (LANE % 32 == 0) part[LANE / 32] = __popc(raised);
+    __syncthreads();
+    total = 0;
+    for (int w = 0; w < WARPS; w++) {
+        if (w < LANE / 32) rank += part[w];
+        total += part[w];
+    }
+#else
+    total = __popc(raised);
+#endif
+    return rank;
+}
+
+#endif
+
+// Every lane's i: for (int i = LANE; i < n; i += GROUP).
+#define EACH(i, n) (int i = LANE; i < (n); i += GROUP)
+
+// The next piece of work, the same for all lanes; groups take what is left, so a large link holds up nobody but its own.
+DEVICE int next_of(int *counter) {
+    SHARED int taken;
+    SYNC();
+    if (LANE == 0) taken = atomicAdd(counter, 1);
+    SYNC();
+    return taken;
+}

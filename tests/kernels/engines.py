@@ -1,0 +1,101 @@
+"""Where the CUDA kernels run in tests: on a GPU where there is one, and everywhere else as plain C++ with groups of one thread."""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import torch
+
+from llwlc import bases, constraints, subgraphs
+from llwlc.graph import Graph
+from llwlc.kernels.cuda import driver, extraction, solving
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.linalg.krylov import TOLERANCE
+from llwlc.linalg.projector import RANK_TOLERANCE
+from llwlc.subgraphs import Subgraphs
+
+
+class Host:
+    """The same source, compiled by g++: one thread for each link, one link after the other."""
+
+    shared_bytes = 1 << 17  # `room` in group.cuh
+    groups = 2
+    device = torch.device("cpu")
+
+    def __init__(self) -> None:
+        self.launched: list[tuple[str, int]] = []
+
+    def launch(self, kernel: str, group: int, groups: int, shared: int, task: ctypes.Structure) -> None:
+        assert shared <= self.shared_bytes
+        self.launched.append((kernel, group))
+        function = getattr(library(kernel), kernel)
+        function.argtypes = [type(task)]
+        function.restype = None
+        function(task)
+
+
+@cache
+def library(kernel: str) -> ctypes.CDLL:
+    folder = Path(tempfile.mkdtemp(prefix="llwlc-cuda-"))
+    target = folder / f"{kernel}.so"
+    command = ["g++", "-x", "c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-DGROUP=1", "-shared", "-fPIC"]
+    source = files("llwlc.kernels.cuda") / f"{kernel}.cu"
+    subprocess.run([*command, str(source), "-o", str(target)], check=True)
+    loaded = ctypes.CDLL(str(target))
+    shutil.rmtree(folder)
+    return loaded
+
+
+ENGINES = [
+    pytest.param(
+        Host, id="as C++", marks=pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+    ),
+    pytest.param(
+        lambda: driver.gpu(0),
+        id="GPU",
+        marks=[pytest.mark.gpu, pytest.mark.skipif(not driver.available(), reason="needs CUDA")],
+    ),
+]
+
+
+def extract(
+    engine, graph: Graph, pairs: torch.Tensor, *, hops: int = 2, cap: int | None = None, seed: int = 0
+) -> Subgraphs:
+    """`subgraphs.extract` on the engine, brought back to the CPU."""
+    indptr, indices, pairs = (x.to(engine.device).contiguous() for x in (graph.indptr, graph.indices, pairs))
+    weighted = graph.weight is not None
+    found = extraction.extract(
+        engine, indptr, indices, pairs,
+        hops=hops, cap=cap or 0, seed=seed, stream=subgraphs.CAP_STREAM, with_edges=weighted,
+    )  # fmt: skip
+    weight = graph.weight.to(engine.device) if weighted else None
+    return subgraphs.from_ragged(found, weight, hops).to("cpu")
+
+
+def eigenbasis(
+    engine, subs: Subgraphs, cons=None, *, steps: int = 10, start="query", laplacian="normalized", dtype=torch.float32, seed=0, epoch=0
+) -> Eigenbasis:  # fmt: skip
+    """`bases.eigenbasis` on the engine, brought back to the CPU."""
+    columns, deleted = bases._columns(subs, cons)
+    here = bases.given_of(subs, columns, deleted, start, laplacian, seed=seed, epoch=epoch)
+    given = solving.Given(*(None if x is None else x.to(engine.device) for x in here))
+    ritz = solving.eigenbasis(
+        engine, given, steps=steps, normalized=laplacian == "normalized",
+        tolerance=TOLERANCE[dtype], rank_tolerance=RANK_TOLERANCE, dtype=dtype,
+    )  # fmt: skip
+    values, vectors, residual, live = (x.cpu() for x in ritz)
+    return Eigenbasis(values, vectors, torch.arange(steps) < live[:, None], residual, subs.ptr)
+
+
+def link_bases(
+    engine, graph: Graph, pairs: torch.Tensor, *, hops=2, constraints_="neumann", count=10, max_nodes_per_hop=None, seed=0, epoch=0, **options
+) -> tuple[Subgraphs, Eigenbasis]:  # fmt: skip
+    """`pipeline.link_bases` on the engine."""
+    subs = extract(engine, graph, pairs, hops=hops, cap=max_nodes_per_hop, seed=seed)
+    cons = constraints.by_name(subs, constraints_, count=count, seed=seed, epoch=epoch)
+    return subs, eigenbasis(engine, subs, cons, seed=seed, epoch=epoch, **options)
