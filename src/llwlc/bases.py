@@ -81,7 +81,8 @@ def eigenbasis(
     possible = not complete and not (columns.requires_grad or signal or weighted)
     why = "complete=True, gradients, or tensors on another device"
     if kernels.use_cuda(backend, possible=possible and subs.ptr.is_cuda, why=why):
-        return _on_gpu(subs, columns, deleted, start, steps, laplacian, dtype, seed, epoch)
+        weight = None if subs.weight is None else symmetric_weight(subs)
+        return on_gpu(subs, cons, weight, start, steps, laplacian, dtype, seed, epoch)
     operator = laplacian_of(subs, laplacian)
     block = start_block(subs, lambda: operator, columns, start, seed=seed, epoch=epoch)
     if kernels.use_numba(backend, possible=possible and not subs.ptr.is_cuda, why=why):
@@ -97,10 +98,10 @@ def eigenbasis(
     )
 
 
-def _on_gpu(
+def on_gpu(
     subs: Subgraphs,
-    columns: Tensor,
-    deleted: Tensor | None,
+    cons: Columns | Tensor | None,
+    weight: Tensor | None,
     start: str | Tensor,
     steps: int,
     laplacian: str,
@@ -108,10 +109,11 @@ def _on_gpu(
     seed: int,
     epoch: int,
 ) -> Eigenbasis:
+    """`eigenbasis` by the CUDA kernel; `weight [E]` the same in both directions, or None."""
     from llwlc.kernels.cuda import solving
     from llwlc.kernels.cuda.driver import engine_of
 
-    given = given_of(subs, columns, deleted, start, laplacian, seed=seed, epoch=epoch)
+    given = given_of(subs, cons, weight, start, laplacian, seed=seed, epoch=epoch)
     ritz = solving.eigenbasis(
         engine_of(subs.ptr),
         given,
@@ -127,8 +129,8 @@ def _on_gpu(
 
 def given_of(
     subs: Subgraphs,
-    columns: Tensor,
-    deleted: Tensor | None,
+    cons: Columns | Tensor | None,
+    weight: Tensor | None,
     start: str | Tensor,
     laplacian: str,
     *,
@@ -138,10 +140,10 @@ def given_of(
     """What the CUDA kernel takes; it knows the query nodes by itself."""
     from llwlc.kernels.cuda.solving import Given
 
+    columns, deleted = _columns(subs, cons)
     block = None
     if not (isinstance(start, str) and start == "query"):
         block = start_block(subs, lambda: laplacian_of(subs, laplacian), columns, start, seed=seed, epoch=epoch)
-    weight = symmetric_weight(subs) if subs.weight is not None else None
     return Given(subs.ptr, subs.row, subs.col, weight, columns, block, subs.u, subs.v, deleted)
 
 

@@ -142,6 +142,14 @@ class Graph:
             report=None,
         )
 
+    def to(self, device: torch.device | str) -> Graph:
+        """The graph with its tensors on a device, as `extract`, `link_bases` and the features of a network are computed there; sparse
+        features stay on the CPU."""
+        kept = ("indptr", "indices", "weight", "time", "x")
+        moved: dict[str, Any] = {name: getattr(self, name) for name in kept}
+        moved = {name: t.to(device) for name, t in moved.items() if isinstance(t, Tensor)}
+        return replace(self, **moved)
+
     def has_edges(self, pairs: Tensor) -> Tensor:
         """Which of the pairs `[m, 2]` are edges, `[m]`."""
         if len(pairs) and not 0 <= int(pairs.min()) <= int(pairs.max()) < self.num_nodes:

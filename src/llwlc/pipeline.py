@@ -11,7 +11,7 @@ from torch import Tensor
 
 from llwlc import kernels
 from llwlc.bases import STREAM as START_STREAM
-from llwlc.bases import eigenbasis
+from llwlc.bases import eigenbasis, on_gpu
 from llwlc.constraints import STREAM as DELETED_STREAM
 from llwlc.constraints import Constraints, Count, by_name
 from llwlc.graph import Graph
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 Family = str | Callable[[Subgraphs], Constraints]
 Laplacian = Literal["normalized", "combinatorial"]
+
+NOT_ON_GPU = "the graph is not on a GPU, or something asks for gradients"
 
 DEFAULT_CAP = 10_000
 """Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
@@ -62,8 +64,9 @@ def link_bases(
     The same as `extract`, `constraints.by_name` and `eigenbasis` one after the other. `constraints`: a name or several joined by "+" (see
     `constraints.FAMILIES`; `count` is the number of deleted vertices), or a function from `Subgraphs` to `Constraints`, which only the
     reference can call. `max_nodes_per_hop`: None for no limit; a warning says how many pairs met it. `backend`: "numba" is a
-    compiled kernel that takes one link at a time through all stages, in as many threads as torch uses; "reference" is the
-    specification in torch; "auto" takes the kernel where it can do what is asked.
+    compiled kernel that takes one link at a time through all stages, in as many threads as torch uses; "cuda", for a graph on a
+    GPU (`graph.to("cuda")`), gives each link a block of threads; "reference" is the specification in torch; "auto" takes the kernel of
+    the graph's device where it can do what is asked.
 
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
     >>> subs, basis = link_bases(ring, torch.tensor([[0, 1], [0, 3]]), steps=4)
@@ -81,17 +84,22 @@ def link_bases(
     else:
         subs = extract(graph, pairs, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend=backend)
         cons = _constraints(subs, constraints, count, seed, epoch)
-        basis = eigenbasis(
-            subs,
-            cons,
-            steps=steps,
-            start=start,
-            laplacian=laplacian,
-            dtype=dtype,
-            seed=seed,
-            epoch=epoch,
-            backend=backend,
-        )
+        if kernels.use_cuda(backend, possible=_fits_gpu(graph, cons, laplacian), why=NOT_ON_GPU):
+            # of an undirected graph: both directions of an edge weigh the same already
+            weight = None if subs.weight is None else subs.weight.double()
+            basis = on_gpu(subs, cons, weight, start, steps, laplacian, dtype, seed, epoch)
+        else:
+            basis = eigenbasis(
+                subs,
+                cons,
+                steps=steps,
+                start=start,
+                laplacian=laplacian,
+                dtype=dtype,
+                seed=seed,
+                epoch=epoch,
+                backend=backend,
+            )
     _warn_of_hubs(graph, subs, max_nodes_per_hop)
     return subs, basis
 
@@ -115,6 +123,12 @@ def _constraints(subs: Subgraphs, family: Family, count: Count, seed: int, epoch
     if callable(family):
         return family(subs)
     return by_name(subs, family, count=count, seed=seed, epoch=epoch)
+
+
+def _fits_gpu(graph: Graph, cons: Constraints, laplacian: str) -> bool:
+    """Whether the CUDA kernel can take it; a laplacian that is none is left to `eigenbasis`, which says so."""
+    learned = cons.columns.requires_grad or (graph.weight is not None and graph.weight.requires_grad)
+    return graph.indptr.is_cuda and not learned and laplacian in ("normalized", "combinatorial")
 
 
 def _plan(

@@ -81,8 +81,8 @@ def eigenbasis(
     engine, subs: Subgraphs, cons=None, *, steps: int = 10, start="query", laplacian="normalized", dtype=torch.float32, seed=0, epoch=0
 ) -> Eigenbasis:  # fmt: skip
     """`bases.eigenbasis` on the engine, brought back to the CPU."""
-    columns, deleted = bases._columns(subs, cons)
-    here = bases.given_of(subs, columns, deleted, start, laplacian, seed=seed, epoch=epoch)
+    weight = None if subs.weight is None else subgraphs.symmetric_weight(subs)
+    here = bases.given_of(subs, cons, weight, start, laplacian, seed=seed, epoch=epoch)
     given = solving.Given(*(None if x is None else x.to(engine.device) for x in here))
     ritz = solving.eigenbasis(
         engine, given, steps=steps, normalized=laplacian == "normalized",
