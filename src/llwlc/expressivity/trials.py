@@ -11,7 +11,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from math import comb
@@ -119,12 +118,9 @@ def _results(todo: Sequence[Job], processes: int) -> Iterator[Trial]:
         if processes == 1:
             yield from map(_trial, todo)
             return
-        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_start)
-        try:
-            for future in as_completed([pool.submit(_trial, job) for job in todo]):
-                yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        # leaving the block, also by an interrupt, ends the workers at once
+        with get_context("spawn").Pool(processes, initializer=_start) as pool:
+            yield from pool.imap_unordered(_trial, todo)
 
 
 def _start() -> None:
