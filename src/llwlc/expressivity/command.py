@@ -7,12 +7,11 @@ from pathlib import Path
 
 from llwlc.errors import InputError
 from llwlc.expressivity import gallery as pictures
-from llwlc.expressivity.families import relabelled_pairs, suite
+from llwlc.expressivity.copies import false_positives
+from llwlc.expressivity.families import suite
 from llwlc.expressivity.report import brec_table, learned_table, markdown, table
-from llwlc.expressivity.separate import EQUAL, LADDER, separate
-from llwlc.expressivity.table import ALL_POLICIES, ALL_SUITES, compare, estimate
+from llwlc.expressivity.table import ALL_POLICIES, ALL_SUITES, compare
 from llwlc.expressivity.trials import run_trials
-from llwlc.progress import track
 
 Table = tuple[str, list[str], list[list[str]]]
 
@@ -61,12 +60,8 @@ def _known(what: str, given: Sequence[str] | None, known: Sequence[str]) -> list
 
 
 def _copies(names: Sequence[str], count: int, max_seconds: float) -> Table:
-    """Graphs against relabelled copies, every graph of the suites in turn, by the highest rung that its size allows."""
     graphs = [graph for name in names for pair in suite(name) for graph in (pair.a, pair.b)]
-    worst, wrong = 0.0, 0
-    for pair in track(relabelled_pairs(graphs, count, seed=0), "copies", total=count):
-        fitting = [policy for policy in LADDER[:3] if estimate(policy, pair) <= max_seconds]
-        far = separate(pair, fitting[-1]).distance
-        worst, wrong = max(worst, far), wrong + (far > EQUAL)
-    header = ["pairs", "false positives", "largest distance"]
-    return "graphs against relabelled copies of themselves", header, [[f"{count:,}", str(wrong), f"{worst:.1e}"]]
+    rungs = false_positives(graphs, count, max_seconds=max_seconds)
+    header = ["policy", "copies", "nodes, at most", "farther than 1e-9", "largest distance"]
+    lines = [[r.policy, f"{r.compared:,}", str(r.nodes), str(r.wrong), f"{r.largest:.1e}"] for r in rungs if r.compared]
+    return f"{count:,} pairs of a graph and a relabelled copy of it: none may be separated", header, lines
