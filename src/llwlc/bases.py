@@ -74,8 +74,6 @@ def eigenbasis(
     check_steps(steps)
     check_dtype(dtype)
     columns, deleted = _columns(subs, cons)
-    if laplacian not in ("normalized", "combinatorial"):
-        raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {laplacian!r}")
     signal = isinstance(start, Tensor) and start.requires_grad
     weighted = subs.weight is not None and subs.weight.requires_grad
     possible = not complete and not (columns.requires_grad or signal or weighted)
@@ -100,7 +98,7 @@ def eigenbasis(
 
 def on_gpu(
     subs: Subgraphs,
-    cons: Columns | Tensor | None,
+    cons: Columns | Tensor | str | None,
     weight: Tensor | None,
     start: str | Tensor,
     steps: int,
@@ -109,10 +107,12 @@ def on_gpu(
     seed: int,
     epoch: int,
 ) -> Eigenbasis:
-    """`eigenbasis` by the CUDA kernel; `weight [E]` the same in both directions, or None."""
+    """`eigenbasis` by the CUDA kernel; `weight [E]` the same in both directions, or None. Of constraints that the kernel makes by itself,
+    `solving.NEUMANN`, the name is enough where the start does not need them."""
     from llwlc.kernels.cuda import solving
     from llwlc.kernels.cuda.driver import engine_of
 
+    check_laplacian(laplacian)
     given = given_of(subs, cons, weight, start, laplacian, seed=seed, epoch=epoch)
     ritz = solving.eigenbasis(
         engine_of(subs.ptr),
@@ -122,6 +122,7 @@ def on_gpu(
         tolerance=TOLERANCE[dtype],
         rank_tolerance=RANK_TOLERANCE,
         dtype=dtype,
+        neumann=solving.NEUMANN[cons] if isinstance(cons, str) else 0,
     )
     mask = torch.arange(steps, device=subs.ptr.device) < ritz.live[:, None]
     return Eigenbasis(ritz.values, ritz.vectors, mask, ritz.residual, subs.ptr)
@@ -129,7 +130,7 @@ def on_gpu(
 
 def given_of(
     subs: Subgraphs,
-    cons: Columns | Tensor | None,
+    cons: Columns | Tensor | str | None,
     weight: Tensor | None,
     start: str | Tensor,
     laplacian: str,
@@ -140,11 +141,12 @@ def given_of(
     """What the CUDA kernel takes; it knows the query nodes by itself."""
     from llwlc.kernels.cuda.solving import Given
 
-    columns, deleted = _columns(subs, cons)
+    columns, deleted = _columns(subs, None if isinstance(cons, str) else cons)
     block = None
     if not (isinstance(start, str) and start == "query"):
         block = start_block(subs, lambda: laplacian_of(subs, laplacian), columns, start, seed=seed, epoch=epoch)
-    return Given(subs.ptr, subs.row, subs.col, weight, columns, block, subs.u, subs.v, deleted)
+    shown = None if isinstance(cons, str) else columns
+    return Given(subs.ptr, subs.row, subs.col, weight, shown, block, subs.hop, subs.u, subs.v, deleted)
 
 
 def _compiled(
@@ -175,10 +177,14 @@ def _compiled(
     return Eigenbasis(values, vectors, torch.arange(steps) < live[:, None], residual, subs.ptr)
 
 
-def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
-    """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the weights."""
+def check_laplacian(kind: str) -> None:
     if kind not in ("normalized", "combinatorial"):
         raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {kind!r}")
+
+
+def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
+    """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the weights."""
+    check_laplacian(kind)
     row, col, weight = subs.row, subs.col, symmetric_weight(subs)
     degree = _degree(subs, weight)
     if kind == "combinatorial":

@@ -15,6 +15,7 @@ from llwlc.bases import eigenbasis, on_gpu
 from llwlc.constraints import STREAM as DELETED_STREAM
 from llwlc.constraints import Constraints, Count, by_name
 from llwlc.graph import Graph
+from llwlc.kernels.cuda.solving import NEUMANN
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.linalg.krylov import TOLERANCE
 from llwlc.linalg.matrix import check_dtype, check_steps
@@ -83,8 +84,11 @@ def link_bases(
         subs, basis = _fused(graph, pairs, hops, max_nodes_per_hop, seed, plan, dtype)
     else:
         subs = extract(graph, pairs, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend=backend)
-        cons = _constraints(subs, constraints, count, seed, epoch)
-        if kernels.use_cuda(backend, possible=_fits_gpu(graph, cons, laplacian), why=NOT_ON_GPU):
+        gpu = kernels.use_cuda(backend, possible=_on_gpu(graph), why=NOT_ON_GPU)
+        named = gpu and isinstance(constraints, str) and constraints in NEUMANN and start in ("query", "random")
+        # those the CUDA kernel makes by itself
+        cons: str | Constraints = str(constraints) if named else _constraints(subs, constraints, count, seed, epoch)
+        if isinstance(cons, str) or (gpu and not cons.columns.requires_grad):
             # of an undirected graph: both directions of an edge weigh the same already
             weight = None if subs.weight is None else subs.weight.double()
             basis = on_gpu(subs, cons, weight, start, steps, laplacian, dtype, seed, epoch)
@@ -125,10 +129,8 @@ def _constraints(subs: Subgraphs, family: Family, count: Count, seed: int, epoch
     return by_name(subs, family, count=count, seed=seed, epoch=epoch)
 
 
-def _fits_gpu(graph: Graph, cons: Constraints, laplacian: str) -> bool:
-    """Whether the CUDA kernel can take it; a laplacian that is none is left to `eigenbasis`, which says so."""
-    learned = cons.columns.requires_grad or (graph.weight is not None and graph.weight.requires_grad)
-    return graph.indptr.is_cuda and not learned and laplacian in ("normalized", "combinatorial")
+def _on_gpu(graph: Graph) -> bool:
+    return graph.indptr.is_cuda and (graph.weight is None or not graph.weight.requires_grad)
 
 
 def _plan(

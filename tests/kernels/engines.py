@@ -87,6 +87,7 @@ def eigenbasis(
     ritz = solving.eigenbasis(
         engine, given, steps=steps, normalized=laplacian == "normalized",
         tolerance=TOLERANCE[dtype], rank_tolerance=RANK_TOLERANCE, dtype=dtype,
+        neumann=solving.NEUMANN[cons] if isinstance(cons, str) else 0,
     )  # fmt: skip
     values, vectors, residual, live = (x.cpu() for x in ritz)
     return Eigenbasis(values, vectors, torch.arange(steps) < live[:, None], residual, subs.ptr)
@@ -98,4 +99,6 @@ def link_bases(
     """`pipeline.link_bases` on the engine."""
     subs = extract(engine, graph, pairs, hops=hops, cap=max_nodes_per_hop, seed=seed)
     cons = constraints.by_name(subs, constraints_, count=count, seed=seed, epoch=epoch)
+    if constraints_ in solving.NEUMANN and options.get("start") != "constraint":
+        cons = constraints_  # the kernel makes these by itself
     return subs, eigenbasis(engine, subs, cons, seed=seed, epoch=epoch, **options)

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import torch
 
 SHARED_PER_GROUP = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+GRANTED = 48 * 1024  # what a kernel gets without asking
+OWN_BYTES = 10 * 1024  # of fast memory: the kernels' own arrays, at most
 
 
 class Engine(Protocol):
@@ -104,13 +106,15 @@ class Gpu:
         self.device = device
         properties: Any = torch.cuda.get_device_properties(device)
         self.architecture = f"sm_{properties.major}{properties.minor}"
-        self.shared_bytes = properties.shared_memory_per_block_optin - 4096  # the kernels' own few arrays
+        self.shared_bytes = properties.shared_memory_per_block_optin - OWN_BYTES
         self.groups = 32 * properties.multi_processor_count
         self._functions: dict[tuple[str, int], ctypes.c_void_p] = {}
 
     def launch(self, kernel: str, group: int, groups: int, shared: int, task: ctypes.Structure) -> None:
         with torch.cuda.device(self.device):
             function = self._function(kernel, group)
+            if shared > GRANTED - OWN_BYTES:
+                _check(_driver().cuFuncSetAttribute(function, SHARED_PER_GROUP, shared), "CUDA")
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
             arguments = (ctypes.c_void_p * 1)(ctypes.addressof(task))
             grid, block = (groups, 1, 1), (group, 1, 1)
@@ -123,7 +127,6 @@ class Gpu:
             module, function = ctypes.c_void_p(), ctypes.c_void_p()
             _check(_driver().cuModuleLoadData(ctypes.byref(module), binary), "CUDA")
             _check(_driver().cuModuleGetFunction(ctypes.byref(function), module, kernel.encode()), "CUDA")
-            _check(_driver().cuFuncSetAttribute(function, SHARED_PER_GROUP, self.shared_bytes), "CUDA")
             self._functions[kernel, group] = function
         return self._functions[kernel, group]
 

@@ -1,4 +1,5 @@
-// Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `kernels/krylov.py` and `kernels/small_eigen.py`, see there.
+// Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `kernels/krylov.py`, see there; the small eigenproblem by Jacobi's
+// rotations, of which a group does many at once.
 //
 // A group keeps everything of its graph in `space`: in shared memory where that is large enough, else in global memory.
 #include "group.cuh"
@@ -6,16 +7,20 @@
 #define EPS 8.881784197001252e-16  // a few units of rounding: what one dot product leaves
 #define ROUNDING 2e-15
 #define ENOUGH 1e-5
-#define LONG_ROW 48  // longer rows are summed by all lanes together
+#define LONG_ROW 63  // longer rows are summed by all lanes together
 #define SWEEPS 60
 #define INFINITE (1.0 / 0.0)
+#define BOUNDARY 1
+#define DEGREE 2
 
 struct Task {
-    // ragged: ptr, first [B + 1], row, col [E]; weight [E] or null; columns [N, k]; block [N, b], or null for the query nodes u, v [B];
-    // deleted [N] where the closed form of the projector serves, else null
+    // ragged: ptr, first [B + 1], row, col [E]; weight [E] or null
     const int64 *ptr, *first, *row, *col;
-    const double *weight, *columns, *block;
-    const int64 *u, *v;
+    const double *weight;
+    // columns [N, k], or null for the Neumann columns by hop [N]; block [N, b], or null for the query nodes u, v [B]; deleted [N] where
+    // the closed form of the projector serves, else null
+    const double *columns, *block;
+    const int64 *hop, *u, *v;
     const bool *deleted;
     // the graphs of this launch [links], and how far they have got
     const int64 *order;
@@ -26,16 +31,15 @@ struct Task {
     double *scratch;
     int64 stride;
     double tolerance, rank_tolerance;
-    int links, k, b, steps, normalized, wide;
+    int links, k, b, steps, normalized, wide, neumann;
 };
 
 struct Space {
     int n, edges, k, b, steps;
-    double *degree, *scale, *diagonal, *w, *z, *start, *A, *g, *y;  // A: the rows of Y, then those of Q
-    double *T, *Z, *d, *e, *c, *R, *rotation;
-    int *begin, *near, *owner, *glued, *lengthy;
-    double *weight;
-    int many;  // long rows
+    double *scale, *diagonal, *w, *z, *rest, *A, *g, *y, *weight;  // A: the rows of Y, then those of Q
+    double *T, *Z, *c, *R, *rotation, *part;
+    int *begin, *near, *order, *owner, *glued;
+    int many;  // rows longer than LONG_ROW, at the end of order
 };
 
 // Where everything is for a graph of n nodes; `cuda.solving.space_bytes` counts the same.
@@ -45,17 +49,15 @@ DEVICE Space space_of(double *at, const Task &t, int n, int edges) {
     s.n = n, s.edges = edges, s.k = k, s.b = b, s.steps = m;
     s.T = at, at += m * m;
     s.Z = at, at += m * m;
-    s.d = at, at += m;
-    s.e = at, at += m;
-    s.rotation = at, at += 2 * m;
+    s.rotation = at, at += m + 1;
     s.c = at, at += m + k + 1;
     s.R = at, at += b * b;
-    s.degree = at, at += n;
+    s.part = at, at += WARPS > 1 ? WARPS * (m + k + 1) : 0;
     s.scale = at, at += n;
-    s.diagonal = at, at += n;
+    s.diagonal = at, at += t.normalized ? 0 : n;
     s.w = at, at += n;
     s.z = at, at += n;
-    s.start = at, at += (int64)b * n;
+    s.rest = at, at += (int64)b * n;
     s.g = at, at += t.deleted ? n : 0;
     s.y = at, at += t.deleted ? n : 0;
     s.A = at, at += (int64)(k + m) * n;
@@ -63,14 +65,37 @@ DEVICE Space space_of(double *at, const Task &t, int n, int edges) {
     int *whole = (int *)at;
     s.begin = whole, whole += n + 1;
     s.near = whole, whole += edges;
+    s.order = whole, whole += n;
     s.owner = whole, whole += b;
-    s.glued = whole, whole += t.deleted ? n : 0;
-    s.lengthy = whole;
+    s.glued = whole;
     s.many = 0;
     return s;
 }
 
-// The CSR of the graph in its own positions. The last lane to begin a row before an edge says where it begins: rows may be empty.
+DEVICE int length_of(const Space &s, int i) { return s.begin[i + 1] - s.begin[i]; }
+
+// Rows by length, so that lanes side by side have rows of like length; inside a length in any order, which changes no result.
+DEVICE void sort_rows(Space &s) {
+    SHARED int place[LONG_ROW + 2];  // of the longest rows last
+    for EACH(i, LONG_ROW + 2) place[i] = 0;
+    SYNC();
+    for EACH(i, s.n) atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1);
+    SYNC();
+    int64 before = 0, total;
+    for (int base = 0; base < LONG_ROW + 2; base += GROUP) {
+        int i = base + LANE, count = i < LONG_ROW + 2 ? place[i] : 0;
+        int64 here = before + group_scan(count, total);
+        if (i < LONG_ROW + 2) place[i] = (int)here;
+        before += total;
+    }
+    SYNC();
+    s.many = s.n - place[LONG_ROW + 1];
+    SYNC();
+    for EACH(i, s.n) s.order[atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1)] = i;
+    SYNC();
+}
+
+// The CSR of the graph in its own positions. An edge that differs in row from the one before it says where rows begin: some are empty.
 DEVICE void load(const Task &t, Space &s, int64 p, int64 first) {
     for EACH(e, s.edges) {
         int here = (int)(t.row[first + e] - p), before = e ? (int)(t.row[first + e - 1] - p) : -1;
@@ -83,55 +108,58 @@ DEVICE void load(const Task &t, Space &s, int64 p, int64 first) {
     if (s.edges == 0)
         for EACH(i, s.n + 1) s.begin[i] = 0;
     SYNC();
-    for (int base = 0; base < s.n; base += GROUP) {
-        int i = base + LANE, count;
-        bool lengthy = i < s.n && s.begin[i + 1] - s.begin[i] > LONG_ROW;
-        int rank = group_rank(lengthy, count);
-        if (lengthy) s.lengthy[s.many + rank] = i;
-        s.many += count;
-    }
-    SYNC();
+    sort_rows(s);
 }
 
-DEVICE double entry(const Task &t, const Space &s, int e) { return t.weight ? s.weight[e] : 1.0; }
-
-// Σ_e |w_e| x_near(e) over a row (or w_e, without the bars), by lane `from` of `step`.
-DEVICE double row_sum(const Task &t, const Space &s, int i, const double *x, int from, int step, bool bars) {
+// Σ_e w_e x_near(e) over a row, the edges from `from` in steps of `step`.
+DEVICE double row_sum(const Task &t, const Space &s, int i, const double *x, int from, int step) {
     double total = 0;
-    for (int e = s.begin[i] + from; e < s.begin[i + 1]; e += step) {
-        double weight = entry(t, s, e);
-        total += (bars ? fabs(weight) : weight) * x[s.near[e]];
+    int end = s.begin[i + 1];
+    if (t.weight) {
+        for (int e = s.begin[i] + from; e < end; e += step) total += s.weight[e] * x[s.near[e]];
+    } else {
+        UNROLL_4 for (int e = s.begin[i] + from; e < end; e += step) total += x[s.near[e]];
     }
     return total;
 }
 
-DEVICE bool is_long(const Space &s, int i) { return s.begin[i + 1] - s.begin[i] > LONG_ROW; }
+DEVICE double degree_of(const Task &t, const Space &s, int i) {
+    if (!t.weight) return length_of(s, i);
+    double degree = 0;
+    for (int e = s.begin[i]; e < s.begin[i + 1]; e++) degree += s.weight[e];
+    return degree;
+}
 
-// Degrees, scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes. Returns Gershgorin's bound on ‖L‖.
+// Σ_e w_e x_near(e) for every row, given to `use(i, sum)` by one lane each.
+template <class Use> DEVICE void row_sums(const Task &t, const Space &s, const double *x, Use use) {
+    int short_rows = s.n - s.many;
+    for EACH(r, short_rows) {
+        int i = s.order[r];
+        use(i, row_sum(t, s, i, x, 0, 1));
+    }
+    for (int r = short_rows; r < s.n; r++) {
+        int i = s.order[r];
+        double total = group_sum(row_sum(t, s, i, x, LANE, GROUP));
+        if (LANE == 0) use(i, total);
+    }
+}
+
+// Scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes. Returns Gershgorin's bound on ‖L‖, not finite where some
+// weight is not.
 DEVICE double laplacian(const Task &t, Space &s) {
+    double wrong = 0, bound = 0;
     for EACH(i, s.n) {
-        double degree = s.begin[i + 1] - s.begin[i];
-        if (t.weight) {
-            degree = 0;
-            for (int e = s.begin[i]; e < s.begin[i + 1]; e++) degree += s.weight[e];
-        }
-        s.degree[i] = degree;
-        if (t.normalized) {
-            bool linked = !(degree <= 0);  // a NaN has to get through
-            s.diagonal[i] = linked ? degree / degree : 0.0;
-            s.scale[i] = linked ? 1.0 / sqrt(degree) : 0.0;
-        } else {
-            s.diagonal[i] = degree;
-            s.scale[i] = 1.0;
-        }
+        double degree = degree_of(t, s, i);
+        wrong += !(fabs(degree) < INFINITE);
+        s.scale[i] = !t.normalized ? 1.0 : degree > 0 ? 1.0 / sqrt(degree) : 0.0;
+        if (!t.normalized) s.diagonal[i] = degree;
     }
     SYNC();
-    double bound = 0;
-    for EACH(i, s.n) {
-        double row = fabs(s.diagonal[i]) + s.scale[i] * row_sum(t, s, i, s.scale, 0, 1, true);
+    if (group_sum(wrong) > 0) return INFINITE;
+    row_sums(t, s, s.scale, [&](int i, double total) {
+        double row = fabs(t.normalized ? s.scale[i] > 0 : s.diagonal[i]) + s.scale[i] * total;
         if (!(row <= bound)) bound = row;
-        if (bound != bound) break;
-    }
+    });
     return group_max(bound);
 }
 
@@ -139,45 +167,49 @@ DEVICE double laplacian(const Task &t, Space &s) {
 DEVICE void apply(const Task &t, const Space &s, const double *x, double *out) {
     for EACH(i, s.n) s.z[i] = s.scale[i] * x[i];
     SYNC();
-    for EACH(i, s.n) {
-        if (!is_long(s, i)) out[i] = s.diagonal[i] * x[i] - s.scale[i] * row_sum(t, s, i, s.z, 0, 1, false);
-    }
-    for (int j = 0; j < s.many; j++) {
-        int i = s.lengthy[j];
-        double total = group_sum(row_sum(t, s, i, s.z, LANE, GROUP, false));
-        if (LANE == 0) out[i] = s.diagonal[i] * x[i] - s.scale[i] * total;
-    }
+    row_sums(t, s, s.z, [&](int i, double total) {
+        double own = !t.normalized ? s.diagonal[i] * x[i] : s.scale[i] > 0 ? x[i] : 0.0;
+        out[i] = own - s.scale[i] * total;
+    });
     SYNC();
 }
 
-// c = A w for the first m rows of A.
-DEVICE void dots(const double *A, int m, int n, const double *w, double *c) {
-    for (int j = 0; j < m; j += 4) {
+// c = A w for the first m rows of A, and c[m] = wᵀw.
+DEVICE void dots(const Space &s, const double *A, int m, const double *w, double *c) {
+    int n = s.n;
+    for (int j = 0; j <= m; j += 4) {
         double sum[4] = {0, 0, 0, 0};
-        const double *a0 = A + (int64)j * n, *a1 = a0 + (j + 1 < m ? n : 0), *a2 = a1 + (j + 2 < m ? n : 0), *a3 = a2 + (j + 3 < m ? n : 0);
+        const double *a[4];
+        UNROLL for (int q = 0; q < 4; q++) a[q] = j + q < m ? A + (int64)(j + q) * n : w;
         for EACH(i, n) {
             double x = w[i];
-            sum[0] += a0[i] * x;
-            sum[1] += a1[i] * x;
-            sum[2] += a2[i] * x;
-            sum[3] += a3[i] * x;
+            UNROLL for (int q = 0; q < 4; q++) sum[q] += a[q][i] * x;
         }
-        group_sums<4>(sum);
-        if (LANE == 0)
-            UNROLL for (int q = 0; q < 4; q++)
-                if (j + q < m) c[j + q] = sum[q];
+        warp_sums(sum, m + 1 - j, WARPS > 1 ? s.part + WARP * (m + 1) + j : c + j);
     }
     SYNC();
+    if (WARPS > 1) {
+        for EACH(j, m + 1) {
+            double total = 0;
+            for (int o = 0; o < WARPS; o++) total += s.part[o * (m + 1) + j];
+            c[j] = total;
+        }
+        SYNC();
+    }
 }
 
-// w ← w − Aᵀc; no lane reads another's entries before the next SYNC.
-DEVICE void subtract(const double *A, int m, int n, const double *c, double *w) {
+// w ← w − Aᵀc; returns ‖w‖. No lane reads another's entries before the next SYNC.
+DEVICE double subtract(const double *A, int m, int n, const double *c, double *w) {
+    double square = 0;
     for EACH(i, n) {
         double x = w[i];
-        for (int j = 0; j < m; j++) x -= c[j] * A[(int64)j * n + i];
+        UNROLL_4 for (int j = 0; j < m; j++) x -= c[j] * A[(int64)j * n + i];
         w[i] = x;
+        square += x * x;
     }
+    double size = sqrt(group_sum(square));
     SYNC();
+    return size;
 }
 
 DEVICE double norm(const double *w, int n) {
@@ -224,19 +256,17 @@ DEVICE int orthonormal(Space &s, double tolerance) {
         }
         copy(w, C + (int64)pivot * n, n);
         copy(C + (int64)pivot * n, C + (int64)rank * n, n);
-        dots(C, rank, n, w, s.c);
-        subtract(C, rank, n, s.c, w);
-        double size = norm(w, n);
+        dots(s, C, rank, w, s.c);
+        double size = subtract(C, rank, n, s.c, w);
         if (!(size > tolerance)) break;
         divide(w, n, size);
-        dots(C, rank, n, w, s.c);
-        subtract(C, rank, n, s.c, w);
-        divide(w, n, norm(w, n));
+        dots(s, C, rank, w, s.c);
+        divide(w, n, subtract(C, rank, n, s.c, w));
         double *q = C + (int64)rank * n;
         copy(q, w, n);
         rank++;
         for (int j = rank; j < s.k; j++) {
-            dots(q, 1, n, C + (int64)j * n, s.c);
+            dots(s, q, 1, C + (int64)j * n, s.c);
             subtract(q, 1, n, s.c, C + (int64)j * n);
         }
     }
@@ -248,25 +278,24 @@ DEVICE void glue_of(const Task &t, Space &s, int64 p) {
     double loose = 0, count = 0;
     for EACH(i, s.n) {
         bool gone = t.deleted[p + i];
-        s.glued[i] = gone && s.degree[i] > 0;
-        loose += gone && s.degree[i] <= 0;
+        s.y[i] = degree_of(t, s, i);
+        s.glued[i] = gone && s.y[i] > 0;
+        loose += gone && s.y[i] <= 0;
         count += gone;
     }
     loose = group_sum(loose);
     count = group_sum(count);
-    for EACH(i, s.n) s.g[i] = s.glued[i] && loose == 0 ? 1.0 / s.degree[i] : 0.0;
-    SYNC();
+    for EACH(i, s.n) s.g[i] = s.glued[i] && loose == 0 ? 1.0 / s.y[i] : 0.0;
     double size = norm(s.g, s.n);
     if (size > 0) divide(s.g, s.n, size);
     double dot = 0;
     for EACH(i, s.n) {
-        s.y[i] = count == 0 ? 0.0 : s.degree[i] * (t.deleted[p + i] ? 1.0 - 1.0 / count : 1.0);
+        s.y[i] = count == 0 ? 0.0 : s.y[i] * (t.deleted[p + i] ? 1.0 - 1.0 / count : 1.0);
         dot += s.g[i] * s.y[i];
     }
     dot = group_sum(dot);
     for EACH(i, s.n)
         if (s.glued[i]) s.y[i] = s.g[i] * dot;
-    SYNC();
     size = norm(s.y, s.n);
     if (size > 0) divide(s.y, s.n, size);
 }
@@ -284,43 +313,51 @@ DEVICE void glue(const Space &s, double *w) {
     SYNC();
 }
 
-// w ← w − YYᵀw − QQᵀw, all coefficients from the same w; Q's are left in c[rank:].
-DEVICE void purge(const Task &t, const Space &s, int rank, int count, double *w) {
-    dots(s.A, rank + count, s.n, w, s.c);
+// w ← w − YYᵀw − QQᵀw, all coefficients from the same w; Q's are left in c[rank:]. Returns ‖w‖ before and after.
+struct Norms {
+    double before, after;
+};
+
+DEVICE Norms purge(const Task &t, const Space &s, int rank, int count, double *w) {
+    dots(s, s.A, rank + count, w, s.c);
+    double before = sqrt(s.c[rank + count]);
     if (t.deleted) glue(s, w);
-    subtract(s.A, rank + count, s.n, s.c, w);
+    return {before, subtract(s.A, rank + count, s.n, s.c, w)};
+}
+
+// The start block's column j in w; false where it is zero.
+DEVICE bool begin_with(const Task &t, const Space &s, int j, int64 graph, int64 p) {
+    for EACH(i, s.n) s.w[i] = t.block ? t.block[(p + i) * s.b + j] : p + i == (j ? t.v[graph] : t.u[graph]) ? 1.0 : 0.0;
+    SYNC();
+    return !t.block || normalise(s.w, s.n);
 }
 
 // Fills the rows of Q and T, returns the number of live rows; see `kernels.krylov.krylov`.
-DEVICE int krylov(const Task &t, Space &s, int rank, double bound) {
+DEVICE int krylov(const Task &t, Space &s, int rank, double bound, int64 graph, int64 p) {
     int n = s.n, m = s.steps, count = 0, left = 0;
     double *w = s.w, *Q = s.A + (int64)rank * n, *h = s.c + rank;
     double loss = EPS;  // a bound on |[Y Q]ᵀ[Y Q] − I|
     for (int turn = 0; turn < m + s.b; turn++) {
         int c = turn - s.b;
         if (c < 0) {
-            copy(w, s.start + (int64)turn * n, n);
-            if (!normalise(w, n)) continue;
+            if (!begin_with(t, s, turn, graph, p)) continue;
         } else if (c >= count) {
             break;
         } else {
             apply(t, s, Q + (int64)c * n, w);
         }
-        double before = norm(w, n);
-        purge(t, s, rank, count, w);
+        Norms norms = purge(t, s, rank, count, w);
+        double size = norms.after;
         for EACH(i, c + 1) s.T[i * m + c] = h[i];
-        double size = norm(w, n);
-        double leak = (loss + EPS) * before;
+        double leak = (loss + EPS) * norms.before;
         if (leak > t.tolerance * ENOUGH * size) {
-            purge(t, s, rank, count, w);
+            size = purge(t, s, rank, count, w).after;
             for EACH(i, c + 1) s.T[i * m + c] += h[i];
-            size = norm(w, n);
         } else {
             loss = leak / size > loss ? leak / size : loss;
         }
         for EACH(i, c + 1) {
             double x = s.T[i * m + c];
-            // T is banded; what rounding leaves outside the band would only cost reflections
             x = fabs(x) > ROUNDING * bound ? x : 0.0;
             s.T[i * m + c] = x;
             s.T[c * m + i] = x;
@@ -330,7 +367,7 @@ DEVICE int krylov(const Task &t, Space &s, int rank, double bound) {
             for EACH(i, n) q[i] = w[i] / size;
             count++;
         } else if (c >= 0) {
-            for EACH(i, n) s.start[(int64)left * n + i] = w[i];
+            for EACH(i, n) s.rest[(int64)left * n + i] = w[i];
             if (LANE == 0) s.owner[left] = c;
             left++;
         }
@@ -342,127 +379,76 @@ DEVICE int krylov(const Task &t, Space &s, int rank, double bound) {
     return count;
 }
 
-// T ← HTH, Z ← HZ for the reflections that clear row after row beyond the superdiagonal; s.e, s.c are scratch.
-DEVICE void tridiagonalise(const Space &s, int count) {
-    int m = s.steps;
-    double *T = s.T, *Z = s.Z, *h = s.e, *p = s.c;
-    for (int k = 0; k < count - 2; k++) {
-        double beyond = 0;
-        for (int i = k + 2; i < count; i++) beyond += T[k * m + i] * T[k * m + i];
-        if (beyond == 0.0) continue;
-        double next = T[k * m + k + 1];
-        double alpha = -copysign(sqrt(beyond + next * next), next);
-        double head = next - alpha, scale = 1.0 / sqrt(head * head + beyond);
-        SYNC();
-        for EACH(i, count)
-            if (i > k) h[i] = (i == k + 1 ? head : T[k * m + i]) * scale;
-        SYNC();
-        for EACH(j, count)
-            if (j > k) {
-                double total = 0;
-                for (int i = k + 1; i < count; i++) total += h[i] * T[i * m + j];
-                p[j] = total;
-            }
-        SYNC();
-        double dot = 0;
-        for (int i = k + 1; i < count; i++) dot += h[i] * p[i];
-        for EACH(j, count)
-            if (j > k) {
-                double q = p[j] - dot * h[j];
-                for (int i = k + 1; i < count; i++) T[i * m + j] -= 2.0 * h[i] * q;
-                for (int i = k + 1; i < count; i++) T[i * m + j] -= 2.0 * (p[i] - dot * h[i]) * h[j];
-            }
-        if (LANE == 0) T[k * m + k + 1] = alpha;
-        for EACH(j, count) {
-            double total = 0;
-            for (int i = k + 1; i < count; i++) total += h[i] * Z[i * m + j];
-            for (int i = k + 1; i < count; i++) Z[i * m + j] -= 2.0 * h[i] * total;
-        }
-        SYNC();
-    }
+// The pair that meets in a round of a tournament of an even number of players: everybody meets everybody in players − 1 rounds.
+struct Pair {
+    int p, q;
+};
+
+DEVICE Pair pair_of(int players, int round, int table) {
+    int circle = players - 1;
+    if (table == 0) return {round, circle};
+    int p = round + table, q = round - table;
+    p -= p >= circle ? circle : 0;
+    q += q < 0 ? circle : 0;
+    return p < q ? Pair{p, q} : Pair{q, p};
 }
 
-// One lane turns the tridiagonal matrix, all of them turn the rows of Z: a sweep's rotations first, then their effect.
-DEVICE void ql(const Space &s, int count) {
-    int m = s.steps;
-    double *d = s.d, *e = s.e, *Z = s.Z;
-    SHARED int from, low;
-    SHARED double top;
-    if (LANE == 0) {
-        top = 0;
-        for (int i = 0; i < count; i++) top = fabs(d[i]) + fabs(e[i]) > top ? fabs(d[i]) + fabs(e[i]) : top;
-        low = 0;
-    }
-    for (int sweep = 0; sweep < SWEEPS * count; sweep++) {
-        SYNC();
-        if (LANE == 0) {
-            int high = low;
-            for (; low < count; low++) {
-                high = low;
-                while (high < count - 1 && fabs(e[high]) > 2.220446049250313e-16 * top) high++;
-                if (high > low) break;
-            }
-            from = high;
-            if (low < count) {
-                double g = (d[low + 1] - d[low]) / (2.0 * e[low]);
-                double r = hypot(g, 1.0);
-                g = d[high] - d[low] + e[low] / (g + copysign(r, g));
-                double sine = 1, cosine = 1, p = 0;
-                int i = high - 1;
-                for (; i >= low; i--) {
-                    double f = sine * e[i], b = cosine * e[i];
-                    r = sqrt(f * f + g * g);
-                    e[i + 1] = r;
-                    if (r == 0.0) {  // the block falls apart here
-                        d[i + 1] -= p;
-                        e[high] = 0.0;
-                        break;
-                    }
-                    sine = f / r;
-                    cosine = g / r;
-                    g = d[i + 1] - p;
-                    r = (d[i] - g) * sine + 2.0 * cosine * b;
-                    p = sine * r;
-                    d[i + 1] = g + p;
-                    g = cosine * r - b;
-                    s.rotation[2 * i] = sine;
-                    s.rotation[2 * i + 1] = cosine;
-                }
-                for (int j = i; j >= low; j--) s.rotation[2 * j] = 0, s.rotation[2 * j + 1] = 1;
-                if (i < low) {
-                    d[low] -= p;
-                    e[low] = g;
-                    e[high] = 0.0;
-                }
-            }
-        }
-        SYNC();
-        if (low >= count) return;
-        for EACH(k, count) {
-            double z = Z[from * m + k];
-            for (int i = from - 1; i >= low; i--) {
-                double sine = s.rotation[2 * i], cosine = s.rotation[2 * i + 1], other = Z[i * m + k];
-                Z[(i + 1) * m + k] = sine * other + cosine * z;
-                z = cosine * other - sine * z;
-            }
-            Z[low * m + k] = z;
-        }
-    }
-}
-
-// Eigenpairs of T: values in s.d, in no order, vectors in the rows of s.Z; T is destroyed.
+// Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order, vectors in the
+// rows of Z.
 DEVICE void eigh(const Space &s, int count) {
-    int m = s.steps;
-    for EACH(i, count * m) s.Z[i] = i / m == i % m ? 1.0 : 0.0;
-    SYNC();
-    tridiagonalise(s, count);
-    SYNC();
-    for EACH(i, count) {
-        s.d[i] = s.T[i * m + i];
-        s.e[i] = i + 1 < count ? s.T[i * m + i + 1] : 0.0;
+    int m = s.steps, players = count + count % 2, tables = players / 2;
+    double *T = s.T, *Z = s.Z, top = 0;
+    for EACH(i, count * m) Z[i] = i / m == i % m ? 1.0 : 0.0;
+    for EACH(i, count * count) {
+        double x = fabs(T[i / count * m + i % count]);
+        top = x > top ? x : top;
     }
-    SYNC();
-    ql(s, count);
+    top = group_max(top);
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        double turned = 0;
+        for (int round = 0; round < players - 1; round++) {
+            SYNC();
+            for EACH(table, tables) {
+                Pair at = pair_of(players, round, table);
+                double sine = 0, cosine = 1;
+                double off = at.q < count ? T[at.p * m + at.q] : 0.0;
+                if (fabs(off) > 1e-17 * top) {
+                    double theta = (T[at.q * m + at.q] - T[at.p * m + at.p]) / (2.0 * off);
+                    double tangent = copysign(1.0, theta) / (fabs(theta) + sqrt(theta * theta + 1.0));
+                    cosine = 1.0 / sqrt(tangent * tangent + 1.0);
+                    sine = tangent * cosine;
+                    turned = 1;
+                }
+                s.rotation[2 * table] = sine;
+                s.rotation[2 * table + 1] = cosine;
+            }
+            SYNC();
+            for EACH(i, tables * count) {
+                int table = i / count, j = i % count;
+                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
+                Pair at = pair_of(players, round, table);
+                if (sine == 0.0) continue;
+                double x = T[at.p * m + j], y = T[at.q * m + j];
+                T[at.p * m + j] = cosine * x - sine * y;
+                T[at.q * m + j] = sine * x + cosine * y;
+                x = Z[at.p * m + j], y = Z[at.q * m + j];
+                Z[at.p * m + j] = cosine * x - sine * y;
+                Z[at.q * m + j] = sine * x + cosine * y;
+            }
+            SYNC();
+            for EACH(i, tables * count) {
+                int table = i / count, j = i % count;
+                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
+                Pair at = pair_of(players, round, table);
+                if (sine == 0.0) continue;
+                double x = T[j * m + at.p], y = T[j * m + at.q];
+                // what the rotation is for is zero, not rounding, or it would be turned for ever
+                T[j * m + at.p] = j == at.q ? 0.0 : cosine * x - sine * y;
+                T[j * m + at.q] = j == at.p ? 0.0 : sine * x + cosine * y;
+            }
+        }
+        if (group_max(turned) == 0) break;
+    }
     SYNC();
 }
 
@@ -478,13 +464,12 @@ DEVICE int triangular(const Space &s) {
     int left = 0, n = s.n;
     while (left < s.b && s.owner[left] >= 0) left++;
     for (int j = 0; j < left; j++) {
-        double *w = s.start + (int64)j * n;
+        double *w = s.rest + (int64)j * n;
         for (int i = 0; i < j; i++) {
-            double *q = s.start + (int64)i * n;
-            dots(q, 1, n, w, s.c);
-            subtract(q, 1, n, s.c, w);
+            double *q = s.rest + (int64)i * n;
+            dots(s, q, 1, w, s.c);
             if (LANE == 0) s.R[i * s.b + j] = s.c[0];
-            SYNC();
+            subtract(q, 1, n, s.c, w);
         }
         double size = norm(w, n);
         if (LANE == 0) s.R[j * s.b + j] = size;
@@ -499,14 +484,16 @@ DEVICE void carry_back(const Task &t, const Space &s, int count, int rank, int64
     int m = s.steps, n = s.n, left = triangular(s);
     const double *Q = s.A + (int64)rank * n;
     eigh(s, count);
-    // the place of row q among the values: `rotation` is free by now
-    int *place = (int *)s.rotation;
+    int *place = (int *)s.rotation;  // of row q among the values
     for EACH(q, count) {
+        double value = s.T[q * m + q], total = 0;
         int at = 0;
-        for (int o = 0; o < count; o++) at += s.d[o] < s.d[q] || (s.d[o] == s.d[q] && o < q);
+        for (int o = 0; o < count; o++) {
+            double other = s.T[o * m + o];
+            at += other < value || (other == value && o < q);
+        }
         place[q] = at;
-        store(t.values, graph * m + at, s.d[q], t.wide);
-        double total = 0;
+        store(t.values, graph * m + at, value, t.wide);
         for (int i = 0; i < left; i++) {
             double part = 0;
             for (int j = i; j < left; j++) part += s.R[i * s.b + j] * s.Z[q * m + s.owner[j]];
@@ -518,13 +505,11 @@ DEVICE void carry_back(const Task &t, const Space &s, int count, int rank, int64
     for EACH(i, n) {
         for (int q = 0; q < count; q += 4) {
             double sum[4] = {0, 0, 0, 0};
-            const double *z0 = s.Z + q * m, *z1 = z0 + (q + 1 < count ? m : 0), *z2 = z1 + (q + 2 < count ? m : 0), *z3 = z2 + (q + 3 < count ? m : 0);
+            const double *z[4];
+            UNROLL for (int o = 0; o < 4; o++) z[o] = s.Z + (q + o < count ? q + o : q) * m;
             for (int j = 0; j < count; j++) {
                 double x = Q[(int64)j * n + i];
-                sum[0] += z0[j] * x;
-                sum[1] += z1[j] * x;
-                sum[2] += z2[j] * x;
-                sum[3] += z3[j] * x;
+                UNROLL for (int o = 0; o < 4; o++) sum[o] += z[o][j] * x;
             }
             UNROLL for (int o = 0; o < 4; o++)
                 if (q + o < count) store(t.vectors, (p + i) * m + place[q + o], sum[o], t.wide);
@@ -533,15 +518,34 @@ DEVICE void carry_back(const Task &t, const Space &s, int count, int rank, int64
     SYNC();
 }
 
-// The start block and the columns of C as rows; 0 where all entries are finite.
-DEVICE double fill(const Task &t, Space &s, int64 graph, int64 p) {
+// The Neumann columns as rows of A: edges between hops 1 and 2 at a node, negative at hop 2; degrees at hop 1.
+DEVICE void neumann(const Task &t, Space &s, int64 p) {
+    double *boundary = s.A, *degree = s.A + (t.neumann & BOUNDARY ? s.n : 0);
+    for EACH(i, s.n) s.z[i] = (double)t.hop[p + i];
+    SYNC();
+    for EACH(r, s.n) {
+        int i = s.order[r];
+        double hop = s.z[i], sum = 0;
+        if (t.neumann & BOUNDARY) {
+            if (hop == 1 || hop == 2)
+                for (int e = s.begin[i]; e < s.begin[i + 1]; e++)
+                    if (s.z[s.near[e]] == 3 - hop) sum += t.weight ? s.weight[e] : 1.0;
+            boundary[i] = hop == 2 ? -sum : sum;
+        }
+        if (t.neumann & DEGREE) degree[i] = hop == 1 ? degree_of(t, s, i) : 0.0;
+    }
+    SYNC();
+}
+
+// The columns of C as rows of A; false where some entry of them or of the start block is not finite.
+DEVICE bool constrain(const Task &t, Space &s, int64 p) {
+    if (t.neumann) {
+        neumann(t, s, p);
+        return true;
+    }
     double wrong = 0;
     for EACH(i, s.n) {
-        for (int j = 0; j < s.b; j++) {
-            double x = t.block ? t.block[(p + i) * s.b + j] : p + i == (j ? t.v[graph] : t.u[graph]) ? 1.0 : 0.0;
-            s.start[(int64)j * s.n + i] = x;
-            wrong += !(fabs(x) < INFINITE);
-        }
+        for (int j = 0; t.block && j < s.b; j++) wrong += !(fabs(t.block[(p + i) * s.b + j]) < INFINITE);
         for (int j = 0; j < s.k; j++) {
             double x = t.columns[(p + i) * s.k + j];
             s.A[(int64)j * s.n + i] = x;
@@ -550,7 +554,7 @@ DEVICE double fill(const Task &t, Space &s, int64 graph, int64 p) {
     }
     wrong = group_sum(wrong);
     SYNC();
-    return wrong;
+    return wrong == 0;
 }
 
 KERNEL solve(Task t) {
@@ -562,11 +566,10 @@ KERNEL solve(Task t) {
         Space s = space_of(mine, t, n, (int)(t.first[graph + 1] - first));
         load(t, s, p, first);
         double bound = laplacian(t, s);
-        double wrong = fill(t, s, graph, p);
-        if (!(bound < INFINITE) || wrong > 0) continue;
+        if (!(bound < INFINITE) || !constrain(t, s, p)) continue;
         if (t.deleted) glue_of(t, s, p);
         int rank = orthonormal(s, t.rank_tolerance);
-        int count = krylov(t, s, rank, bound);
+        int count = krylov(t, s, rank, bound, graph, p);
         carry_back(t, s, count, rank, graph, p);
         if (LANE == 0) t.live[graph] = count;
     }

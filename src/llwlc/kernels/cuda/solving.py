@@ -12,36 +12,46 @@ from llwlc.kernels.cuda.task import address, task_type
 
 # Fast memory of a class of graphs, and the threads that share one of them: 24, 12, 6, 3, 2 and 1 groups of that size fit a multiprocessor
 # of an H200 at once. What is larger goes through global memory.
-CLASSES = ((9_472, 32), (18_944, 32), (37_888, 64), (75_776, 128), (113_664, 256), (227_328, 512))
+CLASSES = ((9_000, 32), (18_300, 32), (37_000, 64), (74_500, 128), (111_500, 256), (220_000, 512))
 HUGE = 512  # threads of a group without fast memory
 SCRATCH_BYTES = 1 << 31  # of all such groups together
+NEUMANN = {"neumann": 3, "neumann_boundary": 1, "neumann_degree": 2}
+"""The columns that the kernel makes by itself, by the names of `constraints.FAMILIES`."""
 
 Task = task_type(
     "Task",
-    "ptr first row col weight columns block u v deleted order counter values vectors residual live scratch",
+    "ptr first row col weight columns block hop u v deleted order counter values vectors residual live scratch",
     stride="int64", tolerance="double", rank_tolerance="double",
-    links="int32", k="int32", b="int32", steps="int32", normalized="int32", wide="int32",
+    links="int32", k="int32", b="int32", steps="int32", normalized="int32", wide="int32", neumann="int32",
 )  # fmt: skip
 
 
 class Given(NamedTuple):
-    """`ptr [B + 1]`, `row`, `col [E]`; `weight [E]` or None; `columns [N, k]`; `block [N, b]`, or None for the query nodes `u`, `v [B]`;
-    `deleted [N]` where the closed form of the projector serves, else None. Reals are float64."""
+    """`ptr [B + 1]`, `row`, `col [E]`; `weight [E]` or None; `columns [N, k]`, or None for the Neumann columns by `hop [N]`; `block [N, b]`,
+    or None for the query nodes `u`, `v [B]`; `deleted [N]` where the closed form of the projector serves, else None. Reals are float64."""
 
     ptr: Tensor
     row: Tensor
     col: Tensor
     weight: Tensor | None
-    columns: Tensor
+    columns: Tensor | None
     block: Tensor | None
+    hop: Tensor
     u: Tensor
     v: Tensor
     deleted: Tensor | None
 
-    @property
-    def width(self) -> int:
-        """b."""
-        return 2 if self.block is None else self.block.shape[1]
+
+class Shape(NamedTuple):
+    """Numbers of columns k and starts b, of steps; which Neumann columns (bits), which Laplacian."""
+
+    k: int
+    b: int
+    steps: int
+    neumann: int
+    normalized: bool
+    closed: bool
+    weighted: bool
 
 
 class Ritz(NamedTuple):
@@ -54,14 +64,25 @@ class Ritz(NamedTuple):
 
 
 def eigenbasis(
-    engine: Engine, given: Given, *, steps: int, normalized: bool, tolerance: float, rank_tolerance: float, dtype: torch.dtype
-) -> Ritz:  # fmt: skip
-    """The Ritz pairs of every graph, on the device of the arrays."""
+    engine: Engine,
+    given: Given,
+    *,
+    steps: int,
+    normalized: bool,
+    tolerance: float,
+    rank_tolerance: float,
+    dtype: torch.dtype,
+    neumann: int = 0,
+) -> Ritz:
+    """The Ritz pairs of every graph, on the device of the arrays; `neumann`: a value of `NEUMANN` where no columns are given."""
     given = given._replace(**{name: x.contiguous() for name, x in given._asdict().items() if x is not None})
     graphs, device = len(given.ptr) - 1, given.ptr.device
+    k = neumann.bit_count() if given.columns is None else given.columns.shape[1]
+    b = 2 if given.block is None else given.block.shape[1]
+    shape = Shape(k, b, steps, neumann, normalized, given.deleted is not None, given.weight is not None)
     ritz = Ritz(
         torch.zeros(graphs, steps, dtype=dtype, device=device),
-        torch.zeros(len(given.columns), steps, dtype=dtype, device=device),
+        torch.zeros(len(given.hop), steps, dtype=dtype, device=device),
         torch.zeros(graphs, steps, dtype=dtype, device=device),
         torch.zeros(graphs, dtype=torch.long, device=device),
     )
@@ -70,26 +91,25 @@ def eigenbasis(
     first = torch.searchsorted(given.row, given.ptr)
     arrays = given._asdict() | ritz._asdict() | {"first": first}
     task = Task(**{name: address(tensor) for name, tensor in arrays.items()})
-    task.tolerance, task.rank_tolerance = tolerance, rank_tolerance
-    task.k, task.b, task.steps = given.columns.shape[1], given.width, steps
-    task.normalized, task.wide = normalized, dtype == torch.float64
-    need, order = torch.sort(space_bytes(given, first, steps))
-    limits = [limit for limit, _ in CLASSES if limit <= engine.shared_bytes]
-    ends = torch.searchsorted(need, torch.tensor(limits, device=device), right=True)
+    task.tolerance, task.rank_tolerance, task.wide = tolerance, rank_tolerance, dtype == torch.float64
+    task.k, task.b, task.steps, task.neumann, task.normalized = k, b, steps, neumann, normalized
+    need, order = torch.sort(space_bytes(shape, given.ptr.diff(), first.diff()))
+    classes = [(limit, group) for limit, group in CLASSES if limit + part_bytes(shape, group) <= engine.shared_bytes]
+    ends = torch.searchsorted(need, torch.tensor([limit for limit, _ in classes], device=device), right=True)
     *bounds, most = torch.cat([ends, need[-1:]]).tolist()
+    counters = torch.zeros(len(classes) + 1, dtype=torch.int32, device=device)
     begin = 0
-    counters = torch.zeros(len(limits) + 1, dtype=torch.int32, device=device)
     for place, end in enumerate([*bounds, graphs]):
-        links, part = end - begin, order[begin:end]
+        part = order[begin:end]
         begin = end
-        if not links:
+        if not len(part):
             continue
-        task.links, task.order, task.counter = links, address(part), address(counters[place:])
-        if place < len(limits):
-            groups = min(links, engine.groups)
-            engine.launch("solve", CLASSES[place][1], groups, limits[place], task)
+        task.links, task.order, task.counter = len(part), address(part), address(counters[place:])
+        if place < len(classes):
+            limit, group = classes[place]
+            engine.launch("solve", group, min(len(part), engine.groups), limit + part_bytes(shape, group), task)
         else:
-            _through_global_memory(engine, task, most, device)
+            _through_global_memory(engine, task, most + part_bytes(shape, HUGE), device)
     return ritz
 
 
@@ -101,11 +121,15 @@ def _through_global_memory(engine: Engine, task: Any, most: int, device: torch.d
     engine.launch("solve", HUGE, groups, 0, task)
 
 
-def space_bytes(given: Given, first: Tensor, steps: int) -> Tensor:
-    """What `space_of` in `solve.cu` takes for each graph, `[B]`."""
-    closed, b = given.deleted is not None, given.width
-    k = 0 if closed else given.columns.shape[1]
-    n, e = given.ptr.diff(), first.diff()
-    small = 2 * steps * steps + 5 * steps + k + 1 + b * b
-    doubles = small + n * (5 + b + (2 if closed else 0) + k + steps) + (e if given.weight is not None else 0)
-    return 8 * doubles + 4 * (n + 1 + e + b + n + (n if closed else 0))
+def space_bytes(shape: Shape, n: Tensor, e: Tensor) -> Tensor:
+    """What `space_of` in `solve.cu` takes for graphs of n nodes and e edges, but for `part_bytes`."""
+    k, b, steps, _, normalized, closed, weighted = shape
+    k = 0 if closed else k
+    small = 2 * steps * steps + 2 * steps + k + 2 + b * b
+    rows = 3 + (not normalized) + b + 2 * closed + k + steps
+    return 8 * (small + n * rows + e * weighted) + 4 * (n + 1 + e + n + b + n * closed)
+
+
+def part_bytes(shape: Shape, group: int) -> int:
+    """What the warps of a group exchange."""
+    return 8 * group // 32 * (shape.steps + shape.k + 1) if group > 32 else 0
