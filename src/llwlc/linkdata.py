@@ -34,7 +34,7 @@ from llwlc.ragged import expand, pointer
 from llwlc.subgraphs import Subgraphs, distance_encoding
 
 FORMAT = 2  # part of the hash: raise it when the arrays or the numerics behind them change
-CHUNK = 2048
+CHUNK, CHUNK_ON_GPU = 2048, 16_384  # links encoded at once
 CACHE_LIMIT = 20 << 30
 """Bytes that the cache may hold; beyond, what was not used for longest is deleted."""
 ABANDONED = 86_400  # seconds after which a folder half written is rubbish
@@ -117,7 +117,7 @@ class LinkData:
 
 
 def encode(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0, about: str = "eigenbases") -> LinkData:
-    """The bases of these pairs `[B, 2]` in memory. `about` heads the progress bar; none where it is empty."""
+    """The bases of these pairs `[B, 2]` in the memory of the graph's device. `about` heads the progress bar; none where it is empty."""
     parts = list(_stream(graph, pairs, config, epoch, about))
     return _with_pointer({name: torch.cat([p[name] for p in parts]) for name in FIELDS})
 
@@ -132,7 +132,7 @@ def cached(
     memory_budget: int = 2 << 30,
     about: str = "eigenbases",
 ) -> LinkData:
-    """The bases of these pairs, from the cache where they are, else computed and put there."""
+    """The bases of these pairs, from the cache where they are, else computed, on the graph's device, and put there."""
     folder = cache / key(graph, pairs, config, epoch)
     if not folder.is_dir():
         _write(folder, _stream(graph, pairs, config, epoch, about))
@@ -145,10 +145,13 @@ def cached(
 
 
 def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
-    """The hash of everything a basis depends on."""
-    digest = hashlib.sha256(json.dumps([FORMAT, asdict(config), epoch if config.stochastic else 0]).encode())
+    """The hash of everything a basis depends on; of another kind of device its last bits are others."""
+    about = [FORMAT, asdict(config), epoch if config.stochastic else 0, graph.indptr.device.type]
+    digest = hashlib.sha256(json.dumps(about).encode())
     for tensor in (graph.indptr, graph.indices, graph.weight, pairs):
-        digest.update(b"-" if tensor is None else tensor.contiguous().numpy().tobytes() + str(tensor.shape).encode())
+        digest.update(
+            b"-" if tensor is None else tensor.cpu().contiguous().numpy().tobytes() + str(tensor.shape).encode()
+        )
     return digest.hexdigest()[:32]
 
 
@@ -174,7 +177,7 @@ def compile_elsewhere(graph: Graph, config: BasisConfig) -> None:
     Machine code that was compiled in a process and the same code found on disk differ in how calls are inlined, and so in the
     last bits of a sum: a run that compiled would not be equal to the one that resumes it.
     """
-    if not kernels.available():
+    if not kernels.available() or graph.indptr.is_cuda:
         return
     from llwlc.kernels.compiled import cache_dir
 
@@ -191,7 +194,7 @@ def compile_elsewhere(graph: Graph, config: BasisConfig) -> None:
 
 def _stream(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, about: str) -> Iterator[dict[str, Tensor]]:
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
-    chunks = torch.split(ordered, CHUNK)
+    chunks = torch.split(ordered, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK)
     compile_elsewhere(graph, config)
     for chunk in track(chunks, about) if about else chunks:
         subs, basis = link_bases(
@@ -236,7 +239,7 @@ def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
             files = {name: stack.enter_context((partial / name).open("wb")) for name in FIELDS}
             for part in parts:
                 for name, file in files.items():
-                    file.write(part[name].numpy().tobytes())
+                    file.write(part[name].cpu().numpy().tobytes())
         try:
             partial.rename(folder)
         except OSError:

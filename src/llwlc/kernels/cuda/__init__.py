@@ -1,7 +1,7 @@
 """The contracts of `extract` and `eigenbasis` on CUDA: a block of threads for each link, as CUDA C++ that the driver's own compiler builds.
 
 Arrays in, arrays out, as in `kernels`. `available()` is false where there is no NVIDIA GPU or no NVRTC (torch's CUDA packages bring it);
-the reference then runs there. Nothing is compiled before the first call, which takes a few seconds.
+the reference then runs there. Kernels are compiled at their first call, some seconds each, and kept in the cache.
 """
 
 from llwlc.kernels.cuda.driver import available

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import hashlib
+import os
 import re
 import site
 from functools import cache
@@ -83,6 +86,23 @@ def compile_source(text: str, *options: str) -> bytes:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
+def kept_binary(text: str, *options: str) -> bytes:
+    """`compile_source`, found again on disk by later processes: the larger kernel takes five seconds for each size of group."""
+    name = hashlib.sha256("\n".join([torch.version.cuda or "", *options, text]).encode()).hexdigest()[:32]
+    path = (
+        Path(os.environ.get("LLWLC_CACHE") or Path.home() / ".cache" / "llwlc" / "derived") / "cuda" / f"{name}.cubin"
+    )
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    binary = compile_source(text, *options)
+    with contextlib.suppress(OSError):  # a cache that cannot be written is no reason to stop
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(binary)
+        partial.replace(path)
+    return binary
+
+
 def _read(program: ctypes.c_void_p, nvrtc: ctypes.CDLL, what: str) -> bytes:
     size = ctypes.c_size_t()
     _check(getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size)), "NVRTC")
@@ -122,7 +142,7 @@ class Gpu:
 
     def _function(self, kernel: str, group: int) -> ctypes.c_void_p:
         if (kernel, group) not in self._functions:
-            binary = compile_source(source(kernel), f"-arch={self.architecture}", f"-DGROUP={group}", "-std=c++17")
+            binary = kept_binary(source(kernel), f"-arch={self.architecture}", f"-DGROUP={group}", "-std=c++17")
             torch.cuda.current_stream()  # torch's context is the one to load into
             module, function = ctypes.c_void_p(), ctypes.c_void_p()
             _check(_driver().cuModuleLoadData(ctypes.byref(module), binary), "CUDA")

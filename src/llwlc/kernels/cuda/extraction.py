@@ -14,8 +14,8 @@ from llwlc.ragged import pointer
 
 MOST_HOPS = 15
 MOST_NODES = 1 << 30  # places and marks share a 32-bit word
-SLOTS = 1024  # of the hash table; links of more than 3/4 of that many nodes are large
-SMALL, LARGE = 32, 512  # threads of a group
+SLOTS = 2048  # of the hash table; links of more than 3/4 of that many nodes are large
+SMALL, LARGE = 128, 512  # threads of a group
 SCRATCH_BYTES = 1 << 31  # of all large groups together
 
 Extraction = task_type(
