@@ -26,7 +26,8 @@ from llwlc.linksplit import PARTS, LinkSplit
 from llwlc.nn import LLwLCNet
 from llwlc.presets import Preset
 from llwlc.splits import fresh_negatives
-from llwlc.training import TrainConfig, one_thread, scores, train, train_epoch
+from llwlc.steps import Stepper
+from llwlc.training import TrainConfig, adam, one_thread, scores, train, train_epoch
 
 OnEpoch = Callable[[dict[str, Any]], None]
 
@@ -168,10 +169,10 @@ def forecast(split: LinkSplit, preset: Preset, *, sample: int = 256) -> Forecast
     encoding = (time.perf_counter() - begin) / len(pairs)
     with torch.random.fork_rng(devices=[]):
         net = LLwLCNet(replace(preset.net, feature_channels=0))
-    optimizer = torch.optim.Adam(net.parameters(), fused=True)
+    stepper = Stepper(net, net, adam(net, config), None, config.batch_size or 64)
     begin = time.perf_counter()
     with one_thread():
-        train_epoch(net, net, optimizer, data, len(at), None, config, 0)
+        train_epoch(stepper, data, len(at), config, 0)
     step = (time.perf_counter() - begin) / len(pairs)
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
     mean = float(data.sizes.double().mean())

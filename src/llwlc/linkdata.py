@@ -112,6 +112,22 @@ class LinkData:
         node, label = self.node[rows].long(), self.label[rows].long()
         return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1)
 
+    def uniform_batch(self, index: Tensor, width: int) -> LinkBatch:
+        """`batch` with `width` rows for each link, the last of them empty: every shape is known beforehand, so nothing waits for the device.
+        No link may be larger."""
+        place = torch.arange(width, device=index.device)
+        live = (place < self.sizes[index].unsqueeze(1)).flatten()
+        rows = (self.ptr[index].unsqueeze(1) + place).flatten().clamp(max=len(self.node) - 1)
+        basis = Eigenbasis.uniform(
+            values=self.values[index],
+            vectors=self.vectors[rows] * live.unsqueeze(1),
+            mask=self.mask[index],
+            residual=self.residual[index],
+        )
+        u = torch.arange(len(index), device=index.device) * width
+        label = torch.where(live, self.label[rows].long(), -1)
+        return LinkBatch(basis, self.node[rows].long(), label, self.degree[rows] * live, u, u + 1)
+
     def to(self, device: torch.device | str) -> LinkData:
         return _with_pointer({name: getattr(self, name).to(device) for name in FIELDS})
 

@@ -31,9 +31,9 @@ def expand(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Slots(NamedTuple):
-    """Where ragged rows stand in a padded `[graphs, width]` layout: `at [N]`, flat."""
+    """Where ragged rows stand in a padded `[graphs, width]` layout: `at [N]`, flat; None where every graph has `width` rows already."""
 
-    at: Tensor
+    at: Tensor | None
     graphs: int
     width: int
 
@@ -76,11 +76,15 @@ class _Unpad(torch.autograd.Function):
 
 def pad(x: Tensor, layout: Slots) -> Tensor:
     """Ragged rows `[N, d]` as `[B, width, d]`, zero where a graph has no row."""
+    if layout.at is None:
+        return x.reshape(layout.graphs, layout.width, x.shape[1])
     out: Tensor = _Pad.apply(x, layout.at, layout.graphs * layout.width)  # type: ignore[no-untyped-call]
     return out.reshape(layout.graphs, layout.width, x.shape[1])
 
 
 def unpad(x: Tensor, layout: Slots) -> Tensor:
     """`[B, width, d]` as ragged rows `[N, d]`: the inverse of `pad`."""
+    if layout.at is None:
+        return x.flatten(0, 1)
     out: Tensor = _Unpad.apply(x.flatten(0, 1), layout.at)  # type: ignore[no-untyped-call]
     return out

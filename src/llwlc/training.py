@@ -20,12 +20,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from torch.nn import functional as F
 
 from llwlc import metrics
 from llwlc.errors import InputError
 from llwlc.linkdata import LinkData
 from llwlc.nn.net import LLwLCNet
+from llwlc.steps import Stepper
 
 LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "epochs": (lambda v: v >= 1, "at least 1"),
@@ -112,11 +112,12 @@ def scores(net: LLwLCNet, data: LinkData, features: Tensor | None, *, batch_rows
 
 def _runs(order: Tensor, sizes: Tensor, rows: int) -> Iterator[Tensor]:
     """Runs of links of like size whose padded rows stay within a bound."""
+    sizes = sizes[order]
     begin = 0
     while begin < len(order):
-        end = begin + 1
-        while end < len(order) and (end - begin + 1) * int(sizes[order[end]]) <= rows and end - begin < 4096:
-            end += 1
+        # of links in the order of their sizes the last is the widest
+        padded = torch.arange(1, 4097)[: len(order) - begin] * sizes[begin : begin + 4096]
+        end = begin + max(1, int((padded <= rows).sum()))
         yield order[begin:end]
         begin = end
 
@@ -146,18 +147,19 @@ def train(
     """
     device = next(net.parameters()).device
     table = None if features is None else features.to(device)
-    optimizer = torch.optim.Adam(net.parameters(), lr=config.learning_rate or 2e-3, fused=True)
+    optimizer = adam(net, config)
     history: list[dict[str, Any]] = []
     mean = copy.deepcopy(net)
     best = copy.deepcopy(net.state_dict())
     if checkpoint is not None and checkpoint.exists():
         history, best = _resume(checkpoint, mark, net, mean, optimizer)
+    stepper = Stepper(net, mean, optimizer, table, config.batch_size or 64)
     for epoch in range(len(history), config.epochs):
         if _stalled(history, config.patience):
             break
         data = links(epoch)
         with one_thread():
-            loss = train_epoch(net, mean, optimizer, data, num_positive, table, config, epoch)
+            loss = train_epoch(stepper, data, num_positive, config, epoch)
             pos, neg = (scores(mean, part, table) for part in valid)
         record = {
             "epoch": epoch,
@@ -176,43 +178,32 @@ def train(
     return history
 
 
-def train_epoch(
-    net: LLwLCNet,
-    mean: LLwLCNet,
-    optimizer: torch.optim.Optimizer,
-    links: LinkData,
-    num_positive: int,
-    table: Tensor | None,
-    config: TrainConfig,
-    epoch: int,
-) -> float:
-    """One pass over the positives and as many negatives of the pool; `mean` follows `net`. Returns the mean loss."""
-    device, home = next(net.parameters()).device, links.sizes.device
+def adam(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
+    on_gpu = next(net.parameters()).is_cuda  # a CUDA graph needs the step's number on the device
+    return torch.optim.Adam(net.parameters(), lr=config.learning_rate or 2e-3, fused=True, capturable=on_gpu)
+
+
+def train_epoch(stepper: Stepper, links: LinkData, num_positive: int, config: TrainConfig, epoch: int) -> float:
+    """One pass over the positives and as many negatives of the pool. Returns the mean loss."""
+    device = stepper.device
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
-    sizes, half = links.sizes.cpu(), (config.batch_size or 64) // 2
+    sizes, half = links.sizes.cpu(), stepper.batch_size // 2
     pool = torch.randperm(len(sizes) - num_positive, generator=generator)[:num_positive] + num_positive
     if 0 < len(pool) < num_positive:  # a dense graph has fewer negatives than links: they are used several times
         pool = pool.repeat(-(-num_positive // len(pool)))[:num_positive]
     # each batch half positive, half negative: negatives are smaller, so buckets over both would hold one kind alone
     plan = zip(batches(sizes[:num_positive], half, generator), batches(sizes[pool], half, generator), strict=False)
     total, seen = torch.zeros((), device=device), 0
-    net.train()
+    stepper.net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(config.seed * 1_000_003 + epoch)  # for dropout
         for step, (pos, neg) in enumerate(plan):
             index = torch.cat([pos, pool[neg]])
-            label = (index < num_positive).to(device, torch.float32)
-            logit = net(links.batch(index.to(home)).to(device, torch.float32), table)
-            loss = F.binary_cross_entropy_with_logits(logit, label)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            with torch.no_grad():
-                # a young average forgets faster, or few steps would leave it at the first weights
-                taken = epoch * -(-num_positive // half) + step
-                decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
-                torch._foreach_lerp_(list(mean.parameters()), list(net.parameters()), 1 - decay)
-            total, seen = total + loss.detach() * len(index), seen + len(index)
+            # a young average forgets faster, or few steps would leave it at the first weights
+            taken = epoch * -(-num_positive // half) + step
+            decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
+            loss = stepper(links, index, (index < num_positive).float(), int(sizes[index].max()), decay)
+            total, seen = total + loss * len(index), seen + len(index)
     return float(total) / max(seen, 1)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from llwlc.ragged import Slots, pad, slots
@@ -30,6 +31,24 @@ class Eigenbasis:
     residual: Tensor
     ptr: Tensor
     tape: Tape | None = field(default=None, repr=False)
+
+    @classmethod
+    def uniform(cls, values: Tensor, vectors: Tensor, mask: Tensor, residual: Tensor) -> Eigenbasis:
+        """A basis whose graphs all have as many rows, zero rows where a graph had fewer: its layout needs no look at the device."""
+        graphs = len(values)
+        width = len(vectors) // max(graphs, 1)
+        basis = cls(values, vectors, mask, residual, torch.arange(graphs + 1, device=values.device) * width)
+        basis.__dict__["slots"] = Slots(None, graphs, width)  # where the cached property keeps it
+        return basis
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Eigenbasis:
+        """On another device, with real numbers of this type; without a tape."""
+        values, vectors, residual = (x.to(device, dtype) for x in (self.values, self.vectors, self.residual))
+        mask = self.mask.to(device)
+        layout = self.__dict__.get("slots")
+        if layout is not None and layout.at is None:
+            return Eigenbasis.uniform(values, vectors, mask, residual)
+        return Eigenbasis(values, vectors, mask, residual, self.ptr.to(device))
 
     @property
     def num_graphs(self) -> int:

@@ -15,7 +15,7 @@ class LinkBatch:
     """B enclosing subgraphs with N nodes in all, reduced to what the network reads; edges are gone, the basis holds them.
 
     Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered distance
-    class; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes.
+    class, −1 at rows that only fill a uniform basis up; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes.
     """
 
     basis: Eigenbasis
@@ -31,13 +31,5 @@ class LinkBatch:
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> LinkBatch:
         """On another device, with real numbers of this type."""
-        b = self.basis
-        basis = Eigenbasis(
-            values=b.values.to(device, dtype),
-            vectors=b.vectors.to(device, dtype),
-            mask=b.mask.to(device),
-            residual=b.residual.to(device, dtype),
-            ptr=b.ptr.to(device),
-        )
         moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
-        return replace(self, basis=basis, degree=self.degree.to(device, dtype), **moved)
+        return replace(self, basis=self.basis.to(device, dtype), degree=self.degree.to(device, dtype), **moved)

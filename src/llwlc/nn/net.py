@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from llwlc.errors import InputError
 from llwlc.nn.batch import LinkBatch
 from llwlc.nn.conv import LLwLCConv, SpectralMLP
-from llwlc.nn.pool import class_pool, max_pool, sort_pool
+from llwlc.nn.pool import class_pool, max_pool, sort_pool, uniform_class_pool
 from llwlc.ragged import pad
 from llwlc.subgraphs import distance_classes
 
@@ -113,15 +113,14 @@ class LLwLCNet(torch.nn.Module):
         width = 0 if features is None else features.shape[1]
         if width != c.feature_channels:
             raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
-        inputs = [F.one_hot(batch.label, self.classes).to(batch.degree.dtype), batch.degree.log1p().unsqueeze(1)]
-        x = torch.cat(inputs, 1)
+        x = torch.cat([one_hot(batch.label, self.classes, batch.degree.dtype), batch.degree.log1p().unsqueeze(1)], 1)
         states = []
         for conv in self.convs:
             x = conv(x, batch.basis).relu()
             states.append(x)
         parts = [self.pool(torch.cat(states, 1) if c.jumping else x, batch)]
         if c.ends:
-            parts.append(symmetric(x[batch.u], x[batch.v]))
+            parts.append(symmetric(x.index_select(0, batch.u), x.index_select(0, batch.v)))
         if self.filtered is not None and features is not None:
             parts.append(self.filtered(batch, features))
         out: Tensor = self.head(torch.cat(parts, 1)).squeeze(1)
@@ -133,6 +132,11 @@ class LLwLCNet(torch.nn.Module):
 
     def __repr__(self) -> str:
         return f"LLwLCNet({self.config.blocks} blocks of {self.config.channels}, {self.num_parameters:,} parameters)"
+
+
+def one_hot(label: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
+    """`[N, classes]`, a zero row for a negative label; unlike torch's without a look at the values."""
+    return label.unsqueeze(1).eq(torch.arange(classes, device=label.device)).to(dtype)
 
 
 def symmetric(a: Tensor, b: Tensor) -> Tensor:
@@ -165,9 +169,15 @@ class ClassReadout(torch.nn.Module):
         self.mix = Linear(classes * (channels + 1) + channels, out_channels)
 
     def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
-        ptr = batch.basis.ptr
-        pooled = class_pool(x, batch.label, ptr, self.classes).flatten(1)
-        out: Tensor = self.mix(torch.cat([pooled, max_pool(x, batch.basis.slots)], 1)).relu()
+        layout = batch.basis.slots
+        if layout.at is None:
+            rows, member = pad(x, layout), pad(one_hot(batch.label, self.classes, x.dtype), layout)
+            pooled = uniform_class_pool(rows, member).flatten(1)
+            largest = (rows * member.sum(2, keepdim=True)).amax(1)
+        else:
+            pooled = class_pool(x, batch.label, batch.basis.ptr, self.classes).flatten(1)
+            largest = max_pool(x, layout)
+        out: Tensor = self.mix(torch.cat([pooled, largest], 1)).relu()
         return out
 
 

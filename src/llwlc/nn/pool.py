@@ -40,6 +40,12 @@ def class_pool(x: Tensor, label: Tensor, ptr: Tensor, num_classes: int) -> Tenso
     return out.reshape(len(size), num_classes, -1)
 
 
+def uniform_class_pool(x: Tensor, member: Tensor) -> Tensor:
+    """`class_pool` where all graphs have as many rows: `x [B, width, d]`, `member [B, width, classes]` one-hot, zero at rows to leave out."""
+    count = member.sum(1).unsqueeze(2)
+    return torch.cat([member.transpose(1, 2) @ x / count.clamp(min=1), torch.log1p(count)], 2)
+
+
 def max_pool(x: Tensor, layout: Slots) -> Tensor:
     """The largest entry of each channel, `[B, d]`, of rows that are nowhere negative: padding counts as zero."""
     return pad(x, layout).amax(1)
