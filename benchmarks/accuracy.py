@@ -46,6 +46,8 @@ VARIANTS = {
     "anchored, no constraints": ("anchored", {"constraints": "none"}),
     "anchored, both Neumann columns": ("anchored", {"constraints": "neumann"}),
     "anchored, 10 vertex-deleted, redrawn": ("anchored", {"constraints": "vertex_deleted"}),
+    "anchored, dropout 0.5": ("anchored", {"dropout": 0.5, "feature_dropout": 0.5}),
+    "anchored, thinned copies": ("anchored", {"copies": 4}),
     "anchored, random start": ("anchored", {"start": "random"}),
     "anchored, one block": ("anchored", {"blocks": 1}),
     "anchored, 10 % of the links": ("anchored", {"fraction": 0.1}),
@@ -124,6 +126,7 @@ def main() -> None:
         "--variant", nargs="+", default=["anchored"], help=f"one or more of: {'; '.join(VARIANTS)}; ladder"
     )
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no run after so many")
@@ -144,7 +147,7 @@ def main() -> None:
     jobs = [
         {"data": d, "protocol": p, "variant": v, "seed": s, "device": options.device, "until": until}
         for v in variants
-        for s in range(options.seeds)
+        for s in range(options.first_seed, options.first_seed + options.seeds)
         for p in options.protocol
         for d in options.data
         if (d, p, v, s) not in done

@@ -145,6 +145,9 @@ def bench(
     scale: Annotated[
         bool, typer.Option("--scale", help="Stream all pairs of a large generated graph instead.")
     ] = False,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: the times of a GPU, of all links of the graph and of an epoch.")
+    ] = "cpu",
 ) -> None:
     """Times pairs to eigenbases against the usual ways, on the same links, one core against one core.
 
@@ -153,9 +156,20 @@ def bench(
     `llwlc bench pubmed --out bench`
 
     `llwlc bench coauthor-like --scale`
+
+    `llwlc bench pubmed --device cuda`
     """
     from llwlc import bench as benchmark
+    from llwlc.errors import InputError
 
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"--device is cpu or cuda, got {device!r}")
+    if device == "cuda":
+        found = benchmark.run_gpu(graph, links=links, repeats=repeats)
+        show(f"{found.graph}, {found.links:,} links", benchmark.gpu_table(found))
+        for file in benchmark.save(found, out) if out is not None else []:
+            typer.echo(f"wrote {file}")
+        return
     if scale:
         show(f"{graph}, streamed", benchmark.scale_table(benchmark.scale(graph, links=links)))
         return

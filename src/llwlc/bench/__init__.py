@@ -3,8 +3,9 @@
 Ratios are what counts; absolute times belong to the machine that the report describes.
 """
 
+from llwlc.bench.gpu import GpuReport, gpu_table, run_gpu
 from llwlc.bench.report import save, table
 from llwlc.bench.run import Report, run
 from llwlc.bench.scale import scale, scale_table
 
-__all__ = ["Report", "run", "save", "scale", "scale_table", "table"]
+__all__ = ["GpuReport", "Report", "gpu_table", "run", "run_gpu", "save", "scale", "scale_table", "table"]

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from llwlc.bench.gpu import GpuReport
 from llwlc.bench.run import Report
 from llwlc.errors import InputError
 
@@ -45,8 +46,8 @@ def table(report: Report) -> list[tuple[str, str, str]]:
     return rows
 
 
-def save(report: Report, out: str | Path) -> list[Path]:
-    """Writes `bench.json`, and `bench.png` where matplotlib is installed, into the folder; returns the files."""
+def save(report: Report | GpuReport, out: str | Path) -> list[Path]:
+    """Writes `bench.json`, and `bench.png` where matplotlib is installed and there is something to compare, into the folder; returns the files."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,6 +58,8 @@ def save(report: Report, out: str | Path) -> list[Path]:
             f"{folder}: the report cannot be written there ({error}); give another folder by --out"
         ) from error
     files = [target]
+    if isinstance(report, GpuReport):
+        return files
     with contextlib.suppress(ImportError):
         files.append(plot(report, folder / "bench.png"))
     return files

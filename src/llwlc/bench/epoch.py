@@ -1,0 +1,60 @@
+"""How long an epoch of training takes: all links of a split, the network that `fit` would train."""
+
+from __future__ import annotations
+
+import copy
+import time
+from dataclasses import replace
+
+import torch
+
+from llwlc import datasets, splits
+from llwlc.features import fit_compactor
+from llwlc.fitting import Links
+from llwlc.nn import LLwLCNet
+from llwlc.presets import preset
+from llwlc.steps import Stepper
+from llwlc.training import adam, one_thread, scores, train_epoch
+
+
+def epoch_seconds(
+    name: str, *, device: str, protocol: str = "ncn", fraction: float = 1.0, repeats: int = 3
+) -> dict[str, float]:
+    """Seconds by stage: encoding all training links and their pool of negatives, an epoch (the median, after one that warms up), and
+    scoring the validation links. `fraction`: of the training links."""
+    graph = datasets.load(name)
+    split = splits.make(graph, protocol=protocol, seed=0)
+    chosen = preset("anchored", fraction=fraction).adapted(len(split.train_pos))
+    target = torch.device(device)
+    links = Links(split, chosen, cache=None, device=target, memory_budget=32 << 30)
+    links.part("valid_pos")  # compiles
+    begin = time.perf_counter()
+    data = links.training(0)
+    _wait(target)
+    encoding = time.perf_counter() - begin
+    table = None if graph.x is None else fit_compactor(graph.x, chosen.features)(graph.x).to(target)
+    torch.manual_seed(0)
+    net = LLwLCNet(replace(chosen.net, feature_channels=0 if table is None else table.shape[1])).to(target)
+    stepper = Stepper(net, copy.deepcopy(net), adam(net, chosen.train), table, chosen.train.batch_size or 64)
+    times = []
+    with one_thread():
+        for epoch in range(repeats + 1):
+            begin = time.perf_counter()
+            train_epoch(stepper, data, links.num_positive, chosen.train, epoch)
+            times.append(time.perf_counter() - begin)
+        valid = [links.part(part) for part in ("valid_pos", "valid_neg")]
+        begin = time.perf_counter()
+        for part in valid:
+            scores(net, part, table)
+        scoring = time.perf_counter() - begin
+    about = f"{2 * links.num_positive:,} links"
+    return {
+        f"encoding {len(data):,} links": encoding,
+        f"epoch of {about}, {device}": sorted(times[1:])[repeats // 2],
+        f"validation of {sum(map(len, valid)):,} links": scoring,
+    }
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()

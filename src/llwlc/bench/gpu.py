@@ -1,0 +1,127 @@
+"""Pairs to bases on a GPU: absolute times of one device, from pairs in its memory, warm, and how far they are from the bytes that must move."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from llwlc import datasets
+from llwlc.bases import on_gpu
+from llwlc.bench.clock import machine
+from llwlc.bench.epoch import epoch_seconds
+from llwlc.bench.run import sample
+from llwlc.errors import InputError
+from llwlc.graph import Graph
+from llwlc.kernels import cuda
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.pipeline import DEFAULT_CAP, link_bases
+from llwlc.subgraphs import Subgraphs, extract
+
+AT_ONCE = 100_000
+"""Links in the device's memory at once; more are streamed."""
+REFERENCE_LINKS = 4096
+
+
+@dataclass(frozen=True)
+class GpuReport:
+    """Seconds for all links by stage, and a link for the reference in torch on the same device; `bytes_moved` of one pass, at least;
+    `bandwidth` of a copy on the same device, bytes a second, read and written; seconds of a training epoch where there are features."""
+
+    graph: str
+    links: int
+    nodes_per_link: float
+    edges_per_link: float
+    seconds: dict[str, float]
+    reference_per_link: float
+    bytes_moved: float
+    bandwidth: float
+    epoch: dict[str, float] = field(default_factory=dict)
+    machine: dict[str, str | int | float] = field(default_factory=dict)
+
+    @property
+    def floor(self) -> float:
+        """Seconds that the bytes alone would take."""
+        return self.bytes_moved / self.bandwidth
+
+
+def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int = 0) -> GpuReport:
+    """Times `links` pairs (default: twice the edges), half of them edges, of a dataset or a generated graph."""
+    if not cuda.available():
+        raise InputError(
+            "bench --device cuda needs an NVIDIA GPU and a torch built for it: there is none here; leave --device out"
+        )
+    generated = name in ("coauthor-like", "vessel-like")
+    graph = datasets.generate(name) if generated else datasets.load(name)
+    pairs = sample(graph, links or 2 * graph.num_edges, seed).cuda()
+    there = Graph(graph.indptr, graph.indices).to("cuda")
+    parts = list(torch.split(pairs, AT_ONCE))
+    (subs, basis), share = link_bases(there, parts[0]), len(pairs) / len(parts[0])
+    seconds = {"pairs to bases": _median(lambda: _all_bases(there, parts), repeats)}
+    if len(parts) == 1:
+        seconds["extract alone"] = _median(lambda: extract(there, pairs, max_nodes_per_hop=DEFAULT_CAP), repeats)
+        seconds["basis alone"] = _median(
+            lambda: on_gpu(subs, "neumann", None, "query", 10, "normalized", torch.float32, 0, 0), repeats
+        )
+    few = pairs[:REFERENCE_LINKS]
+    slow = _median(lambda: link_bases(there, few, backend="reference"), 1) / len(few)
+    return GpuReport(
+        graph=name,
+        links=len(pairs),
+        nodes_per_link=share * subs.num_nodes / len(pairs),
+        edges_per_link=share * len(subs.row) / len(pairs),
+        seconds=seconds,
+        reference_per_link=slow,
+        bytes_moved=share * bytes_moved(there, subs, basis),
+        bandwidth=bandwidth(),
+        epoch={} if generated else epoch_seconds(name, device="cuda"),
+        machine=machine(),
+    )
+
+
+def _all_bases(graph: Graph, parts: list[Tensor]) -> None:
+    for part in parts:
+        link_bases(graph, part)
+
+
+def bytes_moved(graph: Graph, subs: Subgraphs, basis: Eigenbasis) -> int:
+    """What any program of this contract has to read and write: the graph once, every output once."""
+    out: list[Tensor] = [subs.ptr, subs.node, subs.row, subs.col, subs.hop, subs.dist_u, subs.dist_v]
+    out += [basis.values, basis.vectors, basis.mask, basis.residual]
+    return sum(tensor.nbytes for tensor in (graph.indptr, graph.indices, *out))
+
+
+def bandwidth(size: int = 1 << 31) -> float:
+    """Bytes a second of a copy on the device, read and written."""
+    source = torch.empty(size, dtype=torch.uint8, device="cuda").fill_(1)
+    target = torch.empty_like(source)
+    return 2 * size / _median(lambda: target.copy_(source), 10)
+
+
+def _median(work: Callable[[], object], repeats: int) -> float:
+    work()  # compiles, and lets the allocator settle
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+    return sorted(times)[len(times) // 2]
+
+
+def gpu_table(report: GpuReport) -> list[tuple[str, str]]:
+    """What `run_gpu` measured, as rows."""
+    whole = report.seconds["pairs to bases"]
+    rows = [
+        ("links", f"{report.links:,}, {report.nodes_per_link:.0f} nodes and {report.edges_per_link:.0f} edges each"),
+        *((name, f"{1e3 * spent:,.1f} ms, {report.links / spent:,.0f} links/s") for name, spent in report.seconds.items()),
+        ("the reference in torch, same device", f"{report.reference_per_link * report.links / whole:.0f} times as long"),
+        ("bytes that must move", f"{report.bytes_moved / 1e9:.2f} GB: {1e3 * report.floor:.2f} ms at {report.bandwidth / 1e12:.2f} TB/s"),
+        ("distance from that", f"{whole / report.floor:.0f} times"),
+    ]  # fmt: skip
+    rows += [(name, f"{spent:.2f} s") for name, spent in report.epoch.items()]
+    return [*rows, *((name, str(value)) for name, value in report.machine.items())]
