@@ -81,7 +81,7 @@ class Stepper:
         follow = static[-1]
 
         def step() -> Tensor:
-            return self._step(_batch_of(static, batch), static[-2], follow)
+            return self._step(_batch_of(static), static[-2], follow)
 
         before = [(tensor, tensor.clone()) for tensor in self._changing()]
         state = torch.cuda.get_rng_state(self.device)
@@ -133,9 +133,10 @@ class Recorded(NamedTuple):
 
 def _inputs(batch: LinkBatch, *rest: Tensor) -> list[Tensor]:
     basis = batch.basis
-    return [basis.values, basis.vectors, basis.mask, basis.residual, batch.node, batch.label, batch.degree, *rest]
+    ends = [batch.node, batch.label, batch.degree, batch.u, batch.v]
+    return [basis.values, basis.vectors, basis.mask, basis.residual, *ends, *rest]
 
 
-def _batch_of(static: list[Tensor], like: LinkBatch) -> LinkBatch:
-    values, vectors, mask, residual, node, label, degree = static[:7]
-    return LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), node, label, degree, like.u, like.v)
+def _batch_of(static: list[Tensor]) -> LinkBatch:
+    values, vectors, mask, residual, *ends = static[:9]
+    return LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), *ends)
