@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 
 from llwlc import bench, datasets
 from llwlc.bench import growth, plain, rivals
-from llwlc.bench.clock import peak_memory, take_turns, threads
+from llwlc.bench.clock import highest_memory, peak_memory, take_turns, threads
+from llwlc.bench.epoch import epoch_seconds
 from llwlc.bench.run import OURS, memory, sample, stream_links
 from llwlc.cli import app
 from llwlc.errors import InputError
+from llwlc.kernels import cuda
 from llwlc.pipeline import link_bases
 from llwlc.subgraphs import drnl, extract
 
@@ -27,7 +29,7 @@ def cora():
 
 @pytest.fixture(scope="module")
 def report():
-    return bench.run("cora", links=12, repeats=1, with_growth=False, with_memory=False)
+    return bench.run("cora", links=12, repeats=1, with_growth=False, with_memory=False, with_epoch=False)
 
 
 def test_half_of_the_sample_are_edges_and_no_pair_is_a_loop(cora):
@@ -132,12 +134,42 @@ def test_the_report_is_a_table_a_file_and_a_picture(report, tmp_path):
 def test_a_small_scale_run_streams_everything(monkeypatch):
     generate = datasets.generate
     monkeypatch.setattr(datasets, "generate", lambda name: generate(name, scale=0.01))
-    seen = []
-    found = bench.scale("coauthor-like", links=500, batch_size=200, progress=lambda done, total: seen.append(done))
-    assert seen == [200, 400, 500]
+    found = bench.scale("coauthor-like", links=500, batch_size=200)
     assert found.links == 500
     assert found.links_per_second > 0
     assert any("links/s" in value for _, value in bench.scale_table(found))
+
+
+def nothing() -> None:
+    pass
+
+
+def test_a_fresh_process_does_not_count_the_memory_of_its_parent():
+    large = np.ones(1 << 27)  # 1 GB, touched
+    assert highest_memory() > 1
+    del large
+    assert peak_memory(nothing) < 0.9
+
+
+def test_epochs_are_timed_by_stage():
+    found = epoch_seconds("cora", device="cpu", fraction=0.05, repeats=1)
+    assert list(found) == ["encoding 3,881 links", "epoch of 370 links, cpu", "validation of 1,582 links"]
+    assert all(spent > 0 for spent in found.values())
+
+
+def test_the_gpu_report_states_its_distance_from_the_bytes():
+    found = bench.GpuReport("g", 1000, 10.0, 20.0, {"pairs to bases": 2e-3}, 1e-4, 4e9, 4e12)
+    assert found.floor == 1e-3
+    rows = dict(bench.gpu_table(found))
+    assert rows["distance from that"] == "2 times"
+    assert rows["the reference in torch, same device"] == "50 times as long"
+
+
+@pytest.mark.skipif(cuda.available(), reason="there is a GPU")
+def test_without_a_gpu_its_bench_is_refused():
+    result = CliRunner().invoke(app, ["bench", "cora", "--device", "cuda"])
+    assert result.exit_code != 0
+    assert "NVIDIA GPU" in result.output
 
 
 @pytest.mark.slow

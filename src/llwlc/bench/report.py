@@ -42,6 +42,7 @@ def table(report: Report) -> list[tuple[str, str, str]]:
         model = "κE + κ(κ+k)n + k²n + k³"
         rows.append((f"time against {model}", f"{100 * report.model_error:.0f} % off", "median over the grid"))
     rows += [(f"memory, {name}", f"{size:.2f} GB", "peak") for name, size in report.memory.items()]
+    rows += [(name, f"{spent:.2f} s", "one core") for name, spent in report.epoch.items()]
     rows += [(name, str(value), "") for name, value in report.machine.items()]
     return rows
 
