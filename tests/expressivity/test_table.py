@@ -88,6 +88,8 @@ def test_pairs_that_would_take_too_long_are_skipped_and_said():
     row = run("paper", "filter-4", max_seconds=0.0)
     assert (row.separated, row.skipped, len(row.together)) == (0, 2, 2)
     assert table([row])[1][0][1] == "0/2+"
+    one, half = Row("a", "p", 2, 1, mean_seconds=1.0), Row("b", "p", 4, 1, skipped=2, mean_seconds=3.0)
+    assert table([one, half])[1][0][1:4] == ["1/2", "1/4+", "2"]
 
 
 def test_published_results_are_those_of_the_paper():

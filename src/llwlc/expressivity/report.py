@@ -23,8 +23,8 @@ def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     lines = []
     for policy in policies:
         mine = [found[policy, s] for s in suites if (policy, s) in found]
-        pairs = sum(row.pairs for row in mine if row.suite != "atlas")
-        seconds = sum(row.mean_seconds * row.pairs for row in mine if row.suite != "atlas") / max(pairs, 1)
+        run = [(row.pairs - row.skipped, row.mean_seconds) for row in mine if row.suite != "atlas"]
+        seconds = sum(pairs * mean for pairs, mean in run) / max(sum(pairs for pairs, _ in run), 1)
         cells = [_cell(found.get((policy, s))) for s in suites]
         lines.append([policy, *cells, f"{seconds:.3g}", f"{max(row.max_seconds for row in mine):.3g}"])
     return ["policy", *suites, "s a pair", "longest"], lines

@@ -28,7 +28,7 @@ class Row:
     """One policy on one suite. `together` names the pairs not separated, `skipped` counts those that would have taken too long.
 
     `closest` is the smallest distance of a separated pair and `farthest` the largest of the others: the margin on both sides of the
-    tolerance. Seconds are those of a pair, both graphs.
+    tolerance. Seconds are those of a pair that was not skipped, both graphs.
     """
 
     suite: str
@@ -76,7 +76,7 @@ def run(name: str, policy: str, *, max_seconds: float = 300.0) -> Row:
     for pair in track(suite(name), f"{name}, {policy}"):
         row, spent = _add(row, pair, max_seconds)
         seconds.append(spent)
-    mean = sum(seconds) / max(len(seconds), 1)
+    mean = sum(seconds) / max(row.pairs - row.skipped, 1)
     return replace(row, mean_seconds=round(mean, 4), max_seconds=round(max(seconds, default=0.0), 3))
 
 
