@@ -20,8 +20,7 @@ from llwlc.datasets.roots import cache_root
 from llwlc.errors import InputError
 from llwlc.features import Compactor, fit_compactor
 from llwlc.graph import Graph
-from llwlc.kernels import cuda
-from llwlc.linkdata import LinkData, cached, encode, estimate_bytes
+from llwlc.linkdata import LinkData, cached, encode, estimate_bytes, messages_on
 from llwlc.linksplit import PARTS, LinkSplit
 from llwlc.nn import LLwLCNet
 from llwlc.presets import Preset
@@ -78,7 +77,9 @@ class Links:
             count = self.num_positive if self.num_positive <= len(self.split.train_neg) else None
             negatives = fresh_negatives(self.split, epoch=epoch + 1, seed=config.seed, count=count)
             pairs = torch.cat([self.positives, negatives[: self.num_positive]])
-            return encode(self._here(self.split.train_graph), pairs, basis, epoch=epoch, about="").to(self.device)
+            return encode(messages_on(self.split.train_graph, self.device), pairs, basis, epoch=epoch, about="").to(
+                self.device
+            )
         copy = epoch % ((config.copies or 0) + 1)
         name = f"train, copy {copy}" if copy else "train"
         if name not in self._kept:
@@ -102,7 +103,7 @@ class Links:
         return torch.cat([self.positives, *pools])
 
     def _encode(self, graph: Graph, pairs: Tensor, about: str) -> LinkData:
-        about, graph = f"eigenbases, {about}", self._here(graph)
+        about, graph = f"eigenbases, {about}", messages_on(graph, self.device)
         if self.cache is None:
             data = encode(graph, pairs, self.preset.basis, about=about)
         else:
@@ -110,10 +111,6 @@ class Links:
                 graph, pairs, self.preset.basis, cache=self.cache, memory_budget=self.memory_budget, about=about
             )
         return data.to(self.device) if data.num_bytes <= self.memory_budget else data
-
-    def _here(self, graph: Graph) -> Graph:
-        """The message graph where its bases are computed: on the GPU if the network is there and the kernels are."""
-        return Graph(graph.indptr, graph.indices, graph.weight).to(self.device) if cuda.available() else graph
 
 
 def _pool_draws(config: TrainConfig) -> int:

@@ -26,6 +26,7 @@ from torch import Tensor
 from llwlc import kernels
 from llwlc.errors import InputError
 from llwlc.graph import Graph
+from llwlc.kernels import cuda
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.nn.batch import LinkBatch
 from llwlc.pipeline import DEFAULT_CAP, Laplacian, link_bases
@@ -136,6 +137,11 @@ def encode(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0, 
     """The bases of these pairs `[B, 2]` in the memory of the graph's device. `about` heads the progress bar; none where it is empty."""
     parts = list(_stream(graph, pairs, config, epoch, about))
     return _with_pointer({name: torch.cat([p[name] for p in parts]) for name in FIELDS})
+
+
+def messages_on(graph: Graph, device: torch.device | str) -> Graph:
+    """The graph as its bases are computed for a network there: on the GPU if the network is on one and the kernels are."""
+    return Graph(graph.indptr, graph.indices, graph.weight).to(device) if cuda.available() else graph
 
 
 def cached(

@@ -20,7 +20,7 @@ from llwlc.candidates import candidates, count_two_hop, share_of_links
 from llwlc.errors import InputError
 from llwlc.fitting import Fitted, OnEpoch, default_cache, fingerprint, fit_split, pick_device
 from llwlc.graph import Graph
-from llwlc.linkdata import encode
+from llwlc.linkdata import encode, messages_on
 from llwlc.linksplit import LinkSplit
 from llwlc.node_names import find_nodes, suggestion
 from llwlc.pipeline import DEFAULT_CAP
@@ -206,7 +206,7 @@ class LinkPredictor:
         return model
 
     def _logits(self, graph: Graph, pairs: Tensor, features: Tensor | None) -> Iterator[Tensor]:
-        net = self.fitted.net.to(self.device)
+        net, graph = self.fitted.net.to(self.device), messages_on(graph, self.device)
         for part in torch.split(pairs, CHUNK):
             data = encode(graph, part, self.fitted.preset.basis, about="")
             with one_thread():
