@@ -54,7 +54,7 @@ def test_separable_scores_stay_finite_and_not_quite_sure():
     assert 0 < p[1] < 0.1
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1e-1, 10.0, 1e3])
+@pytest.mark.parametrize("scale", [1e-3, 1e-1, 10.0, 1e3, 1e5, 1e8])
 def test_the_unit_of_scores_does_not_matter(scale):
     pos, neg = (part[:2000] for part in two_classes(1.0, 0.5))
     base, scaled = fit_calibration(pos, neg), fit_calibration(scale * pos, scale * neg)

@@ -134,6 +134,8 @@ def other_weights(run: Path) -> None:
 DAMAGE = {
     "a flipped bit": (lambda run: flip(run / "model.safetensors"), "model.safetensors is damaged"),
     "a truncated graph": (lambda run: os.truncate(run / "graph.safetensors", 100), "graph.safetensors is damaged"),
+    "half of the metrics": (lambda run: os.truncate(run / "metrics.json", 20), "metrics.json is damaged"),
+    "a broken history": (lambda run: (run / "history.jsonl").write_text("{"), "history.jsonl is damaged"),
     "an empty split": (lambda run: (run / "split.safetensors").write_bytes(b""), "split.safetensors is damaged"),
     "no model": (lambda run: (run / "model.safetensors").unlink(), "lacks model.safetensors"),
     "no metrics": (lambda run: (run / "metrics.json").unlink(), "lacks metrics.json"),

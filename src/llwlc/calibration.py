@@ -11,6 +11,9 @@ from torch import Tensor
 from llwlc.errors import InputError
 
 
+STEEP = 30  # log-odds
+
+
 @dataclass(frozen=True)
 class Calibration:
     """logit P(link) = slope · score + offset where links and non-links are equally many; a prior shifts it by its log-odds."""
@@ -51,6 +54,11 @@ def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calib
     design = torch.stack([score, torch.ones_like(score)], 1)
     own = torch.tensor([1.0, 0.0], dtype=torch.float64)
     theta, hold = own.clone(), max((10 / len(score)) ** 2 - (10 / 200) ** 2, 0.0)
+    spread = float(score.std(correction=0))
+    if (
+        spread > STEEP
+    ):  # there every probability is 0 or 1 and the loss is flat, so begin where it is not; it has one minimum
+        theta = torch.stack([torch.ones_like(score[0]), -score.mean()]) / spread
 
     def loss(t: Tensor) -> Tensor:
         logit = design @ t
@@ -71,4 +79,4 @@ def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calib
         if float(step.abs().max()) < 1e-10:
             break
     # scores that rank no better than chance must not turn the order around
-    return Calibration(max(float(theta[0]), 1e-6), float(theta[1]))
+    return Calibration(max(float(theta[0]), 1e-6 / max(spread, 1.0)), float(theta[1]))

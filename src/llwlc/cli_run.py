@@ -226,7 +226,7 @@ def evaluate(
         rows.append(one.metrics)
     first = rows[0]
     show(
-        f"protocol {protocol}, {seeds} seeds, {first['num_negatives']:,} negatives, {first['parameters']:,} parameters",
+        f"protocol {protocol}, {seeds} seed{'s' if seeds > 1 else ''}, {first['num_negatives']:,} negatives, {first['parameters']:,} parameters",
         [
             (_label(key, first), _spread([r[key] for r in rows]))
             for key in ("hits@10", "hits@50", "hits@100", "mrr", "auc", "ap")

@@ -26,6 +26,9 @@ def _cell(found: dict[str, Any], key: str) -> str:
     return f"{100 * found[key]:.2f}"
 
 
+FEW = 20  # validation links below which a prior has more to say of probabilities than they have
+
+
 def result_notes(fitted: Fitted, split: LinkSplit) -> str:
     """What the numbers of the table mean: protocol, negatives, false-positive rates, calibration."""
     m = fitted.metrics
@@ -39,11 +42,13 @@ def result_notes(fitted: Fitted, split: LinkSplit) -> str:
         if hard
         else f"{m['num_negatives']:,} negatives in one pool"
     )
+    few = len(split.valid_pos) < FEW
     return (
         f"protocol {split.protocol}, seed {split.seed}; {m['num_positives']:,} test links against {kind}; in percent; "
         f"false-positive rate of {rates}; calibration error {100 * m['calibration_error']:.1f} % at a prior of "
         f"{m['calibration_prior']:.2g}; {m['parameters']:,} parameters, {m['epochs']} epochs, "
         f"{m['seconds']:.0f} seconds"
+        + (f"; only {len(split.valid_pos)} validation links, so probabilities are rough" if few else "")
     )
 
 

@@ -105,6 +105,8 @@ def load(folder: Path) -> Run:
             )
     try:
         return _assemble(folder, config)
+    except InputError:
+        raise
     except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, SafetensorError) as error:
         raise InputError(f"the run {folder} does not fit together ({error}): fit again with this version") from error
 
@@ -146,8 +148,7 @@ def _assemble(folder: Path, config: dict[str, Any]) -> Run:
         compactor = Compactor(weight, shift, components, bool(counts))
     names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), None, names)
-    metrics = json.loads((folder / TEXTS[0]).read_text(encoding="utf-8"))
-    history = [json.loads(line) for line in (folder / TEXTS[1]).read_text(encoding="utf-8").splitlines()]
+    metrics, history = _json(folder / TEXTS[0]), _json(folder / TEXTS[1], lines=True)
     fitted = Fitted(
         net, preset, compactor, stored.get("features"), Calibration(**config["calibration"]), metrics, history
     )
@@ -170,6 +171,14 @@ def _graph_tensors(graph: Graph, features: Tensor | None) -> dict[str, Tensor]:
     if graph.names is not None:
         parts["names"] = torch.frombuffer(bytearray(json.dumps(list(graph.names)).encode()), dtype=torch.uint8)
     return {k: t.contiguous().clone() for k, t in parts.items() if t is not None}
+
+
+def _json(path: Path, *, lines: bool = False) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}): copy it again, or fit again") from error
 
 
 def _write(path: Path, text: str) -> None:
