@@ -10,7 +10,6 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 
-
 STEEP = 30  # log-odds
 
 
