@@ -139,7 +139,9 @@ def bench(
     graph: Annotated[
         str, typer.Argument(help="A dataset (llwlc data list), or with --scale a generated graph.")
     ] = "cora",
-    links: Annotated[int | None, typer.Option(help="Number of pairs; 400, or with --scale twice the edges.")] = None,
+    links: Annotated[
+        int | None, typer.Option(help="Number of pairs; 1024, or with --scale or cuda twice the edges.")
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Turns of every method; the best one counts.")] = 3,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.json and bench.png.")] = None,
     scale: Annotated[
@@ -173,7 +175,7 @@ def bench(
     if scale:
         show(f"{graph}, streamed", benchmark.scale_table(benchmark.scale(graph, links=links)))
         return
-    report = benchmark.run(graph, links=links or 400, repeats=repeats)
+    report = benchmark.run(graph, links=links or 1024, repeats=repeats)
     show(
         f"{report.graph}, {report.links} links",
         [(what, f"{figure}   {note}") for what, figure, note in benchmark.table(report)],
