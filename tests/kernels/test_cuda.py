@@ -158,6 +158,14 @@ def test_a_weight_that_is_not_finite_empties_only_its_own_graphs(engine):
         assert basis.vectors.isfinite().all()
 
 
+def test_negative_weights_count_by_their_size(engine):
+    """On a ring of weights 1 and −1 all degrees are 0; what is small is measured against ‖L‖ ≤ 2 all the same."""
+    ring = torch.tensor([[i, (i + 1) % 8] for i in range(8)])
+    graph = Graph.from_edges(ring, weight=torch.tensor([1.0, -1.0] * 4).double())
+    options = {"constraints": "none", "laplacian": "combinatorial", "dtype": torch.float64}
+    assert_equals_reference(engine, graph, torch.tensor([[0, 4], [1, 3]]), **options)
+
+
 @pytest.mark.parametrize("classes", [solving.CLASSES, ((2048, 32), (16384, 64)), ()])
 def test_fast_memory_or_not_changes_nothing(engine, classes, monkeypatch):
     """Every class of sizes, and what is too large for all of them."""

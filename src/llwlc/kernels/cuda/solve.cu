@@ -111,12 +111,13 @@ DEVICE void load(const Task &t, Space &s, int64 p, int64 first) {
     sort_rows(s);
 }
 
-// Σ_e w_e x_near(e) over a row, the edges from `from` in steps of `step`.
-DEVICE double row_sum(const Task &t, const Space &s, int i, const double *x, int from, int step) {
+// Σ_e w_e x_near(e) over a row, or with |w_e|, the edges from `from` in steps of `step`.
+DEVICE double row_sum(const Task &t, const Space &s, int i, const double *x, int from, int step, bool sizes) {
     double total = 0;
     int end = s.begin[i + 1];
     if (t.weight) {
-        for (int e = s.begin[i] + from; e < end; e += step) total += s.weight[e] * x[s.near[e]];
+        for (int e = s.begin[i] + from; e < end; e += step)
+            total += (sizes ? fabs(s.weight[e]) : s.weight[e]) * x[s.near[e]];
     } else {
         UNROLL_4 for (int e = s.begin[i] + from; e < end; e += step) total += x[s.near[e]];
     }
@@ -131,15 +132,15 @@ DEVICE double degree_of(const Task &t, const Space &s, int i) {
 }
 
 // Σ_e w_e x_near(e) for every row, given to `use(i, sum)` by one lane each.
-template <class Use> DEVICE void row_sums(const Task &t, const Space &s, const double *x, Use use) {
+template <class Use> DEVICE void row_sums(const Task &t, const Space &s, const double *x, bool sizes, Use use) {
     int short_rows = s.n - s.many;
     for EACH(r, short_rows) {
         int i = s.order[r];
-        use(i, row_sum(t, s, i, x, 0, 1));
+        use(i, row_sum(t, s, i, x, 0, 1, sizes));
     }
     for (int r = short_rows; r < s.n; r++) {
         int i = s.order[r];
-        double total = group_sum(row_sum(t, s, i, x, LANE, GROUP));
+        double total = group_sum(row_sum(t, s, i, x, LANE, GROUP, sizes));
         if (LANE == 0) use(i, total);
     }
 }
@@ -156,7 +157,7 @@ DEVICE double laplacian(const Task &t, Space &s) {
     }
     SYNC();
     if (group_sum(wrong) > 0) return INFINITE;
-    row_sums(t, s, s.scale, [&](int i, double total) {
+    row_sums(t, s, s.scale, true, [&](int i, double total) {
         double row = fabs(t.normalized ? s.scale[i] > 0 : s.diagonal[i]) + s.scale[i] * total;
         if (!(row <= bound)) bound = row;
     });
@@ -167,7 +168,7 @@ DEVICE double laplacian(const Task &t, Space &s) {
 DEVICE void apply(const Task &t, const Space &s, const double *x, double *out) {
     for EACH(i, s.n) s.z[i] = s.scale[i] * x[i];
     SYNC();
-    row_sums(t, s, s.z, [&](int i, double total) {
+    row_sums(t, s, s.z, false, [&](int i, double total) {
         double own = !t.normalized ? s.diagonal[i] * x[i] : s.scale[i] > 0 ? x[i] : 0.0;
         out[i] = own - s.scale[i] * total;
     });
@@ -351,6 +352,7 @@ DEVICE int krylov(const Task &t, Space &s, int rank, double bound, int64 graph, 
         for EACH(i, c + 1) s.T[i * m + c] = h[i];
         double leak = (loss + EPS) * norms.before;
         if (leak > t.tolerance * ENOUGH * size) {
+            SYNC();  // the coefficients have been read by everybody
             size = purge(t, s, rank, count, w).after;
             for EACH(i, c + 1) s.T[i * m + c] += h[i];
         } else {
