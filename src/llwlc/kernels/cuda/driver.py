@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import site
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +19,7 @@ import torch
 SHARED_PER_GROUP = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 GRANTED = 48 * 1024  # what a kernel gets without asking
 OWN_BYTES = 10 * 1024  # of fast memory: the kernels' own arrays, at most
+DIGEST = 32  # bytes of a SHA-256
 
 
 class Engine(Protocol):
@@ -55,10 +57,10 @@ def _driver() -> ctypes.CDLL:
 def _compiler() -> ctypes.CDLL:
     """NVRTC: where the loader finds it, or in the packages that came with torch."""
     major = (torch.version.cuda or "").split(".")[0]
-    names = [f"libnvrtc.so.{major}", "libnvrtc.so"]
+    names = [f"libnvrtc.so.{major}"]
     for root in (*site.getsitepackages(), site.getusersitepackages()):
         names += map(str, sorted(Path(root).glob(f"nvidia/**/libnvrtc.so.{major}*")))
-    for name in names:
+    for name in (*names, "libnvrtc.so"):  # the last may be of any version
         try:
             return ctypes.CDLL(name)
         except OSError:
@@ -89,16 +91,21 @@ def compile_source(text: str, *options: str) -> bytes:
 def kept_binary(text: str, *options: str) -> bytes:
     """`compile_source`, found again on disk by later processes: the larger kernel takes five seconds for each size of group."""
     name = hashlib.sha256("\n".join([torch.version.cuda or "", *options, text]).encode()).hexdigest()[:32]
-    path = (
-        Path(os.environ.get("LLWLC_CACHE") or Path.home() / ".cache" / "llwlc" / "derived") / "cuda" / f"{name}.cubin"
-    )
+    cache = Path(os.environ.get("LLWLC_CACHE") or Path.home() / ".cache" / "llwlc" / "derived").expanduser()
+    return kept(cache / "cuda" / f"{name}.cubin", lambda: compile_source(text, *options))
+
+
+def kept(path: Path, make: Callable[[], bytes]) -> bytes:
+    """What `make` gives, once: from the file where that is whole, as its digest in front says, else made and put there."""
     with contextlib.suppress(OSError):
-        return path.read_bytes()
-    binary = compile_source(text, *options)
+        found = path.read_bytes()
+        if found[:DIGEST] == hashlib.sha256(found[DIGEST:]).digest():
+            return found[DIGEST:]
+    binary = make()
     with contextlib.suppress(OSError):  # a cache that cannot be written is no reason to stop
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(binary)
+        partial.write_bytes(hashlib.sha256(binary).digest() + binary)
         partial.replace(path)
     return binary
 
