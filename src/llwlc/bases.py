@@ -146,7 +146,11 @@ def given_of(
     if not (isinstance(start, str) and start == "query"):
         block = start_block(subs, lambda: laplacian_of(subs, laplacian), columns, start, seed=seed, epoch=epoch)
     shown = None if isinstance(cons, str) else columns
-    return Given(subs.ptr, subs.row, subs.col, weight, shown, block, subs.hop, subs.u, subs.v, deleted)
+    for name, x in (("cons", shown), ("start", block)):
+        if x is not None and x.device != subs.ptr.device:  # the kernel would follow an address of another memory
+            raise InputError(f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there")
+    ptr, row, col, hop, u, v = (x.long() for x in (subs.ptr, subs.row, subs.col, subs.hop, subs.u, subs.v))
+    return Given(ptr, row, col, weight, shown, block, hop, u, v, deleted)
 
 
 def _compiled(

@@ -1,5 +1,7 @@
 """The CUDA kernels equal the reference: on a GPU where there is one, and everywhere as the same source with groups of one thread."""
 
+from dataclasses import replace
+
 import networkx as nx
 import pytest
 import torch
@@ -137,6 +139,38 @@ def test_given_columns_and_starts(engine):
     assert not one.mask[4].any()
     assert torch.allclose(one.values, two.values, atol=1e-9)
     assert torch.allclose(one.residual, two.residual, atol=1e-8)
+
+
+def test_given_on_another_device(engine):
+    """An address of another memory would bring the whole process down."""
+    subs = subgraphs.extract(graph_of(NASTY["random"]), torch.tensor([[0, 1]]))
+    elsewhere = torch.ones(subs.num_nodes, 1, device="meta")
+    for options in ({"cons": elsewhere}, {"start": elsewhere}):
+        with pytest.raises(InputError, match="on meta, the subgraphs are on cpu"):
+            eigenbasis(engine, subs, **options)
+
+
+def test_indices_of_32_bits(engine):
+    graph = graph_of(NASTY["random"])
+    subs = subgraphs.extract(graph, some_pairs(graph, 5))
+    names = ("ptr", "row", "col", "hop", "u", "v")
+    small = replace(subs, **{name: getattr(subs, name).int() for name in names})
+    assert torch.equal(eigenbasis(engine, small).vectors, eigenbasis(engine, subs).vectors)
+
+
+def test_a_damaged_binary_is_made_again(tmp_path):
+    path = tmp_path / "cuda" / "x.cubin"
+    assert driver.kept(path, lambda: b"first") == b"first"
+    assert driver.kept(path, lambda: b"second") == b"first"
+    for damaged in (b"", b"no digest", path.read_bytes()[:-1]):
+        path.write_bytes(damaged)
+        assert driver.kept(path, lambda: b"third") == b"third"
+        assert driver.kept(path, lambda: b"fourth") == b"third"
+
+
+def test_a_cache_that_cannot_be_written(tmp_path):
+    (tmp_path / "cuda").write_text("a file where a folder should be")
+    assert driver.kept(tmp_path / "cuda" / "x.cubin", lambda: b"made") == b"made"
 
 
 def test_a_null_space_of_nothing(engine):
