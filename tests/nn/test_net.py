@@ -175,3 +175,12 @@ def test_what_is_open_is_chosen_by_size_and_what_is_set_stays():
     given = preset("anchored", batch_size=32, learning_rate=1e-4, copies=1, dropout=0.1, feature_dropout=0.0)
     assert given.adapted(4_000) == given.adapted(40_000) == given
     assert preset("paper").adapted(4_000).train == PRESETS["paper"].train
+
+
+@pytest.mark.parametrize(
+    "config", [NetConfig(distance_cap=2), replace(PAPER, distance_cap=2)], ids=["anchored", "paper"]
+)
+def test_distance_classes_that_it_does_not_know_are_refused(config):
+    """Or their rows would be read as if they had no distance."""
+    with pytest.raises(InputError, match="distance_cap"):
+        make_net(config)(link_batch())

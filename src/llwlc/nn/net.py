@@ -113,6 +113,7 @@ class LLwLCNet(torch.nn.Module):
         width = 0 if features is None else features.shape[1]
         if width != c.feature_channels:
             raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
+        self._check_classes(batch.label)
         x = torch.cat([one_hot(batch.label, self.classes, batch.degree.dtype), batch.degree.log1p().unsqueeze(1)], 1)
         states = []
         for conv in self.convs:
@@ -125,6 +126,14 @@ class LLwLCNet(torch.nn.Module):
             parts.append(self.filtered(batch, features))
         out: Tensor = self.head(torch.cat(parts, 1)).squeeze(1)
         return out
+
+    def _check_classes(self, label: Tensor) -> None:
+        """On the CPU only: a GPU would have to be waited for."""
+        most = int(label.max()) if label.numel() and not label.is_cuda else -1
+        if most >= self.classes:
+            raise InputError(
+                f"the batch has distance class {most}, this network knows 0 to {self.classes - 1}: its distance_cap is not the basis's"
+            )
 
     @property
     def num_parameters(self) -> int:
