@@ -1,7 +1,7 @@
 """The loop: fresh negatives, size-bucketed batches, best on validation, a checkpoint an epoch, resumed to the last bit.
 
 Every draw of an epoch (order, negatives, dropout) comes from (seed, epoch), so an interrupted run that starts again from its
-last checkpoint goes through the same numbers as one that was never interrupted.
+last checkpoint goes through the same numbers as one that was never interrupted. (A GPU adds up in any order: there to rounding.)
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from torch import Tensor
 from llwlc.kernels.cuda.driver import Engine
 from llwlc.kernels.cuda.task import address, task_type
 
-# Fast memory of a class of graphs, and the threads that share one of them: 24, 12, 6, 3, 2 and 1 groups of that size fit a multiprocessor
-# of an H200 at once. What is larger goes through global memory.
+# Fast memory of a class of graphs, and the threads that share one of them: the fast memory of an H200's multiprocessor has room for 24, 12,
+# 6, 3, 2 and 1 groups at once, its registers (168 a thread, 128 in the last two) for 12, 12, 6, 3, 2 and 1. What is larger goes through
+# global memory.
 CLASSES = ((9_000, 32), (18_300, 32), (37_000, 64), (74_500, 128), (111_500, 256), (220_000, 512))
 HUGE = 512  # threads of a group without fast memory
 SCRATCH_BYTES = 1 << 31  # of all such groups together
