@@ -1,4 +1,5 @@
-"""Where the CUDA kernels run in tests: on a GPU where there is one, and everywhere else as plain C++ with groups of one thread."""
+"""Where the CUDA kernels run in tests: on a GPU where there is one, and everywhere else as plain C++ with groups of one thread, or slowly
+with all lanes of a group, see `lanes.h`."""
 
 import ctypes
 import shutil
@@ -39,12 +40,44 @@ class Host:
         function(task)
 
 
+class Lanes(Host):
+    """All lanes of a group (64 where it has more) taking turns on one CPU: slow, but reductions and barriers are those of a GPU."""
+
+    def launch(self, kernel: str, group: int, groups: int, shared: int, task: ctypes.Structure) -> None:
+        assert shared <= self.shared_bytes
+        group = min(group, 64)
+        self.launched.append((kernel, group))
+        run = library(kernel, group).run
+        run.argtypes, run.restype = [type(task)], ctypes.c_bool
+        assert run(task), "lanes wait for each other at different barriers"
+
+
 @cache
-def library(kernel: str) -> ctypes.CDLL:
+def library(kernel: str, group: int = 1) -> ctypes.CDLL:
     folder = Path(tempfile.mkdtemp(prefix="llwlc-cuda-"))
     target = folder / f"{kernel}.so"
-    command = ["g++", "-x", "c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-DGROUP=1", "-shared", "-fPIC"]
+    command = [
+        "g++",
+        "-x",
+        "c++",
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-DGROUP={group}",
+        "-shared",
+        "-fPIC",
+    ]
     source = files("llwlc.kernels.cuda") / f"{kernel}.cu"
+    if group > 1:
+        command += ["-Wno-unknown-pragmas", "-Wno-unused-function", "-include", str(Path(__file__).parent / "lanes.h")]
+        text = driver.source(kernel).replace("extern __shared__ double room[];", "static double room[1 << 14];")
+        given = {"extract": "Extraction", "solve": "Task"}[kernel]
+        text += f"static {given} given; static void work() {{ {kernel}(given); }}"
+        text += f'extern "C" bool run({given} t) {{ given = t; return lanes::all<work>(); }}'
+        source = folder / f"{kernel}.cu"
+        source.write_text(text, encoding="utf-8")
     subprocess.run([*command, str(source), "-o", str(target)], check=True)
     loaded = ctypes.CDLL(str(target))
     shutil.rmtree(folder)

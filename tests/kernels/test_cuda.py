@@ -1,11 +1,13 @@
-"""The CUDA kernels equal the reference: on a GPU where there is one, and everywhere as the same source with groups of one thread."""
+"""The CUDA kernels equal the reference: on a GPU where there is one, and everywhere as the same source with groups of one thread, a few
+cases with all lanes."""
 
+import shutil
 from dataclasses import replace
 
 import networkx as nx
 import pytest
 import torch
-from engines import ENGINES, Host, eigenbasis, extract, link_bases
+from engines import ENGINES, Host, Lanes, eigenbasis, extract, link_bases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import FAMILIES, KINDS, NASTY, assert_same_bases, graph_of, some_pairs
@@ -208,6 +210,33 @@ def test_fast_memory_or_not_changes_nothing(engine, classes, monkeypatch):
     assert_equals_reference(engine, cora, some_pairs(cora, 60))
     assert_equals_reference(engine, cora, some_pairs(cora, 20), constraints="vertex_deleted", start="random", epoch=4)
     assert_equals_reference(engine, cora, some_pairs(cora, 10), steps=40)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+class TestAllLanes:
+    """Groups of 32 and 64 lanes, without a GPU."""
+
+    @pytest.mark.parametrize("group", [32, 64])
+    @pytest.mark.parametrize("cap", [None, 5])
+    def test_same_subgraphs(self, group, cap, monkeypatch):
+        monkeypatch.setattr(extraction, "SMALL", group)
+        monkeypatch.setattr(extraction, "SLOTS", 256)  # the hub's links are too large
+        hub = nx.compose(nx.star_graph(200), nx.gnm_random_graph(40, 60, seed=1))
+        graph, engine = graph_of(hub, weighted=True), Lanes()
+        assert_same_subgraphs(engine, graph, torch.tensor([[0, 3], [5, 9], [20, 150]]), 2, cap)
+        assert ("extract", 64) in engine.launched
+
+    @pytest.mark.parametrize("classes", [((1 << 17, 32),), ((1 << 16, 64),), ()], ids=["32", "64", "global memory"])
+    @pytest.mark.parametrize("family", ["neumann", "vertex_deleted", "neumann+vertex_deleted"])
+    def test_same_bases(self, classes, family, monkeypatch):
+        monkeypatch.setattr(solving, "CLASSES", classes)
+        star = nx.compose(nx.star_graph(70), nx.gnm_random_graph(30, 40, seed=1))  # a row that all lanes sum together
+        for graph, dtype in (
+            (graph_of(star), torch.float32),
+            (graph_of(NASTY["random"], weighted=True), torch.float64),
+        ):
+            options = {"constraints": family, "dtype": dtype, "steps": 5}
+            assert_equals_reference(Lanes(), graph, torch.tensor([[0, 3], [5, 9]]), **options)
 
 
 @pytest.mark.gpu
