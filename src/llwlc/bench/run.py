@@ -19,7 +19,7 @@ from llwlc.subgraphs import extract
 
 RECIPE, LOBPCG, EIGSH = "(a) scipy slices + DRNL", "(c) lobpcg, Y = C", "(c) eigsh on PLP"
 OURS = "pairs to bases, numba"
-DENSE_LINKS = 128
+DENSE_LINKS = 64
 EPOCH_FRACTION = 0.2  # of the training links: a whole epoch of Pubmed is half a minute on one core
 
 
@@ -105,8 +105,8 @@ def works(graph: Graph, pairs: Tensor) -> dict[str, Work]:
         "(b) PyG k_hop_subgraph": lambda: rivals.k_hop(edge_index, graph.num_nodes, pairs),
         LOBPCG: lambda: rivals.by_lobpcg(problems),
         EIGSH: lambda: rivals.by_eigsh(problems),
-        "(d) dense batched eigh": lambda: rivals.by_dense_eigh(few),
-        "(e) dense batched Lanczos": lambda: rivals.by_dense_lanczos(few),
+        "(d) dense batched eigh": lambda: rivals.by_dense_eigh(few, batch=8),
+        "(e) dense batched Lanczos": lambda: rivals.by_dense_lanczos(few, batch=8),
     }
 
 
