@@ -41,11 +41,11 @@ class Host:
 
 
 class Lanes(Host):
-    """All lanes of a group (64 where it has more) taking turns on one CPU: slow, but reductions and barriers are those of a GPU."""
+    """All lanes of a group (128 where it has more) taking turns on one CPU: slow, but reductions and barriers are those of a GPU."""
 
     def launch(self, kernel: str, group: int, groups: int, shared: int, task: ctypes.Structure) -> None:
         assert shared <= self.shared_bytes
-        group = min(group, 64)
+        group = min(group, 128)
         self.launched.append((kernel, group))
         run = library(kernel, group).run
         run.argtypes, run.restype = [type(task)], ctypes.c_bool

@@ -214,9 +214,9 @@ def test_fast_memory_or_not_changes_nothing(engine, classes, monkeypatch):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 class TestAllLanes:
-    """Groups of 32 and 64 lanes, without a GPU."""
+    """Groups of 32 to 128 lanes, without a GPU."""
 
-    @pytest.mark.parametrize("group", [32, 64])
+    @pytest.mark.parametrize("group", [32, 64, 128])
     @pytest.mark.parametrize("cap", [None, 5])
     def test_same_subgraphs(self, group, cap, monkeypatch):
         monkeypatch.setattr(extraction, "SMALL", group)
@@ -224,7 +224,7 @@ class TestAllLanes:
         hub = nx.compose(nx.star_graph(200), nx.gnm_random_graph(40, 60, seed=1))
         graph, engine = graph_of(hub, weighted=True), Lanes()
         assert_same_subgraphs(engine, graph, torch.tensor([[0, 3], [5, 9], [20, 150]]), 2, cap)
-        assert ("extract", 64) in engine.launched
+        assert ("extract", 128) in engine.launched
 
     @pytest.mark.parametrize("classes", [((1 << 17, 32),), ((1 << 16, 64),), ()], ids=["32", "64", "global memory"])
     @pytest.mark.parametrize("family", ["neumann", "vertex_deleted", "neumann+vertex_deleted"])
