@@ -140,9 +140,9 @@ def bench(
         str, typer.Argument(help="A dataset (llwlc data list), or with --scale a generated graph.")
     ] = "cora",
     links: Annotated[
-        int | None, typer.Option(help="Number of pairs; 1024, or with --scale or cuda twice the edges.")
+        int | None, typer.Option(min=2, help="Number of pairs; 1024, or with --scale or cuda twice the edges.")
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Turns of every method; the best one counts.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of every method; the best one counts.")] = 3,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.json and bench.png.")] = None,
     scale: Annotated[
         bool, typer.Option("--scale", help="Stream all pairs of a large generated graph instead.")
@@ -166,6 +166,10 @@ def bench(
 
     if device not in ("cpu", "cuda"):
         raise InputError(f"--device is cpu or cuda, got {device!r}")
+    if scale and (device == "cuda" or out is not None):
+        raise InputError(
+            "--scale prints its figures on the CPU, without --device or --out; --device cuda takes all links by itself"
+        )
     if device == "cuda":
         found = benchmark.run_gpu(graph, links=links, repeats=repeats)
         show(f"{found.graph}, {found.links:,} links", benchmark.gpu_table(found))
@@ -203,7 +207,7 @@ def expressivity(
     ] = False,
     seeds: Annotated[int, typer.Option(help="With --learned: so many networks a pair.")] = 1,
     processes: Annotated[int, typer.Option(help="With --learned: so many at a time, one thread each.")] = 1,
-    copies: Annotated[int, typer.Option(help="Compare this many graphs with relabelled copies instead.")] = 0,
+    copies: Annotated[int, typer.Option(min=0, help="Compare this many graphs with relabelled copies instead.")] = 0,
 ) -> None:
     """Counts the pairs of graphs that constrained bases tell apart, beside WL tests and published results.
 

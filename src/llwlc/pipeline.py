@@ -84,26 +84,7 @@ def link_bases(
         subs, basis = _fused(graph, pairs, hops, max_nodes_per_hop, seed, plan, dtype)
     else:
         subs = extract(graph, pairs, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend=backend)
-        gpu = kernels.use_cuda(backend, possible=_on_gpu(graph), why=NOT_ON_GPU)
-        named = gpu and isinstance(constraints, str) and constraints in NEUMANN and start in ("query", "random")
-        # those the CUDA kernel makes by itself
-        cons: str | Constraints = str(constraints) if named else _constraints(subs, constraints, count, seed, epoch)
-        if isinstance(cons, str) or (gpu and not cons.columns.requires_grad):
-            # of an undirected graph: both directions of an edge weigh the same already
-            weight = None if subs.weight is None else subs.weight.double()
-            basis = on_gpu(subs, cons, weight, start, steps, laplacian, dtype, seed, epoch)
-        else:
-            basis = eigenbasis(
-                subs,
-                cons,
-                steps=steps,
-                start=start,
-                laplacian=laplacian,
-                dtype=dtype,
-                seed=seed,
-                epoch=epoch,
-                backend=backend,
-            )
+        basis = _basis(graph, subs, constraints, count, steps, start, laplacian, dtype, seed, epoch, backend)
     _warn_of_hubs(graph, subs, max_nodes_per_hop)
     return subs, basis
 
@@ -128,6 +109,33 @@ def _constraints(subs: Subgraphs, family: Family, count: Count, seed: int, epoch
     if callable(family):
         return family(subs)
     return by_name(subs, family, count=count, seed=seed, epoch=epoch)
+
+
+def _basis(
+    graph: Graph,
+    subs: Subgraphs,
+    family: Family,
+    count: Count,
+    steps: int,
+    start: str,
+    laplacian: Laplacian,
+    dtype: torch.dtype,
+    seed: int,
+    epoch: int,
+    backend: kernels.Backend,
+) -> Eigenbasis:
+    """The bases of subgraphs of this graph, where no kernel does both at once."""
+    gpu = kernels.use_cuda(backend, possible=_on_gpu(graph), why=NOT_ON_GPU)
+    # those the CUDA kernel makes by itself
+    named = gpu and isinstance(family, str) and family in NEUMANN and start in ("query", "random")
+    cons: str | Constraints = str(family) if named else _constraints(subs, family, count, seed, epoch)
+    if isinstance(cons, str) or (gpu and not cons.columns.requires_grad):
+        # of an undirected graph: both directions of an edge weigh the same already
+        weight = None if subs.weight is None else subs.weight.double()
+        return on_gpu(subs, cons, weight, start, steps, laplacian, dtype, seed, epoch)
+    return eigenbasis(
+        subs, cons, steps=steps, start=start, laplacian=laplacian, dtype=dtype, seed=seed, epoch=epoch, backend=backend
+    )
 
 
 def _on_gpu(graph: Graph) -> bool:

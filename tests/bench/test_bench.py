@@ -172,6 +172,22 @@ def test_without_a_gpu_its_bench_is_refused():
     assert "NVIDIA GPU" in result.output
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--links", "-5"),
+        ("--repeats", "0"),
+        ("--device", "tpu"),
+        ("--scale", "--device", "cuda"),
+        ("--scale", "--out", "x"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_runs(wrong):
+    result = CliRunner().invoke(app, ["bench", "cora", *wrong])
+    assert result.exit_code == 2
+    assert wrong[0] in result.output
+
+
 @pytest.mark.slow
 def test_memory_is_flat_in_the_number_of_links():
     assert stream_links("cora", 300) == 300

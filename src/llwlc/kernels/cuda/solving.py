@@ -44,12 +44,11 @@ class Given(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Numbers of columns k and starts b, of steps; which Neumann columns (bits), which Laplacian."""
+    """Numbers of columns k, of starts b, of steps; which Laplacian, whether the projector is in closed form, whether edges have weights."""
 
     k: int
     b: int
     steps: int
-    neumann: int
     normalized: bool
     closed: bool
     weighted: bool
@@ -80,7 +79,7 @@ def eigenbasis(
     graphs, device = len(given.ptr) - 1, given.ptr.device
     k = neumann.bit_count() if given.columns is None else given.columns.shape[1]
     b = 2 if given.block is None else given.block.shape[1]
-    shape = Shape(k, b, steps, neumann, normalized, given.deleted is not None, given.weight is not None)
+    shape = Shape(k, b, steps, normalized, given.deleted is not None, given.weight is not None)
     ritz = Ritz(
         torch.zeros(graphs, steps, dtype=dtype, device=device),
         torch.zeros(len(given.hop), steps, dtype=dtype, device=device),
@@ -124,7 +123,7 @@ def _through_global_memory(engine: Engine, task: Any, most: int, device: torch.d
 
 def space_bytes(shape: Shape, n: Tensor, e: Tensor) -> Tensor:
     """What `space_of` in `solve.cu` takes for graphs of n nodes and e edges, but for `part_bytes`."""
-    k, b, steps, _, normalized, closed, weighted = shape
+    k, b, steps, normalized, closed, weighted = shape
     k = 0 if closed else k
     small = 2 * steps * steps + 2 * steps + k + 2 + b * b
     rows = 3 + (not normalized) + b + 2 * closed + k + steps
