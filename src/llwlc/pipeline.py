@@ -79,8 +79,8 @@ def link_bases(
     plan = None
     if kernels.available():
         plan = _plan(constraints, count, steps, start, laplacian, dtype, seed, epoch)
-    why = f"constraints={constraints!r}, start={start!r}" if compilable(graph) else NOT_COMPILABLE
-    if kernels.use_numba(backend, possible=plan is not None and compilable(graph), why=why) and plan is not None:
+    why = f"constraints={constraints!r}, start={start!r}" if compilable(graph, hops) else NOT_COMPILABLE
+    if kernels.use_numba(backend, possible=plan is not None and compilable(graph, hops), why=why) and plan is not None:
         subs, basis = _fused(graph, pairs, hops, max_nodes_per_hop, seed, plan, dtype)
     else:
         subs = extract(graph, pairs, hops, max_nodes_per_hop=max_nodes_per_hop, seed=seed, backend=backend)

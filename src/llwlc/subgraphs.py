@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 # neighbour look-ups held in memory at once: bounds the temporaries of a chunk to a few hundred MB
 LOOKUPS_PER_CHUNK = 4_000_000
 CAP_STREAM = 3  # keeps the draws of capped nodes apart from those of starts and deleted vertices
-NOT_COMPILABLE = "the graph is not on the CPU, or its weights ask for gradients"
+MOST_HOPS = 15
+NOT_COMPILABLE = "the graph is not on the CPU, its weights ask for gradients, or hops is above 15"
 NOT_ON_GPU = "the graph is not on a GPU, or hops is above 15"
 
 
@@ -120,7 +122,7 @@ def extract(
     ([0, 1, 5, 2], [0, 3, 1, 3], [3, 0, 3, 1])
     """
     pairs = check_pairs(graph, pairs, hops, max_nodes_per_hop)
-    if kernels.use_numba(backend, possible=compilable(graph), why=NOT_COMPILABLE):
+    if kernels.use_numba(backend, possible=compilable(graph, hops), why=NOT_COMPILABLE):
         from llwlc.kernels.extraction import Reach
         from llwlc.kernels.extraction import extract as compiled
 
@@ -199,9 +201,10 @@ def distance_encoding(subs: Subgraphs, cap: int = 3) -> Tensor:
     return far * (far + 1) // 2 + near
 
 
-def compilable(graph: Graph) -> bool:
-    """Whether a CPU kernel may take the graph: it is there, and nobody asks for gradients of its weights."""
-    return not graph.indptr.is_cuda and (graph.weight is None or not graph.weight.requires_grad)
+def compilable(graph: Graph, hops: int) -> bool:
+    """Whether a CPU kernel may take the graph: it is there, nobody asks for gradients of its weights, and distances fit into half a word."""
+    plain = graph.weight is None or not graph.weight.requires_grad
+    return not graph.indptr.is_cuda and plain and hops <= MOST_HOPS
 
 
 def _fits_gpu(graph: Graph, hops: int) -> bool:
@@ -232,12 +235,16 @@ def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int) -> Subgraph
 
 
 def adjacency_of(graph: Graph) -> Adjacency:
-    """The graph as the kernels see it, without a copy."""
+    """The graph as the kernels see it: neighbours in 32 bits, of which twice as many fit into a cache, kept for as long as the graph lives."""
     from llwlc.kernels.enclosing import Adjacency
 
+    if graph not in _COMPACT:
+        _COMPACT[graph] = graph.indices.numpy().astype(np.uint32)
     weight = np.empty(0, np.float32) if graph.weight is None else graph.weight.contiguous().numpy()
-    indptr, indices = (x.contiguous().numpy().view(np.uint64) for x in (graph.indptr, graph.indices))
-    return Adjacency(indptr, indices, weight)
+    return Adjacency(graph.indptr.contiguous().numpy().view(np.uint64), _COMPACT[graph], weight)
+
+
+_COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
 
 def from_arrays(arrays: Ragged, hops: int, *, weighted: bool) -> Subgraphs:

@@ -6,28 +6,24 @@ import math
 
 import numpy as np
 
-from llwlc.kernels.compiled import compiled
+from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import lowest
 from llwlc.kernels.hashing import draw, normal
 from llwlc.kernels.krylov import Glue, Matrix, apply, norm
 
 
 @compiled
-def degrees(start: np.ndarray, weight: np.ndarray, degree: np.ndarray) -> None:
-    """Row sums of the weights; `weight` is empty where every edge counts 1."""
-    for i in range(len(degree)):
-        if len(weight) > 0:
+def laplacian(L: Matrix, degree: np.ndarray, normalized: bool) -> None:
+    """Fills the degrees (row sums of the weights), scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes."""
+    for i in range(L.n):
+        if len(L.weight) > 0:
             total = 0.0
-            for e in range(start[i], start[i + 1]):
-                total += weight[e]
+            for e in range(L.start[i], L.start[i + 1]):
+                total += L.weight[e]
             degree[i] = total
         else:
-            degree[i] = np.float64(start[i + 1] - start[i])
-
-
-@compiled
-def laplacian(L: Matrix, degree: np.ndarray, normalized: bool) -> None:
-    """Fills scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes."""
+            degree[i] = np.float64(L.size[i])
+    degree[L.n :] = 0.0
     for i in range(len(degree)):
         if normalized:
             linked = not degree[i] <= 0  # a NaN has to get through
@@ -35,18 +31,18 @@ def laplacian(L: Matrix, degree: np.ndarray, normalized: bool) -> None:
             L.scale[i] = 1.0 / math.sqrt(degree[i]) if linked else 0.0
         else:
             L.diagonal[i], L.scale[i] = degree[i], 1.0
+    L.scale[L.n :] = 0.0
 
 
 @compiled
 def neumann_boundary(L: Matrix, hop: np.ndarray, column: np.ndarray) -> None:
     """The number (weight) of the edges between S (hop 1) and δS (hop 2) at a node, negative on δS."""
-    n = len(column)
     column[:] = 0.0
-    for i in range(n):
+    for i in range(L.n):
         if hop[i] != 1:
             continue
         total = 0.0
-        for e in range(L.start[i], L.start[i + 1]):
+        for e in range(L.start[i], L.start[i] + U(L.size[i])):
             j = L.near[e]
             across = L.weight[e] if len(L.weight) > 0 else 1.0
             across = across if hop[j] == 2 else 0.0
@@ -56,9 +52,10 @@ def neumann_boundary(L: Matrix, hop: np.ndarray, column: np.ndarray) -> None:
 
 
 @compiled
-def neumann_degree(degree: np.ndarray, hop: np.ndarray, column: np.ndarray) -> None:
+def neumann_degree(n: int, degree: np.ndarray, hop: np.ndarray, column: np.ndarray) -> None:
     """The degrees on S."""
-    for i in range(len(column)):
+    column[:] = 0.0
+    for i in range(n):
         column[i] = degree[i] if hop[i] == 1 else 0.0
 
 
@@ -81,7 +78,7 @@ def delete_vertices(node: np.ndarray, count: int, key: np.uint64, bits: np.ndarr
 @compiled
 def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray) -> None:
     """One column for each deleted vertex: the degrees, zero there; columns without a vertex are zero."""
-    j = 0
+    j = 0  # `degree` has zeros behind its last node
     for v in range(len(deleted)):
         if deleted[v]:
             columns[j] = degree
@@ -91,9 +88,9 @@ def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray
 
 
 @compiled
-def glue_of(degree: np.ndarray, deleted: np.ndarray, count: int, P: Glue) -> None:
+def glue_of(n: int, degree: np.ndarray, deleted: np.ndarray, count: int, P: Glue) -> None:
     """The closed form for the vertex-deleted columns alone; see `linalg.projector.vertex_deleted` for why."""
-    n = len(degree)
+    P.g[:], P.y[:], P.glued[:] = 0.0, 0.0, False
     loose = False
     for i in range(n):
         P.glued[i] = deleted[i] and degree[i] > 0
@@ -123,9 +120,10 @@ def query_start(u: int, v: int, start: np.ndarray) -> None:
 
 
 @compiled
-def random_start(node: np.ndarray, key: np.uint64, start: np.ndarray) -> None:
+def random_start(n: int, node: np.ndarray, key: np.uint64, start: np.ndarray) -> None:
     """A standard normal for each node, drawn for the link."""
-    for i in range(start.shape[1]):
+    start[:] = 0.0
+    for i in range(n):
         start[0, i] = normal(key, node[i])
 
 
@@ -143,8 +141,9 @@ def constraint_start(
     """L C 1, C the columns in `Y` before they are made orthonormal, or the vertex-deleted ones that the closed form never writes down."""
     w[:] = 0.0
     if closed:
-        for i in range(len(w)):
+        for i in range(L.n):
             w[i] = degree[i] * (count - 1 if deleted[i] else count)
     for j in range(len(Y)):
         w += Y[j]
+    start[:] = 0.0
     apply(L, w, start[0])

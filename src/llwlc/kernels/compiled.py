@@ -28,11 +28,21 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
 def compiled(function: F) -> F:
     """The function as machine code, compiled at its first call and found again on disk by later processes."""
+    return _compiled(function, FASTMATH)
+
+
+def in_order(function: F) -> F:
+    """`compiled`, sums in the order in which they are written: for short loops over scattered entries, which the compiler would otherwise
+    gather eight at a time, with more effort than there are entries."""
+    return _compiled(function, FASTMATH - {"reassoc"})
+
+
+def _compiled(function: F, fastmath: set[str]) -> F:
     kept = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = cache_dir()
     try:
         # the folder is looked up here and now, so other users of numba in this process keep theirs
-        return cast(F, numba.njit(function, nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy"))
+        return cast(F, numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy"))
     finally:
         numba.config.CACHE_DIR = kept
 

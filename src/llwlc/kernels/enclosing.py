@@ -17,6 +17,9 @@ from llwlc.kernels.hashing import draw
 
 # a row this many times longer than the subgraph is searched for the subgraph's nodes instead of read through
 LONG_ROW = 24
+# Rows of a subgraph's CSR begin at multiples of this, and what is left of the last four is filled with n, a place at which every vector has a
+# zero. Most rows are short: read in whole fours, most take one turn, which a processor can guess; their exact lengths it cannot.
+FOUR = 4
 
 
 class Adjacency(NamedTuple):
@@ -28,17 +31,19 @@ class Adjacency(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Scratch of one thread. `node`, `hop` and `queue` hold the nodes of one subgraph, `start`, `near` its CSR, `edge` the places of its
-    edges in the graph (only used with weights)."""
+    """Scratch of one thread. `node`, `hop` hold the nodes of one subgraph; `start`, `size`, `near` its CSR in fours, `edge` the places of its
+    edges in the graph (only used with weights); `reach`, `told` serve `distances`."""
 
     where: np.ndarray
     mark: np.ndarray
     node: np.ndarray
     hop: np.ndarray
-    queue: np.ndarray
     start: np.ndarray
+    size: np.ndarray
     near: np.ndarray
     edge: np.ndarray
+    reach: np.ndarray
+    told: np.ndarray
 
 
 @compiled
@@ -215,12 +220,20 @@ def has(values: np.ndarray, begin: np.uint64, end: np.uint64, wanted: np.uint64)
 
 
 @compiled
-def fill_edges(graph: Adjacency, n: int, room: Room) -> None:
-    """The CSR of the subgraph, `start [n + 1]` and `near [E]` (positions), rows in the order of the neighbour's id."""
-    mark, node, near, edge = room.mark, room.node, room.near, room.edge
+def in_fours(count: np.uint64) -> np.uint64:
+    """`count` rounded up to a multiple of four."""
+    return (count + U(FOUR - 1)) & ~U(FOUR - 1)
+
+
+@compiled
+def fill_edges(graph: Adjacency, n: int, room: Room, near: np.ndarray) -> int:
+    """The CSR of the subgraph, rows in the order of the neighbour's id, in `room` and `near`; returns its number of edges."""
+    mark, node, edge = room.mark, room.node, room.edge
+    filler = U(len(graph.indptr) - 1)  # a node that is not there
+    room.where[filler] = n + 1
     by_id = np.empty(0, np.int64)
     node[n] = fetch(graph, node, n)
-    e = U(0)
+    e, edges = U(0), U(0)
     for i in range(n):
         room.start[i] = e
         x = node[i]
@@ -228,7 +241,7 @@ def fill_edges(graph: Adjacency, n: int, room: Room) -> None:
         if end - begin > U(LONG_ROW * n):
             if len(by_id) == 0:
                 by_id = np.argsort(node[:n])
-            e = search_row(graph, begin, end, by_id, room, e)
+            e = search_row(graph, begin, end, by_id, room, near, e)
         elif len(edge) > 0:
             for p in range(begin, end):
                 y = graph.indices[p]
@@ -240,34 +253,39 @@ def fill_edges(graph: Adjacency, n: int, room: Room) -> None:
                 near[e] = y  # overwritten by the next one unless y is inside
                 e += inside(mark, y)
         if i < 2:
-            e = drop_link(room, room.start[i], e, node[1 - i])
+            e = drop_link(room, near, room.start[i], e, node[1 - i])
+        room.size[i] = e - room.start[i]
+        edges += U(room.size[i])
+        near[e] = near[e + U(1)] = near[e + U(2)] = filler
+        e = in_fours(e)
     room.start[n] = e
     for at in range(e):
         near[at] = room.where[near[at]] - 1
+    return int(edges)
 
 
 @compiled
-def drop_link(room: Room, begin: np.uint64, end: np.uint64, other: np.uint64) -> np.uint64:
+def drop_link(room: Room, near: np.ndarray, begin: np.uint64, end: np.uint64, other: np.uint64) -> np.uint64:
     """Takes the other query node out of the row `near[begin:end]` of one of them: the link is no edge. Returns the new end."""
     kept = begin
     for at in range(begin, end):
-        room.near[kept] = room.near[at]
+        near[kept] = near[at]
         if len(room.edge) > 0:
             room.edge[kept] = room.edge[at]
-        kept += U(room.near[at] != other)
+        kept += U(near[at] != other)
     return kept
 
 
 @compiled
 def search_row(
-    graph: Adjacency, begin: np.uint64, end: np.uint64, by_id: np.ndarray, room: Room, e: np.uint64
+    graph: Adjacency, begin: np.uint64, end: np.uint64, by_id: np.ndarray, room: Room, near: np.ndarray, e: np.uint64
 ) -> np.uint64:
     """One row of a hub, by a binary search for each node of the subgraph."""
     for j in by_id:
         y = room.node[j]
         begin = lower_bound(graph.indices, begin, end, y)
         if begin < end and graph.indices[begin] == y:
-            room.near[e] = y
+            near[e] = y
             if len(room.edge) > 0:
                 room.edge[e] = begin
             e += U(1)
@@ -275,22 +293,53 @@ def search_row(
 
 
 @compiled
-def distances(room: Room, n: int, source: int, removed: int, far: int, out: np.ndarray) -> None:
-    """Distances from `source` with `removed` taken out, `far` where that or more, `[n]`."""
-    start, near, queue = room.start, room.near, room.queue
-    out[:n] = far
-    out[removed], out[source] = -1, 0
-    queue[0] = source
-    head, tail = U(0), U(1)
-    while head < tail:
-        x = U(queue[head])
-        head += U(1)
-        d = out[x] + 1
-        if d == far:
-            break
-        for e in range(start[x], start[x + U(1)]):
-            y = near[e]
-            queue[tail] = y  # stays only if y is new: nobody can predict that, so no branch
-            tail += U(out[y] == far)
-            out[y] = min(out[y], d)
-    out[removed] = far
+def distances(room: Room, near: np.ndarray, n: int, hops: int, dist_u: np.ndarray, dist_v: np.ndarray) -> None:
+    """Distances from each query node with the other one taken out, 2·hops + 1 where that or more, `[n]`.
+
+    A distance d among 0 … 2·hops is kept as the bits d … 2·hops: the nearer of two is their union, one step further is a shift. Those from u
+    take the lower half of a word, those from v the upper one. Every node tells its neighbours, and again whenever it has heard something
+    better since. Nodes stand in the order of their hops, so few have to speak twice.
+    """
+    reach, told = room.reach, room.told
+    far = 2 * hops + 1
+    whole = (U(1) << U(far)) - U(1)
+    both = whole | (whole << U(32))
+    reach[:n] = 0
+    told[:n] = 0
+    reach[0], reach[1] = whole, whole << U(32)
+    tell(room, near, 0, both)
+    tell(room, near, 1, both)
+    news = True
+    while news:
+        news = False
+        for i in range(2, n):
+            if reach[i] != told[i]:
+                told[i] = reach[i]
+                tell(room, near, i, both)
+                news = True
+    # what the ends have heard of each other counts nothing
+    reach[0], reach[1] = whole, whole << U(32)
+    for i in range(n):
+        dist_u[i] = far - ones(reach[i] & whole)
+        dist_v[i] = far - ones(reach[i] >> U(32))
+
+
+@compiled
+def tell(room: Room, near: np.ndarray, i: int, both: np.uint64) -> None:
+    """The neighbours of a node learn of what is one step further than it."""
+    reach = room.reach
+    further = (reach[i] << U(1)) & both
+    for e in range(room.start[i], room.start[i + 1], U(FOUR)):
+        reach[near[e]] |= further
+        reach[near[e + U(1)]] |= further
+        reach[near[e + U(2)]] |= further
+        reach[near[e + U(3)]] |= further
+
+
+@compiled
+def ones(bits: np.uint64) -> np.int64:
+    """How many of the lower 32 bits are set."""
+    bits = bits - ((bits >> U(1)) & U(0x55555555))
+    bits = (bits & U(0x33333333)) + ((bits >> U(2)) & U(0x33333333))
+    bits = (bits + (bits >> U(4))) & U(0x0F0F0F0F)
+    return np.int64(((bits * U(0x01010101)) & U(0xFFFFFFFF)) >> U(24))

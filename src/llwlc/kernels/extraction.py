@@ -7,9 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels import memo
+from llwlc.kernels import memo, memory
 from llwlc.kernels.compiled import U, compiled
-from llwlc.kernels.enclosing import Adjacency, Room, count_edges, distances, fill_edges, find_nodes, forget, remember
+from llwlc.kernels.enclosing import (
+    FOUR,
+    Adjacency,
+    Room,
+    count_edges,
+    distances,
+    fill_edges,
+    find_nodes,
+    forget,
+    in_fours,
+    remember,
+)
 from llwlc.kernels.hashing import link_key
 from llwlc.kernels.threads import RUN, number_of_threads, over_links
 
@@ -54,19 +65,23 @@ def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged,
     has been kept of it (nothing where it was too much)."""
     links = len(pairs)
     sizes, edges = np.zeros(links + 1, np.int64), np.zeros(links + 1, np.int64)
-    kept = [np.empty(0, np.uint32)] * (links // RUN + 1)
+    nothing = np.empty(0, np.uint32)
+    kept = [nothing] * (links // RUN + 1)
     budget = [memo.BUDGET]
-    keeps = len(graph.weight) == 0 and reach.hops <= memo.MOST_HOPS
+    keeps = len(graph.weight) == 0
 
     def make() -> Callable[[int, int], None]:
-        room = make_room(graph, len(graph.indptr) - 1, memo.WORDS if keeps else 0)
-        words = np.empty(memo.WORDS if keeps else 0, np.uint32)
+        room = make_room(graph, len(graph.indptr) - 1, 0)
+        words, last = nothing, 0
 
         def work(begin: int, end: int) -> None:
-            used = _count(graph, pairs, reach, begin, end, room, words, sizes, edges)
-            if used * words.itemsize <= budget[0]:
-                budget[0] -= used * words.itemsize
-                kept[begin // RUN] = words[:used].copy()
+            nonlocal words, last
+            if keeps and len(words) <= 2 * last and memo.WORDS * words.itemsize <= budget[0]:
+                # what is left may not hold another run
+                budget[0] -= memo.WORDS * words.itemsize
+                words = memory.empty(memo.WORDS, np.uint32)
+            last = _count(graph, pairs, reach, begin, end, room, words, sizes, edges)
+            kept[begin // RUN], words = words[:last], words[last:]
 
         return work
 
@@ -74,9 +89,8 @@ def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged,
     ptr, first = np.cumsum(sizes), np.cumsum(edges)
     n, e = int(ptr[-1]), int(first[-1])
     weight = np.empty(e if len(graph.weight) else 0, graph.weight.dtype)
-    # in two large pieces: those the system hands out in large pages, which takes a fraction of the time
-    node, hop, dist_u, dist_v = np.empty((4, n), np.int64)
-    row, col = np.empty((2, e), np.int64)
+    node, hop, dist_u, dist_v = memory.empty(4 * n, np.int64).reshape(4, n)
+    row, col = memory.empty(2 * e, np.int64).reshape(2, e)
     out = Ragged(ptr, first, node, row, col, weight, hop, dist_u, dist_v)
     return out, (int(sizes.max()), int(edges.max())), kept
 
@@ -88,17 +102,21 @@ def room_bytes(graph: Adjacency) -> int:
 
 def make_room(graph: Adjacency, n: int, e: int) -> Room:
     """Scratch for subgraphs of up to n nodes and e edges. The node list is as long as the graph, since a hop finds its nodes before
-    the cap drops some of them; memory that is never touched is never given out. Two edges more: the link, and a neighbour not yet judged."""
+    the cap drops some of them; memory that is never touched is never given out. Beyond the edges, rows in fours take up to three places more
+    each, and the last one the link, a neighbour not yet judged and three fillers."""
     nodes = len(graph.indptr) - 1
+    places = e + (FOUR - 1) * n + 8
     return Room(
-        where=np.zeros(nodes, np.int32),
+        where=np.zeros(nodes + 1, np.int32),
         mark=np.zeros(nodes // 64 + 1, np.uint64),
         node=np.empty(nodes + 1, np.uint64),
         hop=np.empty(nodes, np.int8),
-        queue=np.empty(n + 1, np.uint32),
         start=np.empty(n + 1, np.uint64),
-        near=np.empty(e + 2, np.uint32),
-        edge=np.empty(e + 2 if len(graph.weight) else 0, np.uint64),
+        size=np.empty(n, np.uint32),
+        near=np.empty(places, np.uint32),
+        edge=np.empty(places if len(graph.weight) else 0, np.uint64),
+        reach=np.empty(n + 1, np.uint64),
+        told=np.empty(n, np.uint64),
     )
 
 
@@ -116,10 +134,9 @@ def _count(
         n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
         remember(room.mark, room.node, n)
         sizes[b + 1] = n
-        keeping = keeping and memo.fits(graph, n, room, used)
+        keeping = keeping and memo.fits(graph, n, room, words, used)
         if keeping:
-            fill_edges(graph, n, room)
-            edges[b + 1] = room.start[n]
+            edges[b + 1] = fill_edges(graph, n, room, memo.rows_of(words, used, n))
             used = memo.keep(n, room, words, used)
         else:
             edges[b + 1] = count_edges(graph, n, room.mark, room.node)
@@ -128,41 +145,54 @@ def _count(
 
 
 @compiled
-def enclose(graph: Adjacency, u: int, v: int, reach: Reach, room: Room, words: np.ndarray, at: np.int64) -> int:
-    """One link's nodes, hops and CSR, in `room`, from the `words` kept of its run where there are any; returns the number of nodes."""
+def enclose(
+    graph: Adjacency, u: int, v: int, reach: Reach, room: Room, words: np.ndarray, at: int
+) -> tuple[int, np.ndarray]:
+    """One link's nodes, hops and CSR in `room`, from the `words` kept of its run where there are any; returns the number of nodes, and the
+    rows of the CSR."""
     if len(words) > 0:
-        return memo.recall(words, at, room)
+        n = memo.recall(words, at, room)
+        return n, memo.rows_of(words, at, n)
     key = link_key(reach.seed, 0, reach.stream, u, v)
     n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
     remember(room.mark, room.node, n)
-    fill_edges(graph, n, room)
+    fill_edges(graph, n, room, room.near)
     forget(room.where, room.mark, room.node, n)
-    return n
+    return n, room.near
 
 
 @compiled
-def emit(graph: Adjacency, b: int, n: int, hops: int, room: Room, out: Ragged) -> None:
+def emit(graph: Adjacency, b: int, n: int, hops: int, room: Room, near: np.ndarray, out: Ragged) -> None:
     """One link's arrays, from `room` to their places in the output."""
-    p, e = out.ptr[b], U(out.first[b])
+    p, e, end = out.ptr[b], U(out.first[b]), U(out.first[b + 1])
     for i in range(n):
         out.node[p + i] = room.node[i]
         out.hop[p + i] = room.hop[i]
-        for at in range(room.start[i], room.start[i + 1]):
+    for i in range(n):
+        begin, size = room.start[i], U(room.size[i])
+        if len(room.edge) > 0:
+            for at in range(size):
+                out.weight[e + at] = graph.weight[room.edge[begin + at]]
+        # in fours, what is too much to be overwritten by the next row, but never beyond this link: that belongs to another thread
+        if e + in_fours(size) <= end:
+            size = in_fours(size)
+        for at in range(U(0), size & ~U(FOUR - 1), U(FOUR)):
+            for lane in range(FOUR):
+                out.row[e + at + U(lane)] = p + i
+                out.col[e + at + U(lane)] = p + near[begin + at + U(lane)]
+        for at in range(size & ~U(FOUR - 1), size):
             out.row[e + at] = p + i
-            out.col[e + at] = p + room.near[at]
-    if len(room.edge) > 0:
-        for at in range(room.start[n]):
-            out.weight[e + at] = graph.weight[room.edge[at]]
-    distances(room, n, 0, 1, 2 * hops + 1, out.dist_u[p : p + n])
-    distances(room, n, 1, 0, 2 * hops + 1, out.dist_v[p : p + n])
+            out.col[e + at] = p + near[begin + at]
+        e += U(room.size[i])
+    distances(room, near, n, hops, out.dist_u[p : p + n], out.dist_v[p : p + n])
 
 
 @compiled
 def _fill(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, begin: int, end: int, room: Room, words: np.ndarray, out: Ragged
 ) -> None:
-    at = np.int64(0)
+    at = 0
     for b in range(begin, end):
-        n = enclose(graph, pairs[b, 0], pairs[b, 1], reach, room, words, at)
-        at += np.int64(1 + 2 * n) + np.int64(room.start[n])
-        emit(graph, b, n, reach.hops, room, out)
+        n, near = enclose(graph, pairs[b, 0], pairs[b, 1], reach, room, words, at)
+        at += 1 + 2 * n + int(room.start[n])
+        emit(graph, b, n, reach.hops, room, near, out)

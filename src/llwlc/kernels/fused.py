@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from llwlc.kernels import memory
 from llwlc.kernels.columns import (
     constraint_start,
-    degrees,
     delete_vertices,
     deleted_columns,
     glue_of,
@@ -23,11 +23,11 @@ from llwlc.kernels.columns import (
     query_start,
     random_start,
 )
-from llwlc.kernels.compiled import compiled
+from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import Adjacency, Room
 from llwlc.kernels.extraction import Ragged, Reach, allocate, emit, enclose, make_room, room_bytes
 from llwlc.kernels.hashing import link_key
-from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, gershgorin, krylov, orthonormal
+from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, gershgorin, krylov, orthonormal, padded
 from llwlc.kernels.threads import RUN, number_of_threads, over_links
 
 QUERY, RANDOM, CONSTRAINT = 0, 1, 2
@@ -64,12 +64,12 @@ class Ritz(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together whatever the largest one takes."""
+    """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together whatever the largest one takes. `B` is
+    for the constraints and Q behind them."""
 
     weight: np.ndarray
     rows: np.ndarray
-    Y: np.ndarray
-    Q: np.ndarray
+    B: np.ndarray
     start: np.ndarray
     bits: np.ndarray
     flags: np.ndarray
@@ -83,31 +83,42 @@ def link_bases(
     ritz = make_ritz(len(pairs), len(out.node), plan.steps, dtype)
 
     def make() -> Callable[[int, int], None]:
-        room, space, small = make_room(graph, n, e), make_space(plan, n, e, len(graph.weight) > 0), make_small(plan)
+        room, small = make_room(graph, n, e), make_small(plan)
+        space = make_space(plan, n, len(room.edge))
         return partial(_work, graph, pairs, reach, plan, kept, room, space, small, out, ritz)
 
-    scratch = room_bytes(graph) + 8 * n * (plan.steps + plan.columns + 12)
+    scratch = room_bytes(graph) + 8 * padded(n) * (plan.steps + plan.columns + 12)
     over_links(len(pairs), number_of_threads(len(pairs), scratch), make)
     return out, ritz
 
 
 def make_ritz(links: int, nodes: int, steps: int, dtype: type[np.floating]) -> Ritz:
-    table = (np.zeros((links, steps), dtype) for _ in range(2))
-    values, residual = table
-    return Ritz(values, np.zeros((nodes, steps), dtype), residual, np.zeros(links, np.int64))
+    """All zeros but the vectors, whose dead columns the kernels clear themselves (`clear`)."""
+    values, residual = np.zeros((2, links, steps), dtype)
+    vectors = memory.empty(nodes * steps, dtype).reshape(nodes, steps)
+    return Ritz(values, vectors, residual, np.zeros(links, np.int64))
 
 
-def make_space(plan: Plan, n: int, e: int, weighted: bool) -> Space:
+def make_space(plan: Plan, n: int, places: int) -> Space:
+    """For graphs of up to n nodes, and edges with weights in up to so many places."""
     b = 2 if plan.start == QUERY else 1
+    width = padded(n)
     return Space(
-        weight=np.empty(e if weighted else 0),
-        rows=np.empty(9 * n),
-        Y=np.empty(plan.columns * n),
-        Q=np.empty(plan.steps * n),
-        start=np.empty(b * n),
+        weight=np.empty(places),
+        rows=aligned(9 * width),
+        B=aligned((plan.columns + plan.steps) * width),
+        start=aligned(b * width),
         bits=np.empty(n, np.int64),
-        flags=np.empty(2 * n, np.bool_),
+        flags=np.empty(n + width, np.bool_),
     )
+
+
+def aligned(count: int) -> np.ndarray:
+    """So many float64 that begin where a line of the cache does: of those that do not, every wide read takes two lines."""
+    line = 64
+    array = np.empty(count + line // 8)
+    skip = -array.ctypes.data % line // 8
+    return array[skip : skip + count]
 
 
 def make_small(plan: Plan) -> Small:
@@ -117,10 +128,11 @@ def make_small(plan: Plan) -> Small:
 def small_of(m: int, k: int, b: int) -> Small:
     return Small(
         T=np.empty((m, m)),
-        Z=np.empty((m, m)),
+        Z=np.empty((m, (m + 3) // 4 * 4)),
         d=np.empty(m),
         e=np.empty(m),
         c=np.empty(m + k + 1),
+        c2=np.empty(m + k + 1),
         owner=np.empty(b, np.int64),
         R=np.empty((b, b)),
     )
@@ -138,70 +150,79 @@ def _run(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, begin: int, end: int, words: np.ndarray,
     room: Room, space: Space, small: Small, out: Ragged, ritz: Ritz,
 ) -> None:  # fmt: skip
-    at = np.int64(0)
+    at = 0
     for b in range(begin, end):
         u, v = pairs[b, 0], pairs[b, 1]
-        n = enclose(graph, u, v, reach, room, words, at)
-        at += np.int64(1 + 2 * n) + np.int64(room.start[n])
-        emit(graph, b, n, reach.hops, room, out)
-        weight = space.weight
-        if len(weight) > 0:
-            weight = weight[: room.start[n]]
-            for e in range(len(weight)):
-                weight[e] = graph.weight[room.edge[e]]
+        n, near = enclose(graph, u, v, reach, room, words, at)
+        at += 1 + 2 * n + int(room.start[n])
+        emit(graph, b, n, reach.hops, room, near, out)
+        if len(space.weight) > 0:
+            space.weight[: room.start[n]] = 0.0
+            for i in range(n):
+                for e in range(room.start[i], room.start[i] + U(room.size[i])):
+                    space.weight[e] = graph.weight[room.edge[e]]
         p = out.ptr[b]
         vectors = ritz.vectors[p : p + n]
-        ritz.live[b] = solve(u, v, n, weight, plan, room, space, small, ritz.values[b], vectors, ritz.residual[b])
+        live = solve(u, v, n, plan, room, near, space, small, ritz.values[b], vectors, ritz.residual[b])
+        clear(vectors, live)
+        ritz.live[b] = live
+
+
+@compiled
+def clear(vectors: np.ndarray, live: int) -> None:
+    """Zeros in the columns that are not live."""
+    if live < vectors.shape[1]:
+        vectors[:, live:] = 0.0
 
 
 @compiled
 def solve(
-    u: int, v: int, n: int, weight: np.ndarray, plan: Plan, room: Room, space: Space, small: Small,
+    u: int, v: int, n: int, plan: Plan, room: Room, near: np.ndarray, space: Space, small: Small,
     values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
 ) -> int:  # fmt: skip
-    """The basis of the subgraph in `room`; returns the number of live columns, 0 where some entry is not finite."""
-    rows = space.rows[: 9 * n].reshape(9, n)
+    """The basis of the subgraph in `room` and `near`; returns the number of live columns, 0 where some entry is not finite."""
+    width = padded(n)
+    rows = space.rows[: 9 * width].reshape(9, width)
     degree, W = rows[0], rows[1:3]
-    L = Matrix(room.start, room.near, weight, rows[3], rows[4], space.rows[7 * n :])
-    degrees(room.start, weight, degree)
+    W[:, n:] = 0.0
+    L = Matrix(n, room.start, room.size, near, space.weight, rows[3], rows[4], space.rows[7 * width :])
     laplacian(L, degree, plan.normalized)
     bound = gershgorin(L)
     if not bound < np.inf:
         return 0
-    Y = space.Y[: plan.columns * n].reshape(plan.columns, n)
-    deleted = space.flags[:n]
-    taken = constrain(u, v, plan, room, L, degree, deleted, space.bits[:n], Y)
-    width = n if plan.closed else 0
-    P = Glue(rows[5][:width], rows[6][:width], space.flags[n : n + width])
+    B = space.B[: (plan.columns + plan.steps) * width].reshape(plan.columns + plan.steps, width)
+    C, deleted = B[: plan.columns], space.flags[:n]
+    taken = constrain(u, v, plan, room, L, degree, deleted, space.bits[:n], C)
+    glued = width if plan.closed else 0
+    P = Glue(rows[5][:glued], rows[6][:glued], space.flags[n : n + glued])
     if plan.closed:
-        glue_of(degree, deleted, taken, P)
+        glue_of(n, degree, deleted, taken, P)
     b = 2 if plan.start == QUERY else 1
-    start = space.start[: b * n].reshape(b, n)
+    start = space.start[: b * width].reshape(b, width)
     if plan.start == QUERY:
         query_start(0, 1, start)
     elif plan.start == RANDOM:
-        random_start(room.node, link_key(plan.seed, plan.epoch, plan.start_stream, u, v), start)
+        random_start(n, room.node, link_key(plan.seed, plan.epoch, plan.start_stream, u, v), start)
     else:
-        constraint_start(L, Y, degree, deleted, taken, plan.closed, W[0], start)
-    k = orthonormal(Y, W[0], small.c, plan.rank_tolerance)
-    Q = space.Q[: plan.steps * n].reshape(plan.steps, n)
-    live = krylov(L, bound, Y, k, P, start, plan.tolerance, Q, W, small)
-    carry_back(live, Q, start, W[0], small, values, vectors, residual)
+        constraint_start(L, C, degree, deleted, taken, plan.closed, W[0], start)
+    k = orthonormal(C, W[0], small.c, plan.rank_tolerance)
+    live = krylov(L, bound, B, k, P, start, plan.tolerance, W, small)
+    carry_back(live, B[k:], start, W, small, values, vectors, residual)
     return live
 
 
 @compiled
 def constrain(
     u: int, v: int, plan: Plan, room: Room, L: Matrix,
-    degree: np.ndarray, deleted: np.ndarray, bits: np.ndarray, Y: np.ndarray,
+    degree: np.ndarray, deleted: np.ndarray, bits: np.ndarray, C: np.ndarray,
 ) -> int:  # fmt: skip
-    """The columns of C as rows of Y, and the marks of deleted vertices; returns how many are deleted."""
+    """The columns of C as rows, and the marks of deleted vertices; returns how many are deleted."""
     j = 0
     if plan.boundary:
-        neumann_boundary(L, room.hop, Y[j])
+        neumann_boundary(L, room.hop, C[j])
         j += 1
     if plan.degree:
-        neumann_degree(degree, room.hop, Y[j])
+        neumann_degree(L.n, degree, room.hop, C[j])
         j += 1
     if plan.deleted == 0:
         deleted[:] = False
@@ -209,5 +230,5 @@ def constrain(
     key = link_key(plan.seed, plan.epoch, plan.deleted_stream, u, v)
     taken = delete_vertices(room.node, plan.deleted, key, bits, deleted)
     if not plan.closed:
-        deleted_columns(degree, deleted, Y[j:])
+        deleted_columns(degree, deleted, C[j:])
     return taken

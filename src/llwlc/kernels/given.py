@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.columns import degrees, glue_of, laplacian
+from llwlc.kernels.columns import glue_of, laplacian
 from llwlc.kernels.compiled import U, compiled
-from llwlc.kernels.fused import Ritz, make_ritz, small_of
-from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, gershgorin, krylov, orthonormal
+from llwlc.kernels.enclosing import FOUR, in_fours
+from llwlc.kernels.fused import Ritz, aligned, clear, make_ritz, small_of
+from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, gershgorin, krylov, orthonormal, padded
 from llwlc.kernels.threads import number_of_threads, over_links
 
 
@@ -31,12 +32,12 @@ class Desk(NamedTuple):
     """Scratch of one thread, for graphs of up to n nodes and e edges."""
 
     start: np.ndarray
+    size: np.ndarray
     near: np.ndarray
     weight: np.ndarray
     rows: np.ndarray
     block: np.ndarray
-    Y: np.ndarray
-    Q: np.ndarray
+    B: np.ndarray
     glued: np.ndarray
 
 
@@ -53,42 +54,46 @@ def eigenbasis(
         desk, small = _desk(n, e, k, b, steps, len(given.weight) > 0), small_of(steps, k, b)
         return lambda begin, end: _run(given, normalized, tolerance, rank_tolerance, begin, end, desk, small, ritz)
 
-    over_links(graphs, number_of_threads(graphs, 8 * (n * (steps + k + b + 9) + 2 * e)), make)
+    over_links(graphs, number_of_threads(graphs, 8 * (padded(n) * (steps + k + b + 9) + 2 * e)), make)
     return ritz
 
 
 def _desk(n: int, e: int, k: int, b: int, steps: int, weighted: bool) -> Desk:
+    places, width = e + (FOUR - 1) * n, padded(n)
     return Desk(
         start=np.empty(n + 1, np.uint64),
-        near=np.empty(e, np.uint32),
-        weight=np.empty(e if weighted else 0),
-        rows=np.empty(9 * n),
-        block=np.empty(b * n),
-        Y=np.empty(k * n),
-        Q=np.empty(steps * n),
-        glued=np.empty(n, np.bool_),
+        size=np.empty(n, np.uint32),
+        near=np.empty(places, np.uint32),
+        weight=np.empty(places if weighted else 0),
+        rows=aligned(9 * width),
+        block=aligned(b * width),
+        B=aligned((k + steps) * width),
+        glued=np.empty(width, np.bool_),
     )
 
 
 @compiled
-def load(given: Given, b: int, desk: Desk) -> int:
-    """Graph b's CSR in its own positions; returns how many edges it has."""
+def load(given: Given, b: int, desk: Desk) -> None:
+    """Graph b's CSR in its own positions, in fours."""
     p, n = given.ptr[b], given.ptr[b + 1] - given.ptr[b]
-    e = given.first[p]
-    for i in range(n + 1):
-        desk.start[i] = U(given.first[p + i] - e)
-    edges = int(desk.start[n])
-    for at in range(edges):
-        desk.near[at] = given.col[e + at] - p
-        if len(given.weight) > 0:
-            desk.weight[at] = given.weight[e + at]
-    return edges
+    at = U(0)
+    for i in range(n):
+        begin, size = given.first[p + i], U(given.first[p + i + 1] - given.first[p + i])
+        desk.start[i], desk.size[i] = at, size
+        for e in range(in_fours(size)):
+            there = e < size
+            desk.near[at + e] = given.col[begin + np.int64(e)] - p if there else n
+            if len(desk.weight) > 0:
+                desk.weight[at + e] = given.weight[begin + np.int64(e)] if there else 0.0
+        at += in_fours(size)
+    desk.start[n] = at
 
 
 @compiled
 def transpose(rows: np.ndarray, out: np.ndarray) -> bool:
-    """out = rowsᵀ; false where an entry is not finite."""
+    """out = rowsᵀ with zeros behind; false where an entry is not finite."""
     finite = True
+    out[:, len(rows) :] = 0.0
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             out[j, i] = rows[i, j]
@@ -106,29 +111,31 @@ def _run(
     for graph in range(begin, end):
         p, q = given.ptr[graph], given.ptr[graph + 1]
         n = q - p
-        edges = load(given, graph, desk)
-        weight = desk.weight[:edges] if len(desk.weight) > 0 else desk.weight
-        rows = desk.rows[: 9 * n].reshape(9, n)
+        load(given, graph, desk)
+        width = padded(n)
+        rows = desk.rows[: 9 * width].reshape(9, width)
         degree, W = rows[0], rows[1:3]
-        L = Matrix(desk.start, desk.near, weight, rows[3], rows[4], desk.rows[7 * n :])
-        degrees(desk.start, weight, degree)
+        W[:, n:] = 0.0
+        L = Matrix(n, desk.start, desk.size, desk.near, desk.weight, rows[3], rows[4], desk.rows[7 * width :])
         laplacian(L, degree, normalized)
         bound = gershgorin(L)
         closed = len(given.deleted) > 0
-        Y = desk.Y[: 0 if closed else k * n].reshape(0 if closed else k, n)
-        block = desk.block[: b * n].reshape(b, n)
+        columns = 0 if closed else k
+        B = desk.B[: (columns + steps) * width].reshape(columns + steps, width)
+        block = desk.block[: b * width].reshape(b, width)
         finite = transpose(given.start[p:q], block)
         if not closed:
-            finite = transpose(given.columns[p:q], Y) and finite
+            finite = transpose(given.columns[p:q], B[:k]) and finite
         if n == 0 or not bound < np.inf or not finite:
+            clear(ritz.vectors[p:q], 0)
             continue
-        width = n if closed else 0
-        P = Glue(rows[5][:width], rows[6][:width], desk.glued[:width])
+        glued = width if closed else 0
+        P = Glue(rows[5][:glued], rows[6][:glued], desk.glued[:glued])
         if closed:
             deleted = given.deleted[p:q]
-            glue_of(degree, deleted, deleted.sum(), P)
-        rank = orthonormal(Y, W[0], small.c, rank_tolerance)
-        Q = desk.Q[: steps * n].reshape(steps, n)
-        live = krylov(L, bound, Y, rank, P, block, tolerance, Q, W, small)
-        carry_back(live, Q, block, W[0], small, ritz.values[graph], ritz.vectors[p:q], ritz.residual[graph])
+            glue_of(n, degree, deleted, deleted.sum(), P)
+        rank = orthonormal(B[:columns], W[0], small.c, rank_tolerance)
+        live = krylov(L, bound, B, rank, P, block, tolerance, W, small)
+        carry_back(live, B[rank:], block, W, small, ritz.values[graph], ritz.vectors[p:q], ritz.residual[graph])
+        clear(ritz.vectors[p:q], live)
         ritz.live[graph] = live

@@ -1,8 +1,8 @@
 """What the counting pass found, kept in brief for the filling pass: most of the time of an extraction is spent looking up neighbours, and
 this spares the second look where the memory for it is at hand.
 
-A run of links is one array of 32-bit words. Of each link: n; for each node its id, then the length of its row with the hop in the top
-bits; then all rows as positions.
+A run of links is a piece of an array of 32-bit words. Of each link: n; for each node its id, then the length of its row with the hop in the
+top bits; then all rows in fours, as positions.
 """
 
 from __future__ import annotations
@@ -10,51 +10,51 @@ from __future__ import annotations
 import numpy as np
 
 from llwlc.kernels.compiled import U, compiled
-from llwlc.kernels.enclosing import Adjacency, Room
+from llwlc.kernels.enclosing import FOUR, Adjacency, Room, in_fours
 
 HOP_SHIFT = 28  # rows shorter than 2²⁸, hops below 16
-MOST_HOPS = 15
-WORDS = 1 << 21  # of one run; longer runs are looked up twice
-BUDGET = 1 << 28  # bytes of all runs together
+WORDS = 1 << 21  # of one array; runs that are longer by themselves are looked up twice
+BUDGET = 1 << 28  # bytes of all arrays together
 
 
 @compiled
-def fits(graph: Adjacency, n: int, room: Room, used: int) -> bool:
-    """Whether a link's rows are sure to fit behind the `used` words, and into the scratch that they are first written to."""
+def fits(graph: Adjacency, n: int, room: Room, words: np.ndarray, used: int) -> bool:
+    """Whether a link's rows are sure to fit behind the `used` words."""
     rows = U(0)
     for i in range(n):
         rows += graph.indptr[room.node[i] + U(1)] - graph.indptr[room.node[i]]
-    return bool(rows + U(2 * n + 2 + used) < U(min(WORDS, len(room.near))))
+    return bool(rows + U((2 + FOUR) * n + 8 + used) < U(len(words)))
+
+
+@compiled
+def rows_of(words: np.ndarray, at: int, n: int) -> np.ndarray:
+    """Where the rows of a link of n nodes stand whose words begin at `at`, and all that follows."""
+    return words[at + 1 + 2 * n :]
 
 
 @compiled
 def keep(n: int, room: Room, words: np.ndarray, used: int) -> int:
-    """Writes the subgraph in `room` behind the `used` words, returns how many are used then."""
+    """Writes what `room` has of the subgraph before its rows, which are there already; returns how many words are used then."""
     words[used] = n
     at = used + 1
     for i in range(n):
         words[at + i] = room.node[i]
-        words[at + n + i] = (room.start[i + 1] - room.start[i]) | (U(room.hop[i]) << U(HOP_SHIFT))
-    at += 2 * n
-    edges = np.int64(room.start[n])
-    words[at : at + edges] = room.near[:edges]
-    return int(at + edges)
+        words[at + n + i] = U(room.size[i]) | (U(room.hop[i]) << U(HOP_SHIFT))
+    return at + 2 * n + int(room.start[n])
 
 
 @compiled
-def recall(words: np.ndarray, at: np.int64, room: Room) -> int:
-    """Brings the subgraph that begins at a word back to `room`, returns its number of nodes."""
+def recall(words: np.ndarray, at: int, room: Room) -> int:
+    """Brings the subgraph that begins at a word back to `room`, but for its rows; returns its number of nodes."""
     n = np.int64(words[at])
-    at = at + np.int64(1)
+    at = at + 1
     e = U(0)
     for i in range(n):
         word = U(words[at + n + i])
         room.node[i] = U(words[at + i])
         room.hop[i] = np.int8(word >> U(HOP_SHIFT))
         room.start[i] = e
-        e += word & U((1 << HOP_SHIFT) - 1)
+        room.size[i] = word & U((1 << HOP_SHIFT) - 1)
+        e += in_fours(U(room.size[i]))
     room.start[n] = e
-    at = at + np.int64(2) * n
-    edges = np.int64(e)
-    room.near[:edges] = words[at : at + edges]
     return int(n)

@@ -1,4 +1,4 @@
-"""Eigenpairs of one small symmetric matrix in float64: Householder's tridiagonal form, then QL with implicit shifts.
+"""Eigenpairs of one small symmetric matrix, a banded one above all, in float64: rotations to a tridiagonal form, then QL with implicit shifts.
 
 Equivalent to `numpy.linalg.eigh` (values ascending), without its call overhead, which at κ = 10 is more than the arithmetic.
 Eigenvectors stand in the *rows* of the result, so that every rotation runs along memory.
@@ -13,16 +13,18 @@ import numpy as np
 from llwlc.kernels.compiled import compiled
 
 EPS = 2.0**-52
+NEGLIGIBLE = 2.0**-75  # of the largest entry; chased on, it would underflow to zero and take its rotation along
 SWEEPS = 60  # QL needs about two a value; nothing may run for ever
 
 
 @compiled
-def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray, p: np.ndarray) -> None:
-    """Overwrites `d [m]` with the eigenvalues, the rows of `Z [m, m]` with the vectors; `T` is destroyed, `e`, `p [m]` are scratch."""
+def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray) -> None:
+    """Overwrites `d [m]` with the eigenvalues, the rows of `Z`, of a length that is a multiple of 4, with the vectors; `T` is destroyed, `e [m]`
+    is scratch."""
     for i in range(m):
-        for j in range(m):
-            Z[i, j] = 1.0 if i == j else 0.0
-    tridiagonalise(T, m, Z, e, p)
+        Z[i] = 0.0
+        Z[i, i] = 1.0
+    tridiagonalise(T, m, Z)
     for i in range(m):
         d[i] = T[i, i]
         e[i] = T[i, i + 1] if i + 1 < m else 0.0
@@ -31,48 +33,47 @@ def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray, p: 
 
 
 @compiled
-def tridiagonalise(T: np.ndarray, m: int, Z: np.ndarray, h: np.ndarray, p: np.ndarray) -> None:
-    """T ← HTH, Z ← HZ for the reflections H = I − 2hhᵀ that clear row after row beyond the superdiagonal; clear rows are skipped."""
-    for k in range(m - 2):
-        beyond = 0.0
-        for i in range(k + 2, m):
-            beyond += T[k, i] * T[k, i]
-        if beyond == 0.0:
-            continue
-        alpha = -math.copysign(math.sqrt(beyond + T[k, k + 1] * T[k, k + 1]), T[k, k + 1])
-        head = T[k, k + 1] - alpha
-        scale = 1.0 / math.sqrt(head * head + beyond)
-        h[k + 1] = head * scale
-        for i in range(k + 2, m):
-            h[i] = T[k, i] * scale
-        T[k, k + 1] = alpha
-        # T ← T − 2(hqᵀ + qhᵀ), q = Th − (hᵀTh)h, on the block that is left
-        times(T, h, k + 1, k + 1, m, p)
-        dot = 0.0
-        for i in range(k + 1, m):
-            dot += h[i] * p[i]
-        for i in range(k + 1, m):
-            p[i] -= dot * h[i]
-        for i in range(k + 1, m):
-            a, b = 2.0 * h[i], 2.0 * p[i]
-            for j in range(k + 1, m):
-                T[i, j] -= a * p[j] + b * h[j]
-        times(Z, h, k + 1, 0, m, p)
-        for i in range(k + 1, m):
-            a = 2.0 * h[i]
-            for j in range(m):
-                Z[i, j] -= a * p[j]
+def tridiagonalise(T: np.ndarray, m: int, Z: np.ndarray) -> None:
+    """T ← RTRᵀ, Z ← RZ for rotations R that take one diagonal after the other off the band. Each leaves an entry one place outside, which
+    further rotations chase out at the end: the T of a block of two takes 2m rotations, where reflections would fill it up first."""
+    nothing = NEGLIGIBLE * largest(T, m)
+    for width in range(bandwidth(T, m), 1, -1):
+        for k in range(m - width):
+            row, far = k, k + width
+            while far < m and abs(T[row, far]) > nothing:
+                i = far - 1
+                r = math.sqrt(T[row, i] * T[row, i] + T[row, far] * T[row, far])
+                c, s = T[row, i] / r, -T[row, far] / r
+                end = min(far + width + 1, m)
+                for j in range(row, end):
+                    x, y = T[i, j], T[far, j]
+                    T[i, j], T[far, j] = c * x - s * y, s * x + c * y
+                for j in range(row, end):
+                    x, y = T[j, i], T[j, far]
+                    T[j, i], T[j, far] = c * x - s * y, s * x + c * y
+                T[row, far] = T[far, row] = 0.0
+                rotate(Z[i], Z[far], c, s)
+                row, far = i, far + width
 
 
 @compiled
-def times(A: np.ndarray, h: np.ndarray, first: int, left: int, m: int, p: np.ndarray) -> None:
-    """p = hᵀA over the rows from `first`, the columns from `left`: row by row, as memory lies."""
-    for j in range(left, m):
-        p[j] = 0.0
-    for i in range(first, m):
-        a = h[i]
-        for j in range(left, m):
-            p[j] += a * A[i, j]
+def largest(T: np.ndarray, m: int) -> float:
+    top = 0.0
+    for i in range(m):
+        for j in range(i, m):
+            top = max(top, abs(T[i, j]))
+    return top
+
+
+@compiled
+def bandwidth(T: np.ndarray, m: int) -> int:
+    """The farthest diagonal with an entry."""
+    widest = 0
+    for i in range(m):
+        for j in range(i + 1 + widest, m):
+            if T[i, j] != 0.0:
+                widest = j - i
+    return widest
 
 
 @compiled
@@ -89,7 +90,7 @@ def ql(d: np.ndarray, e: np.ndarray, m: int, Z: np.ndarray) -> None:
             if high == low:
                 break
             g = (d[low + 1] - d[low]) / (2.0 * e[low])
-            r = math.hypot(g, 1.0)
+            r = math.sqrt(g * g + 1.0)  # g is below 1/EPS here: no overflow
             ql_sweep(d, e, low, high, d[high] - d[low] + e[low] / (g + math.copysign(r, g)), m, Z)
 
 
@@ -111,13 +112,20 @@ def ql_sweep(d: np.ndarray, e: np.ndarray, low: int, high: int, g: float, m: int
         p = s * r
         d[i + 1] = g + p
         g = c * r - b
-        for k in range(m):
-            z = Z[i + 1, k]
-            Z[i + 1, k] = s * Z[i, k] + c * z
-            Z[i, k] = c * Z[i, k] - s * z
+        rotate(Z[i], Z[i + 1], c, s)
     d[low] -= p
     e[low] = g
     e[high] = 0.0
+
+
+@compiled
+def rotate(x: np.ndarray, y: np.ndarray, c: float, s: float) -> None:
+    """(x, y) ← (cx − sy, sx + cy), four entries at a time."""
+    for k in range(0, len(x), 4):
+        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        y0, y1, y2, y3 = y[k], y[k + 1], y[k + 2], y[k + 3]
+        x[k], x[k + 1], x[k + 2], x[k + 3] = c * x0 - s * y0, c * x1 - s * y1, c * x2 - s * y2, c * x3 - s * y3
+        y[k], y[k + 1], y[k + 2], y[k + 3] = s * x0 + c * y0, s * x1 + c * y1, s * x2 + c * y2, s * x3 + c * y3
 
 
 @compiled
