@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kernel_cases import NASTY, graph_of, some_pairs
 
 from llwlc import datasets
+from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.kernels import enclosing, memo
 from llwlc.subgraphs import Subgraphs, extract, stream
@@ -68,6 +69,25 @@ def test_all_links_of_cora_and_as_many_others():
     assert_equals_reference(cora, pairs)
     assert_equals_reference(cora, pairs, 2, max_nodes_per_hop=15, seed=-7)
     assert_equals_reference(cora, pairs[:300], 3)
+
+
+@pytest.mark.parametrize("hops", [4, 7, 15])
+def test_long_distances(hops):
+    """Far around a ring with a few chords, with and without a cap that leaves neighbours of an end to later hops."""
+    ring = nx.cycle_graph(90)
+    ring.add_edges_from([(0, 7), (3, 40), (41, 80), (60, 62)])
+    graph = graph_of(ring)
+    pairs = some_pairs(graph, 60)
+    assert_equals_reference(graph, pairs, hops)
+    assert_equals_reference(graph, pairs, hops, max_nodes_per_hop=1, seed=5)
+
+
+def test_more_hops_than_a_word_has_bits_for():
+    graph = graph_of(nx.cycle_graph(50))
+    pairs = some_pairs(graph, 10)
+    assert_same(extract(graph, pairs, 16), extract(graph, pairs, 16, backend="reference"))
+    with pytest.raises(InputError, match="hops is above 15"):
+        extract(graph, pairs, 16, backend="numba")
 
 
 def test_rows_of_hubs_are_searched_not_read():

@@ -32,7 +32,7 @@ class Adjacency(NamedTuple):
 
 class Room(NamedTuple):
     """Scratch of one thread. `node`, `hop` hold the nodes of one subgraph; `start`, `size`, `near` its CSR in fours, `edge` the places of its
-    edges in the graph (only used with weights); `reach`, `told` serve `distances`."""
+    edges in the graph (only used with weights); `reach` the distances, see `Far`."""
 
     where: np.ndarray
     mark: np.ndarray
@@ -43,7 +43,6 @@ class Room(NamedTuple):
     near: np.ndarray
     edge: np.ndarray
     reach: np.ndarray
-    told: np.ndarray
 
 
 @compiled
@@ -174,13 +173,16 @@ def inside(mark: np.ndarray, y: np.uint64) -> np.uint64:
 
 @compiled
 def fetch(graph: Adjacency, node: np.ndarray, n: int) -> np.uint64:
-    """Reads the beginning of every row, so that they come from memory side by side and not one after the other; the sum has no meaning."""
-    total = U(0)
+    """The length of all rows together. Reads the beginning of each, so that they come from memory side by side and not one after the other."""
+    length, touched = U(0), U(0)
     last = U(max(len(graph.indices), 1) - 1)
     if len(graph.indices) > 0:
         for i in range(n):
-            total += graph.indices[min(graph.indptr[node[i]], last)]
-    return total
+            begin = graph.indptr[node[i]]
+            length += graph.indptr[node[i] + U(1)] - begin
+            touched += graph.indices[min(begin, last)]
+    node[n] = touched  # a place behind the nodes, so that the reads are not optimised away
+    return length
 
 
 @compiled
@@ -198,7 +200,6 @@ def lower_bound(values: np.ndarray, begin: np.uint64, end: np.uint64, wanted: np
 @compiled
 def count_edges(graph: Adjacency, n: int, mark: np.ndarray, node: np.ndarray) -> int:
     """The number of directed edges of the graph among the nodes, the link itself left out."""
-    node[n] = fetch(graph, node, n)  # a place behind the nodes, so that the reads are not optimised away
     total = U(0)
     for i in range(n):
         x = node[i]
@@ -232,7 +233,6 @@ def fill_edges(graph: Adjacency, n: int, room: Room, near: np.ndarray) -> int:
     filler = U(len(graph.indptr) - 1)  # a node that is not there
     room.where[filler] = n + 1
     by_id = np.empty(0, np.int64)
-    node[n] = fetch(graph, node, n)
     e, edges = U(0), U(0)
     for i in range(n):
         room.start[i] = e
@@ -292,54 +292,56 @@ def search_row(
     return e
 
 
-@compiled
-def distances(room: Room, near: np.ndarray, n: int, hops: int, dist_u: np.ndarray, dist_v: np.ndarray) -> None:
-    """Distances from each query node with the other one taken out, 2·hops + 1 where that or more, `[n]`.
+class Far(NamedTuple):
+    """A distance d among 0 … 2·hops as bits: those from d to 2·hops. The nearer of two is their union, one step further is a shift. Distances
+    from u take the lower half of a word, those from v the upper one: `u`, `v` are 0 of each kind, `both` all bits in use."""
 
-    A distance d among 0 … 2·hops is kept as the bits d … 2·hops: the nearer of two is their union, one step further is a shift. Those from u
-    take the lower half of a word, those from v the upper one. Every node tells its neighbours, and again whenever it has heard something
-    better since. Nodes stand in the order of their hops, so few have to speak twice.
-    """
-    reach, told = room.reach, room.told
-    far = 2 * hops + 1
-    whole = (U(1) << U(far)) - U(1)
-    both = whole | (whole << U(32))
-    reach[:n] = 0
-    told[:n] = 0
-    reach[0], reach[1] = whole, whole << U(32)
-    tell(room, near, 0, both)
-    tell(room, near, 1, both)
-    news = True
-    while news:
-        news = False
-        for i in range(2, n):
-            if reach[i] != told[i]:
-                told[i] = reach[i]
-                tell(room, near, i, both)
-                news = True
-    # what the ends have heard of each other counts nothing
-    reach[0], reach[1] = whole, whole << U(32)
-    for i in range(n):
-        dist_u[i] = far - ones(reach[i] & whole)
-        dist_v[i] = far - ones(reach[i] >> U(32))
+    u: np.uint64
+    v: np.uint64
+    both: np.uint64
 
 
 @compiled
-def tell(room: Room, near: np.ndarray, i: int, both: np.uint64) -> None:
-    """The neighbours of a node learn of what is one step further than it."""
+def far_of(hops: int) -> Far:
+    whole = (U(1) << U(2 * hops + 1)) - U(1)
+    return Far(whole, whole << U(32), whole | (whole << U(32)))
+
+
+@compiled
+def tell_inner(room: Room, near: np.ndarray, n: int, far: Far) -> int:
+    """The rows of the ends and of their neighbours tell these of the distances; returns up to which distance all are right then: 2, but 1
+    where a cap has left a neighbour of an end to the next hop."""
     reach = room.reach
-    further = (reach[i] << U(1)) & both
+    reach[: n + 1] = 0
+    reach[0], reach[1] = far.u, far.v
+    sure, i = 2, 0
+    while i < n and room.hop[i] < 2:
+        further = (reach[i] << U(1)) & far.both
+        for e in range(room.start[i], room.start[i] + U(room.size[i])):
+            reach[near[e]] |= further
+            sure = 1 if i < 2 and room.hop[near[e]] > 1 else sure
+        i += 1
+    # what one end has heard of the other it must not pass on
+    reach[0], reach[1] = far.u, far.v
+    return sure
+
+
+@compiled
+def ask(room: Room, near: np.ndarray, i: int, far: Far) -> np.uint64:
+    """Node i learns from its neighbours; returns what is new. Where all nodes have, one after the other, one distance more is right."""
+    reach = room.reach
+    before: np.uint64 = reach[i]
     for e in range(room.start[i], room.start[i + 1], U(FOUR)):
-        reach[near[e]] |= further
-        reach[near[e + U(1)]] |= further
-        reach[near[e + U(2)]] |= further
-        reach[near[e + U(3)]] |= further
+        heard = (reach[near[e]] | reach[near[e + U(1)]]) | (reach[near[e + U(2)]] | reach[near[e + U(3)]])
+        reach[i] |= (heard << U(1)) & far.both  # at once, or the compiler would gather rows of sixteen
+    after: np.uint64 = reach[i]
+    return after ^ before
 
 
 @compiled
 def ones(bits: np.uint64) -> np.int64:
-    """How many of the lower 32 bits are set."""
-    bits = bits - ((bits >> U(1)) & U(0x55555555))
-    bits = (bits & U(0x33333333)) + ((bits >> U(2)) & U(0x33333333))
-    bits = (bits + (bits >> U(4))) & U(0x0F0F0F0F)
-    return np.int64(((bits * U(0x01010101)) & U(0xFFFFFFFF)) >> U(24))
+    """How many bits are set; compilers know this way to write it, and have an instruction for it."""
+    bits = bits - ((bits >> U(1)) & U(0x5555555555555555))
+    bits = (bits & U(0x3333333333333333)) + ((bits >> U(2)) & U(0x3333333333333333))
+    bits = (bits + (bits >> U(4))) & U(0x0F0F0F0F0F0F0F0F)
+    return np.int64((bits * U(0x0101010101010101)) >> U(56))

@@ -13,13 +13,17 @@ from llwlc.kernels.enclosing import (
     FOUR,
     Adjacency,
     Room,
+    ask,
     count_edges,
-    distances,
+    far_of,
+    fetch,
     fill_edges,
     find_nodes,
     forget,
     in_fours,
+    ones,
     remember,
+    tell_inner,
 )
 from llwlc.kernels.hashing import link_key
 from llwlc.kernels.threads import RUN, number_of_threads, over_links
@@ -116,7 +120,6 @@ def make_room(graph: Adjacency, n: int, e: int) -> Room:
         near=np.empty(places, np.uint32),
         edge=np.empty(places if len(graph.weight) else 0, np.uint64),
         reach=np.empty(n + 1, np.uint64),
-        told=np.empty(n, np.uint64),
     )
 
 
@@ -134,7 +137,7 @@ def _count(
         n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
         remember(room.mark, room.node, n)
         sizes[b + 1] = n
-        keeping = keeping and memo.fits(graph, n, room, words, used)
+        keeping = memo.fits(n, fetch(graph, room.node, n), words, used) and keeping
         if keeping:
             edges[b + 1] = fill_edges(graph, n, room, memo.rows_of(words, used, n))
             used = memo.keep(n, room, words, used)
@@ -156,6 +159,7 @@ def enclose(
     key = link_key(reach.seed, 0, reach.stream, u, v)
     n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
     remember(room.mark, room.node, n)
+    fetch(graph, room.node, n)
     fill_edges(graph, n, room, room.near)
     forget(room.where, room.mark, room.node, n)
     return n, room.near
@@ -164,27 +168,47 @@ def enclose(
 @compiled
 def emit(graph: Adjacency, b: int, n: int, hops: int, room: Room, near: np.ndarray, out: Ragged) -> None:
     """One link's arrays, from `room` to their places in the output."""
-    p, e, end = out.ptr[b], U(out.first[b]), U(out.first[b + 1])
+    p, end = out.ptr[b], U(out.first[b + 1])
     for i in range(n):
         out.node[p + i] = room.node[i]
         out.hop[p + i] = room.hop[i]
+    far = far_of(hops)
+    sure = tell_inner(room, near, n, far)
+    e, news = U(out.first[b]), U(0)
     for i in range(n):
-        begin, size = room.start[i], U(room.size[i])
         if len(room.edge) > 0:
-            for at in range(size):
-                out.weight[e + at] = graph.weight[room.edge[begin + at]]
-        # in fours, what is too much to be overwritten by the next row, but never beyond this link: that belongs to another thread
-        if e + in_fours(size) <= end:
-            size = in_fours(size)
-        for at in range(U(0), size & ~U(FOUR - 1), U(FOUR)):
-            for lane in range(FOUR):
-                out.row[e + at + U(lane)] = p + i
-                out.col[e + at + U(lane)] = p + near[begin + at + U(lane)]
-        for at in range(size & ~U(FOUR - 1), size):
-            out.row[e + at] = p + i
-            out.col[e + at] = p + near[begin + at]
+            for at in range(U(room.size[i])):
+                out.weight[e + at] = graph.weight[room.edge[room.start[i] + at]]
+        copy_row(room, near, i, p, e, end, out)
         e += U(room.size[i])
-    distances(room, near, n, hops, out.dist_u[p : p + n], out.dist_v[p : p + n])
+        if i > 1:  # here, as the row is at hand
+            news |= ask(room, near, i, far)
+    while sure + 1 < 2 * hops and news != 0:
+        news = U(0)
+        for i in range(2, n):
+            news |= ask(room, near, i, far)
+        sure += 1
+    for i in range(n):
+        out.dist_u[p + i] = 2 * hops + 1 - ones(room.reach[i] & far.u)
+        out.dist_v[p + i] = 2 * hops + 1 - ones(room.reach[i] & far.v)
+
+
+@compiled
+def copy_row(room: Room, near: np.ndarray, i: int, p: int, e: np.uint64, end: np.uint64, out: Ragged) -> None:
+    """Row i of the graph whose nodes begin at p, to the edges from e on. In fours: what is too much, the next row overwrites; but nothing at
+    `end` or beyond, which belongs to another thread."""
+    begin, size = room.start[i], U(room.size[i])
+    if e + in_fours(size) <= end:
+        size = in_fours(size)
+    whole = size & ~U(FOUR - 1)
+    for at in range(U(0), whole, U(FOUR)):
+        to, of = e + at, begin + at
+        c0, c1, c2, c3 = near[of], near[of + U(1)], near[of + U(2)], near[of + U(3)]
+        out.row[to], out.row[to + U(1)], out.row[to + U(2)], out.row[to + U(3)] = p + i, p + i, p + i, p + i
+        out.col[to], out.col[to + U(1)], out.col[to + U(2)], out.col[to + U(3)] = p + c0, p + c1, p + c2, p + c3
+    for at in range(whole, size):
+        out.row[e + at] = p + i
+        out.col[e + at] = p + near[begin + at]
 
 
 @compiled

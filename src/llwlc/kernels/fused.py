@@ -207,7 +207,7 @@ def solve(
         constraint_start(L, C, degree, deleted, taken, plan.closed, W[0], start)
     k = orthonormal(C, W[0], small.c, plan.rank_tolerance)
     live = krylov(L, bound, B, k, P, start, plan.tolerance, W, small)
-    carry_back(live, B[k:], start, W, small, values, vectors, residual)
+    carry_back(live, B[k:], start, rows[1:6], small, values, vectors, residual)
     return live
 
 

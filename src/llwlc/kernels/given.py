@@ -136,6 +136,6 @@ def _run(
             glue_of(n, degree, deleted, deleted.sum(), P)
         rank = orthonormal(B[:columns], W[0], small.c, rank_tolerance)
         live = krylov(L, bound, B, rank, P, block, tolerance, W, small)
-        carry_back(live, B[rank:], block, W, small, ritz.values[graph], ritz.vectors[p:q], ritz.residual[graph])
+        carry_back(live, B[rank:], block, rows[1:6], small, ritz.values[graph], ritz.vectors[p:q], ritz.residual[graph])
         clear(ritz.vectors[p:q], live)
         ritz.live[graph] = live

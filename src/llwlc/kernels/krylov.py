@@ -23,7 +23,7 @@ ENOUGH = 1e-5
 
 # Every vector of n entries has zeros behind them, at least one, up to a multiple of this: the loops of the compiler take so many at a time,
 # and what is left of a vector behind them entry by entry
-WIDTH = 32
+WIDTH = 16
 # a start with at most so many entries is multiplied by L through the columns of these alone
 SPARSE = 4
 
@@ -422,12 +422,8 @@ def carry_back(
     """Ritz pairs V = QB of the T that `krylov` left, and ‖PLPv − λv‖ = ‖R b‖, R the candidates `rest` that found no place."""
     left = triangular(rest, s)
     eigh(s.T, count, s.Z, s.d, s.e)
-    for p in range(0, count, 2):
-        # two at a time: Q is read once for both
-        last = p + 1 == count
-        W[:] = 0.0
-        add_two(Q, count, 1.0, s.Z[p], s.Z[p if last else p + 1], W[0], W[1])
-        place(W, 1 if last else 2, p, vectors)
+    for p in range(0, count, 5):
+        five_vectors(Q, count, s.Z, p, W, vectors)
     for p in range(count):
         values[p] = s.d[p]
         total = 0.0
@@ -440,15 +436,28 @@ def carry_back(
 
 
 @compiled
-def place(W: np.ndarray, count: int, p: int, vectors: np.ndarray) -> None:
-    """The first one or two rows of W as the columns p, p + 1."""
-    if count == 1:
+def five_vectors(Q: np.ndarray, count: int, Z: np.ndarray, p: int, W: np.ndarray, vectors: np.ndarray) -> None:
+    """The columns p to p + 4 of V = QB, or as many as there are, together: Q is read once for all of them, two rows at a time."""
+    last = count - 1
+    z0, z1, z2, z3, z4 = Z[p], Z[min(p + 1, last)], Z[min(p + 2, last)], Z[min(p + 3, last)], Z[min(p + 4, last)]
+    w0, w1, w2, w3, w4 = W[0], W[1], W[2], W[3], W[4]
+    W[:5] = 0.0
+    for j in range(0, count, 2):
+        k = min(j + 1, last)
+        a, b = Q[j], Q[k]
+        there = 1.0 if k > j else 0.0
+        c0, c1, c2, c3, c4 = z0[j], z1[j], z2[j], z3[j], z4[j]
+        d0, d1, d2, d3, d4 = there * z0[k], there * z1[k], there * z2[k], there * z3[k], there * z4[k]
+        for i in range(len(w0)):
+            w0[i] += c0 * a[i] + d0 * b[i]
+            w1[i] += c1 * a[i] + d1 * b[i]
+            w2[i] += c2 * a[i] + d2 * b[i]
+            w3[i] += c3 * a[i] + d3 * b[i]
+            w4[i] += c4 * a[i] + d4 * b[i]
+    for q in range(p, min(p + 5, count)):
+        w = W[q - p]
         for i in range(len(vectors)):
-            vectors[i, p] = W[0, i]
-    else:
-        for i in range(len(vectors)):
-            vectors[i, p] = W[0, i]
-            vectors[i, p + 1] = W[1, i]
+            vectors[i, q] = w[i]
 
 
 @compiled

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from llwlc.kernels.compiled import U, compiled
-from llwlc.kernels.enclosing import FOUR, Adjacency, Room, in_fours
+from llwlc.kernels.enclosing import FOUR, Room, in_fours
 
 HOP_SHIFT = 28  # rows shorter than 2²⁸, hops below 16
 WORDS = 1 << 21  # of one array; runs that are longer by themselves are looked up twice
@@ -18,12 +18,9 @@ BUDGET = 1 << 28  # bytes of all arrays together
 
 
 @compiled
-def fits(graph: Adjacency, n: int, room: Room, words: np.ndarray, used: int) -> bool:
-    """Whether a link's rows are sure to fit behind the `used` words."""
-    rows = U(0)
-    for i in range(n):
-        rows += graph.indptr[room.node[i] + U(1)] - graph.indptr[room.node[i]]
-    return bool(rows + U((2 + FOUR) * n + 8 + used) < U(len(words)))
+def fits(n: int, length: np.uint64, words: np.ndarray, used: int) -> bool:
+    """Whether a link of n nodes whose rows have at most this length together is sure to fit behind the `used` words."""
+    return bool(length + U((2 + FOUR) * n + 8 + used) < U(len(words)))
 
 
 @compiled
