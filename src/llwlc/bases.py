@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
@@ -17,6 +18,7 @@ from llwlc.linalg.krylov import TOLERANCE
 from llwlc.linalg.matrix import check_dtype, check_steps
 from llwlc.linalg.operator import Operator
 from llwlc.linalg.projector import RANK_TOLERANCE
+from llwlc.ragged import pointer
 from llwlc.subgraphs import Subgraphs, symmetric_weight
 
 if TYPE_CHECKING:
@@ -81,12 +83,13 @@ def eigenbasis(
     if kernels.use_cuda(backend, possible=possible and subs.ptr.is_cuda, why=why):
         weight = None if subs.weight is None else symmetric_weight(subs)
         return on_gpu(subs, cons, weight, start, steps, laplacian, dtype, seed, epoch)
-    operator = laplacian_of(subs, laplacian)
-    block = start_block(subs, lambda: operator, columns, start, seed=seed, epoch=epoch)
+    check_laplacian(laplacian)
+    operator = cache(lambda: laplacian_of(subs, laplacian))  # the kernel needs none, most starts neither
+    block = start_block(subs, operator, columns, start, seed=seed, epoch=epoch)
     if kernels.use_numba(backend, possible=possible and not subs.ptr.is_cuda, why=why):
         return _compiled(subs, columns, deleted, block, steps, laplacian == "normalized", dtype)
     return lanczos(
-        operator,
+        operator(),
         columns,
         start=block,
         steps=steps,
@@ -164,7 +167,7 @@ def _compiled(
 ) -> Eigenbasis:
     from llwlc.kernels import given
 
-    first = torch.searchsorted(subs.row, torch.arange(subs.num_nodes + 1))
+    first = pointer(torch.bincount(subs.row, minlength=subs.num_nodes))
     weight = symmetric_weight(subs) if subs.weight is not None else torch.empty(0, dtype=torch.float64)
     marks = torch.empty(0, dtype=torch.bool) if deleted is None else deleted
     arrays = (subs.ptr, first, subs.col, weight, columns, block, marks)

@@ -381,11 +381,12 @@ def krylov(
         else:
             if c >= 0:
                 apply(L, Q[c], w)
+                before = norm(w)
             else:
                 w[:] = start[t]
                 if not normalise(w):
                     continue
-            before = norm(w)
+                before = 1.0
             purge(B, rows, P, w, coefficient)
         for i in range(c + 1):
             s.T[i, c] = coefficient[k + i]

@@ -100,13 +100,15 @@ def ql_sweep(d: np.ndarray, e: np.ndarray, low: int, high: int, g: float, m: int
     s, c, p = 1.0, 1.0, 0.0
     for i in range(high - 1, low - 1, -1):
         f, b = s * e[i], c * e[i]
-        r = math.sqrt(f * f + g * g)
+        square = f * f + g * g
+        r = math.sqrt(square)
         e[i + 1] = r
         if r == 0.0:  # the block falls apart here
             d[i + 1] -= p
             e[high] = 0.0
             return
-        s, c = f / r, g / r
+        over = 1.0 / square  # beside the root and not after it: every rotation waits for the one before
+        s, c = (f * r) * over, (g * r) * over
         g = d[i + 1] - p
         r = (d[i] - g) * s + 2.0 * c * b
         p = s * r
