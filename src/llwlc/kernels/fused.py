@@ -27,7 +27,7 @@ from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import Adjacency, Room
 from llwlc.kernels.extraction import Ragged, Reach, allocate, emit, enclose, make_room, room_bytes
 from llwlc.kernels.hashing import link_key
-from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, gershgorin, krylov, orthonormal, padded
+from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, krylov, orthonormal, padded, rough_bound
 from llwlc.kernels.threads import RUN, number_of_threads, over_links
 
 QUERY, RANDOM, CONSTRAINT = 0, 1, 2
@@ -187,7 +187,7 @@ def solve(
     W[:, n:] = 0.0
     L = Matrix(n, room.start, room.size, near, space.weight, rows[3], rows[4], space.rows[7 * width :])
     laplacian(L, degree, plan.normalized)
-    bound = gershgorin(L)
+    bound = rough_bound(L)
     if not bound < np.inf:
         return 0
     B = space.B[: (plan.columns + plan.steps) * width].reshape(plan.columns + plan.steps, width)

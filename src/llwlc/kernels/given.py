@@ -11,7 +11,7 @@ from llwlc.kernels.columns import glue_of, laplacian
 from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import FOUR, in_fours
 from llwlc.kernels.fused import Ritz, aligned, clear, make_ritz, small_of
-from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, gershgorin, krylov, orthonormal, padded
+from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, krylov, orthonormal, padded, rough_bound
 from llwlc.kernels.threads import number_of_threads, over_links
 
 
@@ -118,7 +118,7 @@ def _run(
         W[:, n:] = 0.0
         L = Matrix(n, desk.start, desk.size, desk.near, desk.weight, rows[3], rows[4], desk.rows[7 * width :])
         laplacian(L, degree, normalized)
-        bound = gershgorin(L)
+        bound = rough_bound(L)
         closed = len(given.deleted) > 0
         columns = 0 if closed else k
         B = desk.B[: (columns + steps) * width].reshape(columns + steps, width)
