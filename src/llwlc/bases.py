@@ -180,8 +180,10 @@ def _compiled(
         RANK_TOLERANCE,
         kind,
     )
-    values, vectors, residual, live = (torch.from_numpy(x) for x in ritz)
-    return Eigenbasis(values, vectors, torch.arange(steps) < live[:, None], residual, subs.ptr)
+    values, vectors, mask, residual = (
+        torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
+    )
+    return Eigenbasis(values, vectors, mask, residual, subs.ptr)
 
 
 def check_laplacian(kind: str) -> None:

@@ -191,8 +191,10 @@ def _fused(
     reach = Reach(hops, cap or 0, seed, CAP_STREAM)
     arrays, ritz = fused.link_bases(adjacency_of(graph), pairs.contiguous().numpy(), reach, plan, kind)
     subs = from_arrays(arrays, hops, weighted=graph.weight is not None)
-    values, vectors, residual, live = (torch.from_numpy(x) for x in ritz)
-    return subs, Eigenbasis(values, vectors, torch.arange(plan.steps) < live[:, None], residual, subs.ptr)
+    values, vectors, mask, residual = (
+        torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
+    )
+    return subs, Eigenbasis(values, vectors, mask, residual, subs.ptr)
 
 
 def _warn_of_hubs(graph: Graph, subs: Subgraphs, cap: int | None) -> None:

@@ -19,7 +19,7 @@ import torch
 Work = Callable[[], object]
 
 
-def take_turns(works: Mapping[str, Work], *, repeats: int, at_least: float = 0.05) -> dict[str, float]:
+def take_turns(works: Mapping[str, Work], *, repeats: int, at_least: float = 0.2) -> dict[str, float]:
     """Seconds of one call of each, the least over `repeats` rounds in which every method has a turn.
 
     A turn repeats the call until `at_least` seconds are over, so that a fast method gets as many chances to run undisturbed.

@@ -26,7 +26,7 @@ from llwlc.kernels.enclosing import (
     tell_inner,
 )
 from llwlc.kernels.hashing import link_key
-from llwlc.kernels.threads import RUN, number_of_threads, over_links
+from llwlc.kernels.threads import number_of_threads, over_links
 
 
 class Reach(NamedTuple):
@@ -58,19 +58,21 @@ def extract(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> Ragged:
 
     def make() -> Callable[[int, int], None]:
         room = make_room(graph, *width)
-        return lambda begin, end: _fill(graph, pairs, reach, begin, end, room, kept[begin // RUN], out)
+        return lambda begin, end: _fill(graph, pairs, reach, begin, end, room, kept[begin], out)
 
     over_links(len(pairs), number_of_threads(len(pairs), room_bytes(graph)), make)
     return out
 
 
-def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged, tuple[int, int], list[np.ndarray]]:
-    """The output with its pointers filled in, the largest numbers of nodes and of edges of any graph in it, and for each run of links what
-    has been kept of it (nothing where it was too much)."""
+def allocate(
+    graph: Adjacency, pairs: np.ndarray, reach: Reach
+) -> tuple[Ragged, tuple[int, int], dict[int, np.ndarray]]:
+    """The output with its pointers filled in, the largest numbers of nodes and of edges of any graph in it, and for each run of links, by its
+    first one, what has been kept of it (nothing where it was too much)."""
     links = len(pairs)
     sizes, edges = np.zeros(links + 1, np.int64), np.zeros(links + 1, np.int64)
     nothing = np.empty(0, np.uint32)
-    kept = [nothing] * (links // RUN + 1)
+    kept: dict[int, np.ndarray] = {}
     budget = [memo.BUDGET]
     keeps = len(graph.weight) == 0
 
@@ -84,8 +86,12 @@ def allocate(graph: Adjacency, pairs: np.ndarray, reach: Reach) -> tuple[Ragged,
                 # what is left may not hold another run
                 budget[0] -= memo.WORDS * words.itemsize
                 words = memory.empty(memo.WORDS, np.uint32)
-            last = _count(graph, pairs, reach, begin, end, room, words, sizes, edges)
-            kept[begin // RUN], words = words[:last], words[last:]
+            used = _count(graph, pairs, reach, begin, end, room, words, sizes, edges)
+            kept[begin], words = words[:used], words[used:]
+            if used:
+                last = used
+            elif len(words) < memo.WORDS:
+                words = nothing  # too little was left after all
 
         return work
 

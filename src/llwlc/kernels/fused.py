@@ -28,7 +28,7 @@ from llwlc.kernels.enclosing import Adjacency, Room
 from llwlc.kernels.extraction import Ragged, Reach, allocate, emit, enclose, make_room, room_bytes
 from llwlc.kernels.hashing import link_key
 from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, krylov, orthonormal, padded, rough_bound
-from llwlc.kernels.threads import RUN, number_of_threads, over_links
+from llwlc.kernels.threads import number_of_threads, over_links
 
 QUERY, RANDOM, CONSTRAINT = 0, 1, 2
 STARTS = {"query": QUERY, "random": RANDOM, "constraint": CONSTRAINT}
@@ -61,6 +61,12 @@ class Ritz(NamedTuple):
     vectors: np.ndarray
     residual: np.ndarray
     live: np.ndarray
+
+    @property
+    def mask(self) -> np.ndarray:
+        """`[B, κ]`. In numpy: torch would wake its own threads for it, which can take as long as thousands of links."""
+        columns: np.ndarray = np.arange(self.values.shape[1])
+        return columns < self.live[:, None]
 
 
 class Space(NamedTuple):
@@ -139,10 +145,10 @@ def small_of(m: int, k: int, b: int) -> Small:
 
 
 def _work(
-    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, kept: list[np.ndarray],
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, kept: dict[int, np.ndarray],
     room: Room, space: Space, small: Small, out: Ragged, ritz: Ritz, begin: int, end: int,
 ) -> None:  # fmt: skip
-    _run(graph, pairs, reach, plan, begin, end, kept[begin // RUN], room, space, small, out, ritz)
+    _run(graph, pairs, reach, plan, begin, end, kept[begin], room, space, small, out, ritz)
 
 
 @compiled

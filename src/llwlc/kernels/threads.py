@@ -8,25 +8,31 @@ from itertools import count
 
 import torch
 
-# a run takes a few milliseconds: long against handing it out, short against the last thread's waiting time
-RUN = 64
+# links of a run, at least and at most: handing one out takes some 30 µs under the GIL, a link 5 to 50, and the last thread keeps all waiting
+FEWEST, MOST = 64, 256
 # scratch of one thread that grows with the graph; more threads than fit this are not started
 SCRATCH_BYTES = 4 << 30
 
 
+def run_of(links: int) -> int:
+    """How many links one run has."""
+    return min(max(FEWEST, links // 64), MOST)
+
+
 def number_of_threads(links: int, bytes_each: int) -> int:
     """As many as torch uses, but no more than there are runs, or than scratch fits in 4 GiB."""
-    return max(1, min(torch.get_num_threads(), -(-links // RUN), SCRATCH_BYTES // max(bytes_each, 1)))
+    return max(1, min(torch.get_num_threads(), -(-links // run_of(links)), SCRATCH_BYTES // max(bytes_each, 1)))
 
 
 def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int], None]]) -> None:
     """Calls `work(begin, end)` for runs of links until none is left; `make` builds the work of one thread with its own scratch."""
-    starts = count(0, RUN)  # next() on it is atomic under the GIL
+    run = run_of(links)
+    starts = count(0, run)  # next() on it is atomic under the GIL
 
     def loop() -> None:
         work = make()
         for begin in _below(starts, links):
-            work(begin, min(begin + RUN, links))
+            work(begin, min(begin + run, links))
 
     if threads == 1:
         loop()
