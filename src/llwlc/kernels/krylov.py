@@ -110,9 +110,9 @@ def subtract(A: np.ndarray, m: int, c: np.ndarray, w: np.ndarray) -> None:
     for part in range(0, m, 4):
         j = min(part, m - 4)
         a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
-        c0, c1, c2, c3 = four_of(c, j, part, -1.0)
+        c0, c1, c2, c3 = four_of(c, j, part)
         for i in range(n):
-            w[i] += (c0 * a0[i] + c1 * a1[i]) + (c2 * a2[i] + c3 * a3[i])
+            w[i] -= (c0 * a0[i] + c1 * a1[i]) + (c2 * a2[i] + c3 * a3[i])
 
 
 @compiled
@@ -142,33 +142,30 @@ def dots_two(A: np.ndarray, m: int, x: np.ndarray, y: np.ndarray, c: np.ndarray,
 
 
 @compiled
-def four_of(c: np.ndarray, j: int, part: int, sign: float) -> tuple[float, float, float, float]:
-    """± c[j] … c[j + 3], those before `part` as zeros."""
+def four_of(c: np.ndarray, j: int, part: int) -> tuple[float, float, float, float]:
+    """c[j] … c[j + 3], those before `part` as zeros."""
     c0 = c[j] if j >= part else 0.0
     c1 = c[j + 1] if j + 1 >= part else 0.0
     c2 = c[j + 2] if j + 2 >= part else 0.0
-    return sign * c0, sign * c1, sign * c2, sign * c[j + 3]
+    return c0, c1, c2, c[j + 3]
 
 
 @compiled
-def add_two(A: np.ndarray, m: int, sign: float, c: np.ndarray, d: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    """x ← x ± Aᵀc, y ← y ± Aᵀd for the first m rows of A, read once for both."""
+def subtract_two(A: np.ndarray, m: int, c: np.ndarray, d: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """x ← x − Aᵀc, y ← y − Aᵀd: `subtract` with A read once for both."""
     n = len(x)
     if m < 4:
-        for j in range(m):
-            a0, c0, d0 = A[j], sign * c[j], sign * d[j]
-            for i in range(n):
-                x[i] += c0 * a0[i]
-                y[i] += d0 * a0[i]
+        subtract(A, m, c, x)
+        subtract(A, m, d, y)
         return
     for part in range(0, m, 4):
         j = min(part, m - 4)
         a0, a1, a2, a3 = A[j], A[j + 1], A[j + 2], A[j + 3]
-        c0, c1, c2, c3 = four_of(c, j, part, sign)
-        d0, d1, d2, d3 = four_of(d, j, part, sign)
+        c0, c1, c2, c3 = four_of(c, j, part)
+        d0, d1, d2, d3 = four_of(d, j, part)
         for i in range(n):
-            x[i] += (c0 * a0[i] + c1 * a1[i]) + (c2 * a2[i] + c3 * a3[i])
-            y[i] += (d0 * a0[i] + d1 * a1[i]) + (d2 * a2[i] + d3 * a3[i])
+            x[i] -= (c0 * a0[i] + c1 * a1[i]) + (c2 * a2[i] + c3 * a3[i])
+            y[i] -= (d0 * a0[i] + d1 * a1[i]) + (d2 * a2[i] + d3 * a3[i])
 
 
 @compiled
@@ -358,7 +355,7 @@ def purge_two(B: np.ndarray, m: int, P: Glue, W: np.ndarray, c: np.ndarray, d: n
     if len(P.g) > 0:
         glue(P, W[0])
         glue(P, W[1])
-    add_two(B, m, -1.0, c, d, W[0], W[1])
+    subtract_two(B, m, c, d, W[0], W[1])
 
 
 @compiled
