@@ -1,5 +1,7 @@
 """Every backend of `link_bases` equals the reference: on random, ragged and nasty batches."""
 
+import subprocess
+import sys
 import warnings
 
 import networkx as nx
@@ -174,3 +176,31 @@ def test_bad_options_are_refused(options, message):
     cora = datasets.load("cora")
     with pytest.raises(InputError, match=message):
         link_bases(cora, cora.edges[:2], **options)
+
+
+def test_tiny_weights():
+    """Down to where squares vanish: eigenvalues scale with the weights."""
+    g = nx.gnm_random_graph(30, 80, seed=2)
+    edges = torch.tensor(list(g.edges))
+    weight = 1 + torch.arange(len(edges)).double()
+    pairs = edges[:5]
+    options = {"laplacian": "combinatorial", "dtype": torch.float64, "constraints": "neumann"}
+    values = [
+        link_bases(Graph.from_edges(edges, weight=weight * scale), pairs, backend="numba", **options)[1].values / scale
+        for scale in (1.0, 1e-100, 1e-150)
+    ]
+    assert torch.allclose(values[0], values[1], rtol=1e-9)
+    assert torch.allclose(values[0], values[2], rtol=1e-9)
+
+
+def test_the_compiler_of_others_is_left_alone():
+    """Our kernels are compiled, or loaded, with one setting more, in a fresh process by two threads at once."""
+    script = (
+        "import torch, numba, llwlc\n"
+        "torch.set_num_threads(2)\n"
+        "ring = llwlc.Graph.from_edges(torch.stack([torch.arange(300), (torch.arange(300) + 1) % 300], 1))\n"
+        "llwlc.link_bases(ring, ring.edges, backend='numba')\n"
+        "print(numba.config.SLP_VECTORIZE)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0"]

@@ -53,18 +53,26 @@ def test_small_arrays_and_misfits_are_plain():
     assert memory.empty(10, np.float64).base is None
     assert not memory._buffers
     memory.empty(LARGE, np.float32)
-    memory.empty(LARGE // 16, np.float32)  # a sixteenth of that buffer would hold all of it back
+    memory.empty(LARGE // 4, np.float32)  # would hold back four times as much as it needs
     assert len(memory._buffers) == 2
 
 
-def test_free_memory_is_limited(monkeypatch):
-    monkeypatch.setattr(memory, "KEPT", 8 * LARGE)
+def test_the_pool_is_limited(monkeypatch):
+    monkeypatch.setattr(memory, "BYTES", 8 * LARGE)
     for doubled in range(6):
-        memory.empty(LARGE << doubled, np.uint8)  # each too large for the buffers before it
-    newest = memory.empty(LARGE, np.uint8)
-    free = sum(len(buffer) for buffer in memory._buffers)
-    assert free <= 8 * LARGE
-    assert address(newest) in {address(buffer) for buffer in memory._buffers}
+        memory.empty(LARGE << doubled, np.uint8)  # each too large for the buffers before it, the last ones for the pool
+        assert sum(map(len, memory._buffers)) <= 8 * LARGE
+    held = [memory.empty(LARGE // 8, np.uint8) for _ in range(100)]
+    assert len(memory._buffers) == memory.MOST
+    for number, array in enumerate(held):
+        array[:] = number
+    assert all((array == number).all() for number, array in enumerate(held))
+
+
+def test_who_would_have_to_wait_goes_without():
+    with memory._lock:
+        assert len(memory.empty(LARGE, np.float32)) == LARGE
+    assert not memory._buffers
 
 
 def test_without_counted_references_nothing_is_kept(monkeypatch):

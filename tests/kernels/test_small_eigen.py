@@ -21,6 +21,8 @@ def family(m: int) -> dict[str, np.ndarray]:
         "repeated": (repeated + repeated.T) / 2,
         "graded": np.diag(10.0 ** -np.arange(m, dtype=float)) + 1e-9,
         "tiny": A * 1e-100,
+        "least": A * 1e-200,
+        "huge": A * 1e200,
         "zero": np.zeros((m, m)),
         "split": np.kron(np.eye(m), A[:2, :2])[:m, :m] if m > 1 else A,
     }

@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 
 U = np.uint64
 """The type of an index where speed counts: of a signed one numba has to ask each time whether it is negative."""
@@ -54,12 +55,15 @@ def _with_pairs(compile_for: Callable[..., object]) -> Callable[..., object]:
     fours, and vectors in pairs, for that."""
 
     def compile_it(*signature: object) -> object:
-        kept = numba.config.SLP_VECTORIZE
-        numba.config.SLP_VECTORIZE = 1
-        try:
-            return compile_for(*signature)
-        finally:
-            numba.config.SLP_VECTORIZE = kept
+        with (
+            global_compiler_lock
+        ):  # numba's own, so that nobody else compiles meanwhile, or restores what it found here
+            kept = numba.config.SLP_VECTORIZE
+            numba.config.SLP_VECTORIZE = 1
+            try:
+                return compile_for(*signature)
+            finally:
+                numba.config.SLP_VECTORIZE = kept
 
     return compile_it
 

@@ -13,7 +13,7 @@ import numpy as np
 from llwlc.kernels.compiled import compiled
 
 EPS = 2.0**-52
-NEGLIGIBLE = 2.0**-75  # of the largest entry; chased on, it would underflow to zero and take its rotation along
+NEGLIGIBLE = 2.0**-75  # beside an entry of 1; chased on, it would underflow to zero and take its rotation along
 SWEEPS = 60  # QL needs about two a value; nothing may run for ever
 
 
@@ -24,23 +24,28 @@ def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray) -> 
     for i in range(m):
         Z[i] = 0.0
         Z[i, i] = 1.0
+    scale = largest(T, m)
+    for i in range(m):
+        for j in range(m):
+            T[i, j] = T[i, j] / scale if scale > 0 else 0.0  # squares of 1e-160 would vanish
     tridiagonalise(T, m, Z)
     for i in range(m):
         d[i] = T[i, i]
         e[i] = T[i, i + 1] if i + 1 < m else 0.0
     ql(d, e, m, Z)
     sort(d, m, Z)
+    for i in range(m):
+        d[i] *= scale
 
 
 @compiled
 def tridiagonalise(T: np.ndarray, m: int, Z: np.ndarray) -> None:
-    """T ← RTRᵀ, Z ← RZ for rotations R that take one diagonal after the other off the band. Each leaves an entry one place outside, which
+    """T ← RTRᵀ, Z ← RZ, T's entries at most 1, for rotations R that take one diagonal after the other off the band. Each leaves an entry one place outside, which
     further rotations chase out at the end: the T of a block of two takes 2m rotations, where reflections would fill it up first."""
-    nothing = NEGLIGIBLE * largest(T, m)
     for width in range(bandwidth(T, m), 1, -1):
         for k in range(m - width):
             row, far = k, k + width
-            while far < m and abs(T[row, far]) > nothing:
+            while far < m and abs(T[row, far]) > NEGLIGIBLE:
                 i = far - 1
                 r = math.sqrt(T[row, i] * T[row, i] + T[row, far] * T[row, far])
                 c, s = T[row, i] / r, -T[row, far] / r
