@@ -9,7 +9,9 @@ import numpy as np
 from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import lowest
 from llwlc.kernels.hashing import draw, normal
-from llwlc.kernels.krylov import Glue, Matrix, apply, norm
+from llwlc.kernels.krylov import Glue
+from llwlc.kernels.matrix import Matrix, apply
+from llwlc.kernels.vectors import norm
 
 
 @compiled

@@ -27,8 +27,10 @@ from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import Adjacency, Room
 from llwlc.kernels.extraction import Ragged, Reach, allocate, emit, enclose, make_room, room_bytes
 from llwlc.kernels.hashing import link_key
-from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, krylov, orthonormal, padded, rough_bound
+from llwlc.kernels.krylov import Glue, Small, carry_back, krylov, orthonormal
+from llwlc.kernels.matrix import Matrix, rough_bound
 from llwlc.kernels.threads import number_of_threads, over_links
+from llwlc.kernels.vectors import padded
 
 QUERY, RANDOM, CONSTRAINT = 0, 1, 2
 STARTS = {"query": QUERY, "random": RANDOM, "constraint": CONSTRAINT}

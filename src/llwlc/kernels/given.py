@@ -11,8 +11,10 @@ from llwlc.kernels.columns import glue_of, laplacian
 from llwlc.kernels.compiled import U, compiled
 from llwlc.kernels.enclosing import FOUR, in_fours
 from llwlc.kernels.fused import Ritz, aligned, clear, make_ritz, small_of
-from llwlc.kernels.krylov import Glue, Matrix, Small, carry_back, krylov, orthonormal, padded, rough_bound
+from llwlc.kernels.krylov import Glue, Small, carry_back, krylov, orthonormal
+from llwlc.kernels.matrix import Matrix, rough_bound
 from llwlc.kernels.threads import number_of_threads, over_links
+from llwlc.kernels.vectors import padded
 
 
 class Given(NamedTuple):
