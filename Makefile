@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: fit test lint types check clean
+.PHONY: fit test test-all lint types clean
 
 fit: $(READY)
 	$(VENV)/bin/llwlc fit cora --protocol ncn --out runs/cora
 
 test: $(READY) lint types
-	$(VENV)/bin/python -m pytest -n auto
+	$(VENV)/bin/python -m pytest -n auto -m "not slow" --durations=10
+
+# what takes longer than ten seconds a test too
+test-all: $(READY) lint types
+	$(VENV)/bin/python -m pytest -n auto --durations=10
 
 lint: $(READY)
 	$(VENV)/bin/ruff check .

@@ -61,25 +61,25 @@ def run(job: dict) -> dict:
     import torch
 
     from llwlc import datasets, splits
-    from llwlc.fitting import fit_split
-    from llwlc.presets import preset
+    from llwlc.training.fit import fit_split
+    from llwlc.training.presets import preset
 
     torch.set_num_threads(1)
     name, options = VARIANTS[job["variant"]]
     graph = datasets.load(job["data"])
     split = splits.make(graph, protocol=job["protocol"], seed=job["seed"])
     fitted = fit_split(graph, split, preset(name, seed=job["seed"], **options), device=job["device"])
-    found = {k: v for k, v in fitted.metrics.items() if not isinstance(v, dict)}
+    found = {k: v for k, v in fitted.metrics.as_dict().items() if not isinstance(v, dict)}
     cosine = fitted.metrics["heuristics"]["cosine of Â²X"]["hits@100"]
-    best = max(fitted.history, key=lambda record: record["valid"])
+    best = max(fitted.history, key=lambda record: record.valid)
     where = torch.cuda.get_device_name() if job["device"] == "cuda" else "CPU, one thread"
     return (
         {k: job[k] for k in ("data", "protocol", "variant", "seed")}
         | found
         | {
             "cosine_hits@100": cosine,
-            "valid_auc": best["valid_auc"],
-            "best_epoch": best["epoch"],
+            "valid_auc": best.valid_auc,
+            "best_epoch": best.epoch,
             "machine": where,
         }
     )
@@ -123,7 +123,10 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=["cora"])
     parser.add_argument("--protocol", nargs="+", default=["ncn"], choices=["paper", "seal", "ncn", "buddy", "heart"])
     parser.add_argument(
-        "--variant", nargs="+", default=["anchored"], help=f"one or more of: {'; '.join(VARIANTS)}; ladder"
+        "--variant",
+        nargs="+",
+        default=["anchored"],
+        help=f"one or more of: {'; '.join(VARIANTS)}; ladder".replace("%", "%%"),
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)

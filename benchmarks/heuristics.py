@@ -13,10 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from llwlc import datasets, splits
-from llwlc.baselines.heuristics import HEURISTICS
+from llwlc.heuristics.registry import HEURISTICS
 from llwlc.metrics import HitsAtK, hits_at_k, mrr
 
 ROWS = (("buddy", "train"), ("buddy", "train + val"), ("ncn", "train"), ("seal", "train"), ("paper", "train + val"))
+
+SCORES = {record.title: record.load() for record in HEURISTICS.records()}
 
 
 def measure(name: str, seeds: int) -> list[str]:
@@ -28,13 +30,13 @@ def measure(name: str, seeds: int) -> list[str]:
             split = splits.make(graph, protocol=protocol, seed=seed)
             for messages in (m for p, m in ROWS if p == protocol):
                 seen = split.train_graph if messages == "train" else split.test_graph
-                for title, score in HEURISTICS.items():
+                for title, score in SCORES.items():
                     hit = hits_at_k(score(seen, split.test_pos), score(seen, split.test_neg), 100)
                     found.setdefault((protocol, messages, title), []).append(hit)
     rows = []
     for protocol, messages in ROWS:
-        cells = [cell([hit.value for hit in found[protocol, messages, title]]) for title in HEURISTICS]
-        hit = found[protocol, messages, next(iter(HEURISTICS))][0]
+        cells = [cell([hit.value for hit in found[protocol, messages, title]]) for title in SCORES]
+        hit = found[protocol, messages, next(iter(SCORES))][0]
         rate = f"{100 * hit.false_positive_rate:.1f} %"
         rows.append(" | ".join(["", name, f"`{protocol}`", messages, str(hit.num_negatives), rate, *cells, ""]).strip())
     return rows
@@ -43,10 +45,10 @@ def measure(name: str, seeds: int) -> list[str]:
 def measure_heart(name: str, seeds: int) -> list[str]:
     """MRR under `heart`, 500 hard negatives for each link."""
     graph = datasets.load(name)
-    found: dict[str, list[float]] = {title: [] for title in HEURISTICS}
+    found: dict[str, list[float]] = {title: [] for title in SCORES}
     for seed in range(seeds):
         split = splits.make(graph, protocol="heart", seed=seed)
-        for title, score in HEURISTICS.items():
+        for title, score in SCORES.items():
             found[title].append(mrr(score(split.test_graph, split.test_pos), score(split.test_graph, split.test_neg)))
     cells = [cell(values) for values in found.values()]
     return [" | ".join(["", name, "`heart`", "train", "500 a link", "", *cells, ""]).strip()]
@@ -64,7 +66,7 @@ def main() -> None:
     parser.add_argument("--heart", action="store_true", help="MRR against hard negatives")
     args = parser.parse_args()
     started = time.perf_counter()
-    heads = ["graph", "protocol", "messages", "negatives", "false positives", *HEURISTICS]
+    heads = ["graph", "protocol", "messages", "negatives", "false positives", *SCORES]
     print("| " + " | ".join(heads) + " |")
     print("| " + " | ".join("---" for _ in heads) + " |")
     for name in args.names:

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from llwlc import datasets
-from llwlc.graph import Graph
+from llwlc.graph.graph import Graph
 
 SEAL = {"usair": "96.6", "celegans": "90.3"}
 COLUMNS = (

@@ -1,4 +1,4 @@
-"""Makes src/llwlc/data/cora.npz from the two Parquet files of the PyPI wheel `graphdatascience` 2.2 (Apache-2.0).
+"""Makes src/llwlc/datasets/files/cora.npz from the two Parquet files of the PyPI wheel `graphdatascience` 2.2 (Apache-2.0).
 
     python scripts/embed_cora.py [WHEEL]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-TARGET = Path(__file__).parents[1] / "src" / "llwlc" / "data" / "cora.npz"
+TARGET = Path(__file__).parents[1] / "src" / "llwlc" / "datasets" / "files" / "cora.npz"
 FOLDER = "graphdatascience/resources/cora"
 
 

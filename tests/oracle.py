@@ -9,7 +9,7 @@ import scipy.linalg
 import torch
 
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.subgraphs import Subgraphs
+from llwlc.subgraphs.batch import Subgraphs
 
 
 def rows(x, b: int):

@@ -5,7 +5,7 @@ Scores come as `pos [m]` of links and `neg` of non-links: `[N]`, one pool for al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -60,8 +60,12 @@ def hits_at_fpr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, fpr: float) ->
     if not 0 < fpr <= 1:
         raise InputError(f"fpr={fpr}: a false-positive rate lies above 0 and at most at 1")
     num = _scores(pos, neg)[1].shape[-1]
-    # 0.29 · 100 is 28.999… in binary: a rate that was meant to be K / N must give K
-    return hits_at_k(pos, neg, max(1, int(fpr * num * (1 + 1e-12))))
+    return hits_at_k(pos, neg, _k_of(fpr, num))
+
+
+def _k_of(fpr: float, num: int) -> int:
+    """0.29 · 100 is 28.999… in binary: a rate that was meant to be K / N must give K."""
+    return max(1, int(fpr * num * (1 + 1e-12)))
 
 
 def ranks(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> Scores:
@@ -148,6 +152,28 @@ class Evaluation:
     average_precision: float
     num_positives: int
     num_negatives: int
+
+    def __getitem__(self, name: str) -> float:
+        """A number by its name in `as_dict`."""
+        return self.as_dict()[name]
+
+    @staticmethod
+    def from_dict(flat: Mapping[str, float]) -> Evaluation:
+        """What `as_dict` wrote."""
+        negatives = int(flat["num_negatives"])
+        ks = [int(name[5:]) for name in flat if name.startswith("hits@") and name[5:].isdigit()]
+        rates = [float(name[8:]) for name in flat if name.startswith("hits@fpr")]
+        at = {rate: _k_of(rate, negatives) for rate in rates}
+        return Evaluation(
+            tuple(HitsAtK(flat[f"hits@{k}"], k, negatives, flat[f"hits@{k}_fpr"]) for k in ks),
+            tuple(HitsAtK(flat[f"hits@fpr{r:g}"], at[r], negatives, min(at[r] / negatives, 1.0)) for r in rates),
+            tuple(rates),
+            flat["mrr"],
+            flat["auc"],
+            flat["ap"],
+            int(flat["num_positives"]),
+            negatives,
+        )
 
     def as_dict(self) -> dict[str, float]:
         """Flat, for JSON: `hits@100` and its `hits@100_fpr`, `hits@fpr0.01`, `mrr`, `auc`, `ap` and the two counts."""

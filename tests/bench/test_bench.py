@@ -10,15 +10,16 @@ import torch
 from typer.testing import CliRunner
 
 from llwlc import bench, datasets
+from llwlc.bases.link_bases import link_bases
 from llwlc.bench import growth, plain, rivals
 from llwlc.bench.clock import highest_memory, peak_memory, take_turns, threads
 from llwlc.bench.epoch import epoch_seconds
 from llwlc.bench.run import OURS, memory, sample, stream_links
-from llwlc.cli import app
+from llwlc.cli.app import app
 from llwlc.errors import InputError
 from llwlc.kernels import cuda
-from llwlc.pipeline import link_bases
-from llwlc.subgraphs import drnl, extract
+from llwlc.subgraphs.extraction import extract
+from llwlc.subgraphs.labels import drnl
 
 
 @pytest.fixture(scope="module")

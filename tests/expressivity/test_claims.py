@@ -10,7 +10,7 @@ import torch
 
 from graphs import batch_of
 from llwlc import constraints
-from llwlc.bases import eigenbasis
+from llwlc.bases.eigenbasis import eigenbasis
 from llwlc.expressivity.atlas import together_by_classes, together_by_fingerprint
 from llwlc.expressivity.families import Pair, adjacency, atlas, csl, paper, relabelled, strongly_regular
 from llwlc.expressivity.separate import separate

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from llwlc.cli import app
+from llwlc.cli.app import app
 from llwlc.errors import InputError
 from llwlc.expressivity.atlas import together_by_fingerprint
 from llwlc.expressivity.families import BREC, adjacency, brec, csl, graph6, rook, shrikhande, strongly_regular, suite

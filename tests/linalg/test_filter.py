@@ -11,7 +11,7 @@ from torch.autograd import gradcheck
 
 import oracle
 from graphs import batch_of, families
-from llwlc.bases import eigenbasis
+from llwlc.bases.eigenbasis import eigenbasis
 from llwlc.errors import InputError
 from llwlc.linalg.filter import spectral_filter
 from llwlc.linalg.lanczos import constrained_lanczos

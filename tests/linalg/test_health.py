@@ -8,7 +8,7 @@ import torch
 
 from graphs import batch_of, families, hub_and_leaves
 from llwlc import constraints
-from llwlc.bases import eigenbasis
+from llwlc.bases.eigenbasis import eigenbasis
 from llwlc.errors import InputError
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.linalg.health import health

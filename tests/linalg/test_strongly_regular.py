@@ -8,7 +8,7 @@ import torch
 
 from graphs import batch_of
 from llwlc import constraints
-from llwlc.bases import eigenbasis
+from llwlc.bases.eigenbasis import eigenbasis
 from llwlc.linalg.projector import vertex_deleted
 
 

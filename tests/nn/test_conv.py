@@ -10,7 +10,7 @@ from torch.func import functional_call
 
 import oracle
 from graphs import batch_of, families
-from llwlc.bases import eigenbasis
+from llwlc.bases.eigenbasis import eigenbasis
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.linalg.filter import spectral_filter
 from llwlc.nn import LLwLCConv, SpectralMLP

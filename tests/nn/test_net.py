@@ -6,12 +6,12 @@ import networkx as nx
 import pytest
 import torch
 
+from llwlc.bases.encoded_links import encode
 from llwlc.errors import InputError
-from llwlc.graph import Graph
-from llwlc.linkdata import encode
+from llwlc.graph.graph import Graph
 from llwlc.nn import PAPER, LinkBatch, LLwLCNet, NetConfig
-from llwlc.nn.net import FilteredEnds, cosines, symmetric
-from llwlc.presets import PRESETS, preset
+from llwlc.nn.ends import FilteredEnds, cosines, symmetric
+from llwlc.training.presets import PRESETS, preset
 
 F64 = torch.float64
 ANCHORED = NetConfig(feature_channels=8)
@@ -161,7 +161,7 @@ def test_unknown_preset_or_option_is_named():
 
 
 def test_options_reach_the_part_they_belong_to():
-    changed = preset("paper", steps=4, channels=16, epochs=3, seed=5, distance_cap=2, features=7)
+    changed = preset("anchored", steps=4, channels=16, epochs=3, seed=5, distance_cap=2, features=7)
     assert (changed.basis.steps, changed.net.channels, changed.train.epochs, changed.features) == (4, 16, 3, 7)
     assert (changed.basis.seed, changed.train.seed) == (5, 5)
     assert (changed.basis.distance_cap, changed.net.distance_cap) == (2, 2)

@@ -1,1 +1,14 @@
-"""Methods to compare with: one a file, all behind one interface."""
+"""Methods to compare with, all behind one interface: `baselines.get(name).fit(graph, split, seed=0)` gives an object that scores pairs."""
+
+from typing import TYPE_CHECKING
+
+from llwlc.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from llwlc.baselines.registry import METHODS as METHODS
+    from llwlc.baselines.registry import get as get
+    from llwlc.baselines.registry import names as names
+
+_HOMES = {"METHODS": "registry", "get": "registry", "names": "registry"}
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

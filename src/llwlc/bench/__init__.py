@@ -3,6 +3,7 @@
 Ratios are what counts; absolute times belong to the machine that the report describes.
 """
 
+# not lazy: the modules `run` and `scale` would hide the functions of those names, were they imported after this package
 from llwlc.bench.gpu import GpuReport, gpu_table, run_gpu
 from llwlc.bench.report import save, table
 from llwlc.bench.run import Report, run

@@ -6,7 +6,6 @@ import contextlib
 import multiprocessing
 import os
 import platform
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -67,8 +66,8 @@ def machine() -> dict[str, str | int | float]:
     return {
         "processor": model,
         "cores": os.cpu_count() or 1,
-        "load": os.getloadavg()[0],
-        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan"),
+        "memory_gb": _memory_gb(),
         "gpu": gpu,
         "system": platform.system(),
         "python": platform.python_version(),
@@ -77,6 +76,12 @@ def machine() -> dict[str, str | int | float]:
         "scipy": scipy.__version__,
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def _memory_gb() -> float:
+    if not hasattr(os, "sysconf"):  # Windows
+        return float("nan")
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
 
 
 def peak_memory(work: Callable[..., object], *arguments: object) -> float:
@@ -96,5 +101,9 @@ def highest_memory() -> float:
     with contextlib.suppress(OSError), open("/proc/self/status") as file:
         # a process begins with its parent's `ru_maxrss`, but with a fresh mark here
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 2**20
+    try:
+        import resource
+    except ImportError:  # Windows has no such module
+        return float("nan")
     unit = 2**30 if sys.platform == "darwin" else 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -9,12 +9,14 @@ from dataclasses import replace
 import torch
 
 from llwlc import datasets, splits
-from llwlc.features import fit_compactor
-from llwlc.fitting import Links
 from llwlc.nn import LLwLCNet
-from llwlc.presets import preset
-from llwlc.steps import Stepper
-from llwlc.training import adam, one_thread, scores, train_epoch
+from llwlc.support.threads import one_thread
+from llwlc.training.encoded_split import EncodedSplit
+from llwlc.training.features import fit_compactor
+from llwlc.training.loop import adam, train_epoch
+from llwlc.training.presets import preset
+from llwlc.training.scoring import scores
+from llwlc.training.step import Stepper
 
 
 def epoch_seconds(
@@ -26,7 +28,7 @@ def epoch_seconds(
     split = splits.make(graph, protocol=protocol, seed=0)
     chosen = preset("anchored", fraction=fraction).adapted(len(split.train_pos))
     target = torch.device(device)
-    links = Links(split, chosen, cache=None, device=target, memory_budget=32 << 30)
+    links = EncodedSplit(split, chosen, cache=None, device=target, memory_budget=32 << 30)
     links.part("valid_pos")  # compiles
     begin = time.perf_counter()
     data = links.training(0)

@@ -10,16 +10,18 @@ import torch
 from torch import Tensor
 
 from llwlc import datasets
-from llwlc.bases import on_gpu
+from llwlc.bases.config import DEFAULT_CAP, BasisConfig
+from llwlc.bases.kernel_plan import neumann_bits
+from llwlc.bases.link_bases import gpu_basis, link_bases
 from llwlc.bench.clock import machine
 from llwlc.bench.epoch import epoch_seconds
 from llwlc.bench.run import sample
 from llwlc.errors import InputError
-from llwlc.graph import Graph
+from llwlc.graph.graph import Graph
 from llwlc.kernels import cuda
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.pipeline import DEFAULT_CAP, link_bases
-from llwlc.subgraphs import Subgraphs, extract
+from llwlc.subgraphs.batch import Subgraphs
+from llwlc.subgraphs.extraction import extract
 
 AT_ONCE = 100_000
 """Links in the device's memory at once; more are streamed."""
@@ -63,9 +65,8 @@ def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int 
     seconds = {"pairs to bases": _median(lambda: _all_bases(there, parts), repeats)}
     if len(parts) == 1:
         seconds["extract alone"] = _median(lambda: extract(there, pairs, max_nodes_per_hop=DEFAULT_CAP), repeats)
-        seconds["basis alone"] = _median(
-            lambda: on_gpu(subs, "neumann", None, "query", 10, "normalized", torch.float32, 0, 0), repeats
-        )
+        config = BasisConfig()
+        seconds["basis alone"] = _median(lambda: gpu_basis(subs, neumann_bits(config), config), repeats)
     few = pairs[:REFERENCE_LINKS]
     slow = _median(lambda: link_bases(there, few, backend="reference"), 1) / len(few)
     return GpuReport(

@@ -9,12 +9,11 @@ import numpy as np
 import scipy.optimize
 import torch
 
+from llwlc.bases.kernel_plan import solve_of
 from llwlc.bench.clock import Work, take_turns
-from llwlc.kernels import given
-from llwlc.kernels.fused import Ritz
-from llwlc.linalg.krylov import TOLERANCE
-from llwlc.linalg.projector import RANK_TOLERANCE
-from llwlc.subgraphs import Subgraphs
+from llwlc.kernels.numba import eigenbasis as kernel
+from llwlc.kernels.numba.fused import Ritz
+from llwlc.subgraphs.batch import Subgraphs
 
 
 class Case(NamedTuple):
@@ -54,15 +53,14 @@ def random_batch(graphs: int, n: int, edges: int, *, seed: int) -> Subgraphs:
     return Subgraphs(ptr, node, source, target, None, ptr[:-1], ptr[:-1] + 1, zero, zero, zero)
 
 
-def given_of(subs: Subgraphs, k: int, *, seed: int = 0) -> given.Given:
+def basis_inputs(subs: Subgraphs, k: int, *, seed: int = 0) -> kernel.BasisInputs:
     """Random constraints and one random start for a batch, as the kernel takes them."""
     draw = torch.Generator().manual_seed(seed)
     columns = torch.randn(subs.num_nodes, k, generator=draw).double()
     start = torch.randn(subs.num_nodes, 1, generator=draw).double()
-    first = torch.searchsorted(subs.row, torch.arange(subs.num_nodes + 1))
-    return given.Given(
+    return kernel.BasisInputs(
         ptr=subs.ptr.numpy(),
-        first=first.numpy(),
+        first=subs.first.numpy(),
         col=subs.col.numpy(),
         weight=np.empty(0),
         columns=columns.numpy(),
@@ -71,9 +69,9 @@ def given_of(subs: Subgraphs, k: int, *, seed: int = 0) -> given.Given:
     )
 
 
-def solve(task: given.Given, steps: int) -> Ritz:
+def solve(task: kernel.BasisInputs, steps: int) -> Ritz:
     """The kernel alone, without what prepares its arguments."""
-    return given.eigenbasis(task, steps, True, TOLERANCE[torch.float32], RANK_TOLERANCE, np.float32)
+    return kernel.eigenbasis(task, solve_of(steps, "normalized", torch.float32), np.float32)
 
 
 def measure(*, repeats: int = 3) -> Growth:
@@ -100,9 +98,9 @@ def case_of(name: str, value: int) -> Case:
     return BASE._replace(**{{"nodes": "n", "edges": "degree", "κ": "steps", "k": "k"}[name]: value})
 
 
-def _task(case: Case) -> given.Given:
+def _task(case: Case) -> kernel.BasisInputs:
     graphs = max(8, 40_000 // case.n)
-    return given_of(random_batch(graphs, case.n, case.n * case.degree, seed=0), case.k)
+    return basis_inputs(random_batch(graphs, case.n, case.n * case.degree, seed=0), case.k)
 
 
 def _model_error(points: list[tuple[int, int, int, int, float]]) -> float:

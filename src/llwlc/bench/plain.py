@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.bases import laplacian_of
+from llwlc.bases.laplacian import laplacian_of
 from llwlc.bench.clock import take_turns
-from llwlc.bench.growth import given_of, random_batch, solve
+from llwlc.bench.growth import basis_inputs, random_batch, solve
 
 # what -ffast-math allows, flag by flag: that flag itself would link code that flushes subnormals to zero in the whole process
 RELAXED = (
@@ -52,7 +52,7 @@ def compare(
     if command is None:
         return None
     subs = random_batch(graphs, n, edges, seed=0)
-    task, operator = given_of(subs, k), laplacian_of(subs, "normalized")
+    task, operator = basis_inputs(subs, k), laplacian_of(subs, "normalized")
     near = (subs.col - subs.ptr[subs.graph[subs.row]]).int().numpy()
     values, vectors = np.zeros((graphs, steps), np.float32), np.zeros((graphs * n, steps), np.float32)
     with tempfile.TemporaryDirectory() as folder, as_file(files("llwlc.bench") / "plain.cpp") as source:

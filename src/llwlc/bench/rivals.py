@@ -16,11 +16,11 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
 from torch import Tensor
 
-from llwlc.bases import laplacian_of
-from llwlc.constraints import neumann
-from llwlc.graph import Graph
+from llwlc.bases.laplacian import laplacian_of
+from llwlc.constraints.boundary import neumann
+from llwlc.graph.graph import Graph
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.subgraphs import Subgraphs
+from llwlc.subgraphs.batch import Subgraphs
 
 
 def csr_of(graph: Graph) -> scipy.sparse.csr_matrix:

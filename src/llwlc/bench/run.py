@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from llwlc import datasets
-from llwlc.bases import eigenbasis
+from llwlc.bases.eigenbasis import eigenbasis
+from llwlc.bases.link_bases import link_bases, stream_bases
 from llwlc.bench import growth, plain, rivals
 from llwlc.bench.clock import Work, machine, peak_memory, take_turns, threads
 from llwlc.bench.epoch import epoch_seconds
-from llwlc.constraints import neumann
-from llwlc.graph import Graph
-from llwlc.pipeline import link_bases, stream_bases
-from llwlc.subgraphs import extract
+from llwlc.constraints.boundary import neumann
+from llwlc.graph.graph import Graph
+from llwlc.subgraphs.extraction import extract
 
 RECIPE, LOBPCG, EIGSH = "(a) scipy slices + DRNL", "(c) lobpcg, Y = C", "(c) eigsh on PLP"
 OURS = "pairs to bases, numba"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 
 from llwlc import datasets
+from llwlc.bases.link_bases import stream_bases
 from llwlc.bench.clock import highest_memory
 from llwlc.bench.run import sample
-from llwlc.pipeline import stream_bases
-from llwlc.progress import track
+from llwlc.support.progress import track
 
 
 class Scale(NamedTuple):

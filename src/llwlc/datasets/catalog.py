@@ -1,119 +1,135 @@
-"""Every named graph: what it is, where it comes from, how it is loaded."""
+"""Every named graph: what it is, where it comes from, how it is loaded; one record each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from llwlc.datasets.embedded import cora
-from llwlc.datasets.generated import COAUTHOR, VESSEL, generate
-from llwlc.datasets.ogb import SPLITS, ogb_graph, ogb_split
-from llwlc.datasets.planetoid import planetoid
-from llwlc.datasets.small import coauthor_cs, seal, vessel_sample
 from llwlc.errors import InputError
-from llwlc.graph import Graph
-from llwlc.linksplit import LinkSplit
+from llwlc.support.registry import Record, Registry, first_line, resolve
+
+if TYPE_CHECKING:
+    from llwlc.graph.graph import Graph
+    from llwlc.splits.linksplit import LinkSplit
+
+F = TypeVar("F", bound=Callable[..., "Graph"])
 
 
 @dataclass(frozen=True)
-class Info:
-    """What a dataset is and where its files lie in the data root.
+class Info(Record):
+    """What a dataset is and where its files lie in the data root; `target(*arguments, root=root)` loads it.
 
     `nodes`, `edges` and `features` are those of the graph that `load` returns; of ogbl-collab and ogbl-vessel, `edges` is the
-    number OGB publishes, over all parts of the split and with repeated pairs.
+    number OGB publishes, over all parts of the split and with repeated pairs. `split(name, root=..., **options)` gives the split that it
+    brings, where it brings one.
     """
 
-    name: str
-    what: str
-    nodes: int
-    edges: int
-    features: int
-    origin: str
-    licence: str
+    nodes: int = 0
+    edges: int = 0
+    features: int = 0
+    origin: str = ""
+    licence: str = ""
     files: str = ""
+    arguments: tuple[str, ...] = ()
+    split: str = ""
+
+    @property
+    def what(self) -> str:
+        return self.about
 
 
-PLANETOID = ("github.com/kimiyoung/planetoid", "MIT")
-SEAL = ("github.com/muhanzhang/SEAL", "MIT")
-_INFOS = (
-    Info("cora", "citations, words of papers", 2708, 5278, 1433, "PyPI graphdatascience 2.2, see NOTICE", "Apache-2.0"),
-    Info("cora-planetoid", "the same in PyG's numbering", 2708, 5278, 1433, *PLANETOID, "planetoid/Cora"),
-    Info("citeseer", "citations, words of papers", 3327, 4552, 3703, *PLANETOID, "planetoid/CiteSeer"),
-    Info("pubmed", "citations, TF-IDF of abstracts", 19717, 44324, 500, *PLANETOID, "planetoid/PubMed"),
-    Info(
-        "coauthor-cs",
-        "co-authorship in computer science, keywords",
-        18333,
-        81894,
-        6805,
-        "github.com/EdisonLeeeee/GraphData",
-        "MIT",
-        "attributed/coauthor_cs.npz",
-    ),
-    Info("usair", "US air lines between airports", 332, 2126, 0, *SEAL, "seal/USAir.mat"),
-    Info("celegans", "neurons of a worm", 297, 2148, 0, *SEAL, "seal/Celegans.mat"),
-    Info("ns", "co-authorship in network science", 1589, 2742, 0, *SEAL, "seal/NS.mat"),
-    Info("power", "power grid of the western US", 4941, 6594, 0, *SEAL, "seal/Power.mat"),
-    Info(
-        "vessel-sample",
-        "blood vessels of a piece of brain, coordinates",
-        2970,
-        3035,
-        3,
-        "github.com/jocpae/VesselGraph",
-        "MIT",
-        "vessel_sample",
-    ),
-    Info(
-        "ogbl-ddi", "drugs that interact; training links", 4267, 1067911, 0, "ogb.stanford.edu", "MIT", "ogb/ogbl_ddi"
-    ),
-    Info(
-        "ogbl-collab",
-        "co-authorship by year, word embeddings; training links",
-        *COAUTHOR,
-        128,
-        "ogb.stanford.edu",
-        "ODC-BY",
-        "ogb/ogbl_collab",
-    ),
-    Info(
-        "ogbl-vessel",
-        "blood vessels of a mouse brain, coordinates; training links",
-        *VESSEL,
-        3,
-        "ogb.stanford.edu",
-        "see ogb.stanford.edu/docs/linkprop",
-        "ogb/ogbl_vessel",
-    ),
-    Info("coauthor-like", "generated, of ogbl-collab's size and shape", *COAUTHOR, 0, "llwlc, seed 0", "MIT"),
-    Info("vessel-like", "generated, of ogbl-vessel's size and shape", *VESSEL, 3, "llwlc, seed 0", "MIT"),
-)
-INFOS = {entry.name: entry for entry in _INFOS}
+DATASETS: Registry[Info] = Registry("dataset")
+_ROOM = "llwlc.datasets"
+_PLANETOID = ("github.com/kimiyoung/planetoid", "MIT")
+_SEAL = ("github.com/muhanzhang/SEAL", "MIT")
+COAUTHOR = (235_868, 1_285_465)
+"""Nodes and edges of ogbl-collab, and of the graph generated in its shape."""
+VESSEL = (3_538_495, 5_345_897)
+"""Likewise of ogbl-vessel."""
 
-# each loader takes the data root
-LOADERS: dict[str, Callable[[str | Path | None], Graph]] = {
-    "cora": lambda root: cora(),
-    "cora-planetoid": lambda root: planetoid("Cora", root=root),
-    "citeseer": lambda root: planetoid("CiteSeer", root=root),
-    "pubmed": lambda root: planetoid("PubMed", root=root),
-    "coauthor-cs": lambda root: coauthor_cs(root=root),
-    "usair": lambda root: seal("USAir", root=root),
-    "celegans": lambda root: seal("Celegans", root=root),
-    "ns": lambda root: seal("NS", root=root),
-    "power": lambda root: seal("Power", root=root),
-    "vessel-sample": lambda root: vessel_sample(root=root),
-    "ogbl-ddi": lambda root: ogb_graph("ogbl-ddi", root=root),
-    "ogbl-collab": lambda root: ogb_graph("ogbl-collab", root=root),
-    "ogbl-vessel": lambda root: ogb_graph("ogbl-vessel", root=root),
-    "coauthor-like": lambda root: generate("coauthor-like"),
-    "vessel-like": lambda root: generate("vessel-like"),
-}
+DATASETS.add(
+    Info("cora", "citations, words of papers", f"{_ROOM}.embedded:cora", 2708, 5278, 1433,
+         "PyPI graphdatascience 2.2, see NOTICE", "Apache-2.0")
+)  # fmt: skip
+DATASETS.add(
+    Info("cora-planetoid", "the same in PyG's numbering", f"{_ROOM}.planetoid:planetoid", 2708, 5278, 1433,
+         *_PLANETOID, "planetoid/Cora", ("Cora",))
+)  # fmt: skip
+DATASETS.add(
+    Info("citeseer", "citations, words of papers", f"{_ROOM}.planetoid:planetoid", 3327, 4552, 3703,
+         *_PLANETOID, "planetoid/CiteSeer", ("CiteSeer",))
+)  # fmt: skip
+DATASETS.add(
+    Info("pubmed", "citations, TF-IDF of abstracts", f"{_ROOM}.planetoid:planetoid", 19717, 44324, 500,
+         *_PLANETOID, "planetoid/PubMed", ("PubMed",))
+)  # fmt: skip
+DATASETS.add(
+    Info("coauthor-cs", "co-authorship in computer science, keywords", f"{_ROOM}.small:coauthor_cs", 18333, 81894, 6805,
+         "github.com/EdisonLeeeee/GraphData", "MIT", "attributed/coauthor_cs.npz")
+)  # fmt: skip
+DATASETS.add(
+    Info("usair", "US air lines between airports", f"{_ROOM}.small:seal", 332, 2126, 0, *_SEAL, "seal/USAir.mat", ("USAir",))
+)  # fmt: skip
+DATASETS.add(
+    Info("celegans", "neurons of a worm", f"{_ROOM}.small:seal", 297, 2148, 0, *_SEAL, "seal/Celegans.mat", ("Celegans",))
+)  # fmt: skip
+DATASETS.add(
+    Info("ns", "co-authorship in network science", f"{_ROOM}.small:seal", 1589, 2742, 0, *_SEAL, "seal/NS.mat", ("NS",))
+)  # fmt: skip
+DATASETS.add(
+    Info("power", "power grid of the western US", f"{_ROOM}.small:seal", 4941, 6594, 0, *_SEAL, "seal/Power.mat", ("Power",))
+)  # fmt: skip
+DATASETS.add(
+    Info("vessel-sample", "blood vessels of a piece of brain, coordinates", f"{_ROOM}.small:vessel_sample", 2970, 3035, 3,
+         "github.com/jocpae/VesselGraph", "MIT", "vessel_sample")
+)  # fmt: skip
+DATASETS.add(
+    Info("ogbl-ddi", "drugs that interact; training links", f"{_ROOM}.ogb:ogb_graph", 4267, 1067911, 0,
+         "ogb.stanford.edu", "MIT", "ogb/ogbl_ddi", ("ogbl-ddi",), f"{_ROOM}.ogb:ogb_split")
+)  # fmt: skip
+DATASETS.add(
+    Info("ogbl-collab", "co-authorship by year, word embeddings; training links", f"{_ROOM}.ogb:ogb_graph", *COAUTHOR, 128,
+         "ogb.stanford.edu", "ODC-BY", "ogb/ogbl_collab", ("ogbl-collab",), f"{_ROOM}.ogb:ogb_split")
+)  # fmt: skip
+DATASETS.add(
+    Info("ogbl-vessel", "blood vessels of a mouse brain, coordinates; training links", f"{_ROOM}.ogb:ogb_graph", *VESSEL, 3,
+         "ogb.stanford.edu", "see ogb.stanford.edu/docs/linkprop", "ogb/ogbl_vessel", ("ogbl-vessel",), f"{_ROOM}.ogb:ogb_split")
+)  # fmt: skip
+DATASETS.add(
+    Info("coauthor-like", "generated, of ogbl-collab's size and shape", f"{_ROOM}.generated:load", *COAUTHOR, 0,
+         "llwlc, seed 0", "MIT", "", ("coauthor-like",))
+)  # fmt: skip
+DATASETS.add(
+    Info("vessel-like", "generated, of ogbl-vessel's size and shape", f"{_ROOM}.generated:load", *VESSEL, 3,
+         "llwlc, seed 0", "MIT", "", ("vessel-like",))
+)  # fmt: skip
+
+
+def register(
+    name: str,
+    *,
+    about: str = "",
+    nodes: int = 0,
+    edges: int = 0,
+    features: int = 0,
+    origin: str = "",
+    licence: str = "",
+) -> Callable[[F], F]:
+    """Gives a function that returns a `Graph`, and takes the data root as `root`, a name as a dataset."""
+
+    def decorate(function: F) -> F:
+        what = about or first_line(function) or "a user's own dataset"
+        DATASETS.add(Info(name, what, function, nodes, edges, features, origin, licence))
+        return function
+
+    return decorate
 
 
 def names() -> tuple[str, ...]:
     """The names that `load` knows."""
-    return tuple(LOADERS)
+    return tuple(DATASETS)
 
 
 def info(name: str) -> Info:
@@ -122,7 +138,7 @@ def info(name: str) -> Info:
     >>> info("cora").licence
     'Apache-2.0'
     """
-    return INFOS[_known(name)]
+    return DATASETS[name.lower()]
 
 
 def load(name: str, *, root: str | Path | None = None) -> Graph:
@@ -135,7 +151,9 @@ def load(name: str, *, root: str | Path | None = None) -> Graph:
     >>> load("cora")
     Graph(num_nodes=2708, num_edges=5278, x)
     """
-    return LOADERS[_known(name)](root)
+    record = info(name)
+    graph: Graph = record.load()(*record.arguments, root=root)
+    return graph
 
 
 def load_split(
@@ -147,14 +165,10 @@ def load_split(
     repeats: bool = True,
 ) -> LinkSplit:
     """The split that comes with an `ogbl-*` dataset; see `llwlc.datasets.ogb.ogb_split` for the options."""
-    if _known(name) not in SPLITS:
-        raise InputError(
-            f"{name} comes without a split: make one with llwlc.splits.make (those with one: {', '.join(SPLITS)})"
-        )
-    return ogb_split(name.lower(), root=root, valid_messages=valid_messages, since=since, repeats=repeats)
-
-
-def _known(name: str) -> str:
-    if name.lower() not in LOADERS:
-        raise InputError(f"no dataset is called {name!r}; there are {', '.join(LOADERS)}")
-    return name.lower()
+    record = info(name)
+    if not record.split:
+        having = ", ".join(r.name for r in DATASETS.records() if r.split)
+        raise InputError(f"{name} comes without a split: make one with llwlc.splits.make (those with one: {having})")
+    options = {"valid_messages": valid_messages, "since": since, "repeats": repeats}
+    split: LinkSplit = resolve(record.split)(record.name, root=root, **options)
+    return split

@@ -20,13 +20,13 @@ import pyarrow.csv
 import torch
 from torch import Tensor
 
-from llwlc.audit import audit_parts
-from llwlc.datasets.roots import locate
 from llwlc.datasets.small import normalise_coordinates
 from llwlc.errors import InputError
-from llwlc.graph import Graph
-from llwlc.linksplit import STAGES, LinkSplit
-from llwlc.splits import fresh_negatives
+from llwlc.graph.graph import Graph
+from llwlc.splits.auditing import audit_parts
+from llwlc.splits.linksplit import STAGES, LinkSplit
+from llwlc.splits.making import fresh_negatives
+from llwlc.support.roots import locate
 
 # name: folder of its split
 SPLITS = {"ogbl-ddi": "target", "ogbl-collab": "time", "ogbl-vessel": "spatial"}

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from llwlc.datasets.roots import locate
 from llwlc.errors import InputError
-from llwlc.graph import Graph
+from llwlc.graph.graph import Graph
+from llwlc.support.roots import locate
 
 PARTS = ("tx", "allx", "graph", "test.index")
 # all that these files name; scipy and numpy have moved theirs since

@@ -12,9 +12,9 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from llwlc.datasets.roots import locate
 from llwlc.errors import InputError
-from llwlc.graph import Graph
+from llwlc.graph.graph import Graph
+from llwlc.support.roots import locate
 
 SEAL = {"USAir": "Python", "Celegans": "Python", "NS": "MATLAB", "Power": "Python"}
 GITHUB = "https://raw.githubusercontent.com"

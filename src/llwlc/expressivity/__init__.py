@@ -1,5 +1,6 @@
 """What constrained eigenbases tell apart: Weisfeiler–Leman tests, graph families, exact fingerprints, BREC's procedure."""
 
+# not lazy: the module `separate` would hide the function of that name, were it imported after this package
 from llwlc.expressivity.families import Pair, relabelled, suite
 from llwlc.expressivity.learned import SubsetNet, learn
 from llwlc.expressivity.rpc import Comparison, compare

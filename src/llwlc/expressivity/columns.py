@@ -2,7 +2,7 @@
 
 The column of v is c_v = d − d_v e_v, so every column is a·d + b·e_v, and all that a constrained basis needs of G = (L − w)⁻¹ are the
 scalars dᵀGd, the vector Gd and entries of G. Where S holds isolated vertices (d_v = 0), their columns are all equal to d, and the
-same space is spanned by e_v (v ∈ S, d_v > 0) and d, of which d is dropped where it vanishes off S (NUMERICS.md).
+same space is spanned by e_v (v ∈ S, d_v > 0) and d, of which d is dropped where it vanishes off S (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from llwlc.kernels.compiled import compiled
+from llwlc.support.compiler import compiled
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]

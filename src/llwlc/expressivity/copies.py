@@ -9,7 +9,7 @@ from llwlc.expressivity.columns import Real
 from llwlc.expressivity.families import relabelled_pairs
 from llwlc.expressivity.separate import EQUAL, LADDER, separate
 from llwlc.expressivity.table import estimate
-from llwlc.progress import track
+from llwlc.support.progress import track
 
 
 @dataclass(frozen=True)

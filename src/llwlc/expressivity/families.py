@@ -11,9 +11,9 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 
-from llwlc.datasets.roots import data_root
 from llwlc.errors import InputError
 from llwlc.expressivity.columns import Real
+from llwlc.support.roots import data_root
 
 BREC = {
     "basic": ("Basic", 60),

@@ -19,7 +19,7 @@ from llwlc.expressivity.families import Pair, adjacency, paper, skip_link
 from llwlc.expressivity.resolvent import laplacian
 from llwlc.expressivity.separate import fingerprint, separate
 from llwlc.expressivity.wl import wl1, wl3
-from llwlc.graph import Graph
+from llwlc.graph.graph import Graph
 
 EIGENVECTORS = 3
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from llwlc.expressivity.columns import Complex, Index, Real, cholesky, columns, gram
 from llwlc.expressivity.subsets import Subsets, chunks
-from llwlc.kernels.compiled import compiled
+from llwlc.support.compiler import compiled
 
 Band = tuple[float, float]
 # E and η in units of the mean degree and of √(1 + mean degree), the centre and about half the width of a regular graph's spectrum

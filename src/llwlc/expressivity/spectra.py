@@ -20,8 +20,8 @@ from llwlc import constraints, subgraphs
 from llwlc.expressivity.columns import Complex, Index, Real, cholesky, columns, gram, gram_identity
 from llwlc.expressivity.resolvent import laplacian, pole, resolvent
 from llwlc.expressivity.subsets import Subsets, chunks
-from llwlc.graph import Graph
-from llwlc.kernels.compiled import compiled
+from llwlc.graph.graph import Graph
+from llwlc.support.compiler import compiled
 
 # where the characteristic polynomial is looked at (centre and width as in `pole`), and the weights of the three logarithms
 POINTS = ((0.3, 0.2), (0.8, 0.1), (1.4, 0.3))

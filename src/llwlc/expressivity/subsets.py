@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llwlc.errors import InputError
-from llwlc.kernels.compiled import compiled
+from llwlc.support.compiler import compiled
 
 Subsets = NDArray[np.int64]
 CHUNK = 1 << 14  # subsets held at once: 25 MB of node views at n = 198

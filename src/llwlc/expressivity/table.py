@@ -15,7 +15,7 @@ from llwlc.expressivity.families import SUITES, Pair, atlas, suite
 from llwlc.expressivity.resolvent import NARROW
 from llwlc.expressivity.separate import LADDER, POLICIES, Verdict, climb
 from llwlc.expressivity.wl import wl1, wl1_classes, wl3, wl3_classes
-from llwlc.progress import track
+from llwlc.support.progress import track
 
 TESTS: dict[str, Callable[..., bool]] = {"1-wl": wl1, "3-wl": wl3}
 ALL_SUITES = (*SUITES, "atlas")

@@ -23,7 +23,7 @@ from llwlc.errors import InputError
 from llwlc.expressivity.families import Pair, paper, suite
 from llwlc.expressivity.learned import learn, order
 from llwlc.expressivity.rpc import Comparison
-from llwlc.progress import track
+from llwlc.support.progress import track
 
 Job = tuple[str, Pair, int]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from llwlc.ragged import Slots, pad, slots
+from llwlc.support.ragged import Slots, pad, slots
 
 if TYPE_CHECKING:
     from llwlc.linalg.tape import Tape

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.ragged import pointer
+from llwlc.support.ragged import pointer
 
 CHUNK = 256
 LIMIT = {torch.float32: 1e-6, torch.float64: 1e-12}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from llwlc.ragged import expand, pointer
+from llwlc.support.ragged import expand, pointer
 
 
 @dataclass(frozen=True, eq=False)

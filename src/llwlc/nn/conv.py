@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import Dropout, Linear, Parameter, ReLU, Sequential
 
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.ragged import pad, unpad
+from llwlc.support.ragged import pad, unpad
 
 
 class LLwLCConv(torch.nn.Module):

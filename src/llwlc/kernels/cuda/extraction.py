@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from llwlc.counter import mix
 from llwlc.kernels.cuda.driver import Engine
 from llwlc.kernels.cuda.task import address, task_type
-from llwlc.ragged import pointer
+from llwlc.support.counter import mix
+from llwlc.support.ragged import pointer
 
 MOST_HOPS = 15
 MOST_NODES = 1 << 30  # places and marks share a 32-bit word

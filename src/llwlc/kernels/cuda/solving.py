@@ -9,6 +9,7 @@ from torch import Tensor
 
 from llwlc.kernels.cuda.driver import Engine
 from llwlc.kernels.cuda.task import address, task_type
+from llwlc.kernels.solve import Solve
 
 # Fast memory of a class of graphs, and the threads that share one of them: the fast memory of an H200's multiprocessor has room for 24, 12,
 # 6, 3, 2 and 1 groups at once, its registers (168 a thread, 128 in the last two) for 12, 12, 6, 3, 2 and 1. What is larger goes through
@@ -16,9 +17,6 @@ from llwlc.kernels.cuda.task import address, task_type
 CLASSES = ((9_000, 32), (18_300, 32), (37_000, 64), (74_500, 128), (111_500, 256), (220_000, 512))
 HUGE = 512  # threads of a group without fast memory
 SCRATCH_BYTES = 1 << 31  # of all such groups together
-NEUMANN = {"neumann": 3, "neumann_boundary": 1, "neumann_degree": 2}
-"""The columns that the kernel makes by itself, by the names of `constraints.FAMILIES`."""
-
 Task = task_type(
     "Task",
     "ptr first row col weight columns block hop u v deleted order counter values vectors residual live scratch",
@@ -27,7 +25,7 @@ Task = task_type(
 )  # fmt: skip
 
 
-class Given(NamedTuple):
+class BasisInputs(NamedTuple):
     """`ptr [B + 1]`, `row`, `col [E]`; `weight [E]` or None; `columns [N, k]`, or None for the Neumann columns by `hop [N]`; `block [N, b]`,
     or None for the query nodes `u`, `v [B]`; `deleted [N]` where the closed form of the projector serves, else None. Reals are float64."""
 
@@ -65,16 +63,15 @@ class Ritz(NamedTuple):
 
 def eigenbasis(
     engine: Engine,
-    given: Given,
+    given: BasisInputs,
+    solve: Solve,
     *,
-    steps: int,
-    normalized: bool,
-    tolerance: float,
-    rank_tolerance: float,
     dtype: torch.dtype,
     neumann: int = 0,
 ) -> Ritz:
-    """The Ritz pairs of every graph, on the device of the arrays; `neumann`: a value of `NEUMANN` where no columns are given."""
+    """The Ritz pairs of every graph, on the device of the arrays; `neumann`: where no columns are given, those that the kernel makes by itself,
+    1 for the boundary, 2 for the degree, 3 for both."""
+    steps, normalized = solve.steps, solve.normalized
     given = given._replace(**{name: x.contiguous() for name, x in given._asdict().items() if x is not None})
     graphs, device = len(given.ptr) - 1, given.ptr.device
     k = neumann.bit_count() if given.columns is None else given.columns.shape[1]
@@ -91,7 +88,7 @@ def eigenbasis(
     first = torch.searchsorted(given.row, given.ptr)
     arrays = given._asdict() | ritz._asdict() | {"first": first}
     task = Task(**{name: address(tensor) for name, tensor in arrays.items()})
-    task.tolerance, task.rank_tolerance, task.wide = tolerance, rank_tolerance, dtype == torch.float64
+    task.tolerance, task.rank_tolerance, task.wide = solve.tolerance, solve.rank_tolerance, dtype == torch.float64
     task.k, task.b, task.steps, task.neumann, task.normalized = k, b, steps, neumann, normalized
     need, order = torch.sort(space_bytes(shape, given.ptr.diff(), first.diff()))
     classes = [(limit, group) for limit, group in CLASSES if limit + part_bytes(shape, group) <= engine.shared_bytes]

@@ -1,0 +1,29 @@
+"""Heuristics as methods: nothing is fitted, the test stage's messages are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from llwlc.graph.graph import Graph
+from llwlc.heuristics.registry import HEURISTICS, Heuristic
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.support.registry import Record
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """A heuristic on a graph."""
+
+    heuristic: Heuristic
+    graph: Graph
+
+    def score(self, pairs: Tensor) -> Tensor:
+        found: Tensor = self.heuristic.load()(self.graph, pairs)
+        return found
+
+
+def fit(method: Record, graph: Graph, split: LinkSplit, *, seed: int = 0) -> Untrained:
+    """`split.test_graph` is what may be known when test links are asked for."""
+    return Untrained(HEURISTICS[method.name], split.test_graph)

@@ -1,0 +1,118 @@
+"""BasisConfig: how a pair becomes a basis, in one record that travels whole from the caller to the cache and the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from llwlc.bases.starts import STARTS
+from llwlc.constraints.registry import Count, Family, families, family_of
+from llwlc.errors import InputError
+
+if TYPE_CHECKING:
+    from llwlc.constraints.columns import Constraints
+    from llwlc.subgraphs.batch import Subgraphs
+
+Laplacian = Literal["normalized", "combinatorial"]
+LAPLACIANS = ("normalized", "combinatorial")
+DEFAULT_CAP = 10_000
+"""Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
+largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
+
+
+@dataclass(frozen=True)
+class BasisConfig:
+    """How a pair becomes a basis.
+
+    >>> BasisConfig(start="qury")
+    Traceback (most recent call last):
+    llwlc.errors.InputError: start must be 'query', 'random' or 'constraint', got 'qury'
+    """
+
+    hops: int = 2
+    """Nodes within so many steps of either end belong to the enclosing subgraph."""
+    constraints: str | Callable[[Subgraphs], Constraints] = "neumann"
+    """A name of `constraints.FAMILIES`, several joined by "+", or a function from subgraphs to constraints."""
+    count: Count = field(default=10, metadata={"absent": 10})
+    """Vertex-deleted columns, or "all"."""
+    steps: int = 10
+    """κ, the number of basis vectors."""
+    start: str = "query"
+    """Where the recurrence begins: a name of `bases.starts.STARTS`."""
+    laplacian: Laplacian = "normalized"
+    max_nodes_per_hop: int | None = DEFAULT_CAP
+    """Nodes that one hop keeps, drawn by the pair; None for all."""
+    seed: int = 0
+    """Of every draw that belongs to a link."""
+    distance_cap: int = 3
+    """Distances from the ends are told apart up to here; a basis does not depend on it, what is encoded with it does."""
+
+    def __post_init__(self) -> None:
+        _require_whole("hops", self.hops, least=1)
+        _require_whole("steps", self.steps, least=1)
+        _require_whole("seed", self.seed, least=None)
+        if self.max_nodes_per_hop is not None:
+            _require_whole("max_nodes_per_hop", self.max_nodes_per_hop, least=1, other=" (or None for no cap)")
+        if self.count != "all":
+            _require_whole("count", self.count, least=0, other=', or "all"')
+        if not isinstance(self.start, str) or self.start not in STARTS:
+            raise InputError(f"start must be {STARTS.list(quoted=True)}, got {self.start!r}")
+        if self.laplacian not in LAPLACIANS:
+            raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {self.laplacian!r}")
+        if not 1 <= self.distance_cap <= 21:  # the classes of more would not fit a byte
+            raise InputError(f"distance_cap is 1 to 21, got {self.distance_cap!r}")
+        if not callable(self.constraints):
+            families(self.constraints)
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The records of the constraints."""
+        if callable(self.constraints):
+            return (family_of(self.constraints, getattr(self.constraints, "__qualname__", "custom")),)
+        return families(self.constraints)
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether a new epoch asks for new bases."""
+        return any(family.drawn for family in self.families)
+
+    def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
+        """The constraints of these subgraphs."""
+        from llwlc.constraints.columns import stack
+
+        options = {"count": self.count, "seed": self.seed, "epoch": epoch}
+        return stack(*(family.columns(subs, **options) for family in self.families))
+
+    @property
+    def code(self) -> dict[str, str]:
+        """What did not come with this package: a digest of the code of each such constraint and start, by kind and name."""
+        records = [*(("constraint", family) for family in self.families), ("start", STARTS[self.start])]
+        return {f"{kind} {record.name}": record.digest for kind, record in records if not record.builtin}
+
+
+class BasisOptions(TypedDict, total=False):
+    """The fields of `BasisConfig` that a basis depends on, as keyword arguments."""
+
+    hops: int
+    constraints: str | Callable[[Subgraphs], Constraints]
+    count: Count
+    steps: int
+    start: str
+    laplacian: Laplacian
+    max_nodes_per_hop: int | None
+    seed: int
+
+
+def basis_config(config: BasisConfig | None, options: BasisOptions) -> BasisConfig:
+    """The configuration with some options changed; the defaults where there is none."""
+    config = BasisConfig() if config is None else config
+    return replace(config, **options) if options else config
+
+
+def _require_whole(name: str, value: Any, *, least: int | None, other: str = "") -> None:
+    """numpy's integers are whole numbers too, truth values and floats are not."""
+    whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        bound = "" if least is None else f", at least {least}"
+        raise InputError(f"{name} must be a whole number{bound}{other}, got {value!r}")

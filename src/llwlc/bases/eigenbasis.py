@@ -1,0 +1,186 @@
+"""Eigenbases of enclosing subgraphs: where subgraphs, constraints and linear algebra meet."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from llwlc.bases.config import LAPLACIANS
+from llwlc.bases.kernel_plan import solve_of
+from llwlc.bases.laplacian import laplacian_of, node_degree
+from llwlc.bases.start_blocks import start_block
+from llwlc.bases.starts import StartInputs
+from llwlc.errors import InputError
+from llwlc.kernels.backends import choose
+from llwlc.kernels.solve import Solve
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.linalg.batch import lanczos
+from llwlc.linalg.matrix import check_dtype, check_steps
+from llwlc.subgraphs.batch import Subgraphs, symmetric_weight
+
+if TYPE_CHECKING:
+    from llwlc.kernels.cuda.solving import BasisInputs
+
+
+class Columns(Protocol):
+    """What a basis needs to know of its constraints: `columns [N, k]`, and where all are vertex-deleted ones, `deleted [N]`."""
+
+    @property
+    def columns(self) -> Tensor: ...
+    @property
+    def ptr(self) -> Tensor: ...
+    @property
+    def deleted(self) -> Tensor | None: ...
+
+
+def eigenbasis(
+    subs: Subgraphs,
+    cons: Columns | Tensor | None = None,
+    *,
+    steps: int = 10,
+    start: str | Tensor = "query",
+    laplacian: Literal["normalized", "combinatorial"] = "normalized",
+    complete: bool = False,
+    dtype: torch.dtype = torch.float32,
+    seed: int = 0,
+    epoch: int = 0,
+    backend: str = "auto",
+) -> Eigenbasis:
+    """Ritz pairs of PLP for every subgraph: L its Laplacian, P the projector onto the null space of its constraints.
+
+    start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
+    `"random"` (the paper's; drawn for (seed, epoch, pair, node), so it depends on neither batch nor order), `"constraint"` (P L C 1), a
+    signal `[N]` or a block `[N, b]`. cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos. `complete=True` returns all
+    eigenpairs on the null space. Computed in float64, stored in `dtype`.
+
+    A graph with nothing to span (null space {0}, start in the range of C) or with entries that are not finite has an empty mask; the
+    others of its batch do not notice.
+
+    >>> ring = Subgraphs(
+    ...     ptr=torch.tensor([0, 4]), node=torch.arange(4), row=torch.tensor([0, 0, 1, 1, 2, 2, 3, 3]),
+    ...     col=torch.tensor([1, 3, 0, 2, 1, 3, 0, 2]), weight=None, u=torch.tensor([0]), v=torch.tensor([2]),
+    ...     hop=torch.tensor([0, 1, 0, 1]), dist_u=torch.tensor([0, 1, 5, 1]), dist_v=torch.tensor([5, 1, 0, 1]))
+    >>> basis = eigenbasis(ring, torch.ones(4, 1), steps=4)
+    >>> basis.values.round(decimals=4).tolist(), basis.mask.tolist()
+    ([[1.0, 2.0, 0.0, 0.0]], [[True, True, False, False]])
+    """
+    check_steps(steps)
+    check_dtype(dtype)
+    if laplacian not in LAPLACIANS:
+        raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {laplacian!r}")
+    columns, deleted = _columns(subs, cons)
+    operator = cache(lambda: laplacian_of(subs, laplacian))  # the kernels need none, most starts neither
+    inputs = StartInputs(subs, columns, operator, seed, epoch)
+    chosen = choose(backend, _unable(subs, columns, start, complete), what="this basis").name
+    if chosen == "cuda":
+        weight = None if subs.weight is None else symmetric_weight(subs)
+        return on_gpu(subs, cons, weight, start, inputs, solve_of(steps, laplacian, dtype), dtype)
+    block = start_block(start, inputs)
+    if chosen == "numba":
+        return _compiled(subs, columns, deleted, block, solve_of(steps, laplacian, dtype), dtype)
+    return lanczos(
+        operator(),
+        columns,
+        start=block,
+        steps=steps,
+        deleted=None if deleted is None else (node_degree(subs, symmetric_weight(subs)), deleted),
+        complete=complete,
+        dtype=dtype,
+    )
+
+
+def _unable(subs: Subgraphs, columns: Tensor, start: str | Tensor, complete: bool) -> dict[str, str]:
+    """Why a kernel cannot make these bases."""
+    signal = isinstance(start, Tensor) and start.requires_grad
+    weighted = subs.weight is not None and subs.weight.requires_grad
+    common = (
+        "complete=True"
+        if complete
+        else "gradients are asked for"
+        if columns.requires_grad or signal or weighted
+        else ""
+    )
+    here, other = ("cuda", "numba") if subs.ptr.is_cuda else ("numba", "cuda")
+    where = "are on a GPU" if subs.ptr.is_cuda else "are not on a GPU"
+    return {here: common, other: f"the subgraphs {where}"}
+
+
+def on_gpu(
+    subs: Subgraphs,
+    cons: Columns | Tensor | int | None,
+    weight: Tensor | None,
+    start: str | Tensor,
+    inputs: StartInputs,
+    solve: Solve,
+    dtype: torch.dtype,
+) -> Eigenbasis:
+    """`eigenbasis` by the CUDA kernel; `weight [E]` the same in both directions, or None. `cons` is a number where the kernel makes the columns
+    by itself: `kernel_plan.neumann_bits`."""
+    from llwlc.kernels.cuda import solving
+    from llwlc.kernels.cuda.driver import engine_of
+
+    given = basis_inputs(subs, cons, weight, start, inputs)
+    neumann = cons if isinstance(cons, int) else 0
+    ritz = solving.eigenbasis(engine_of(subs.ptr), given, solve, dtype=dtype, neumann=neumann)
+    mask = torch.arange(solve.steps, device=subs.ptr.device) < ritz.live[:, None]
+    return Eigenbasis(ritz.values, ritz.vectors, mask, ritz.residual, subs.ptr)
+
+
+def basis_inputs(
+    subs: Subgraphs,
+    cons: Columns | Tensor | int | None,
+    weight: Tensor | None,
+    start: str | Tensor,
+    inputs: StartInputs,
+) -> BasisInputs:
+    """What the CUDA kernel takes; it knows the query nodes by itself."""
+    from llwlc.kernels.cuda.solving import BasisInputs
+
+    columns, deleted = _columns(subs, None if isinstance(cons, int) else cons)
+    asked_for_ends = isinstance(start, str) and start == "query"
+    block = None if asked_for_ends else start_block(start, inputs._replace(columns=columns))
+    shown = None if isinstance(cons, int) else columns
+    for name, x in (("cons", shown), ("start", block)):
+        if x is not None and x.device != subs.ptr.device:  # the kernel would follow an address of another memory
+            raise InputError(f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there")
+    ptr, row, col, hop, u, v = (x.long() for x in (subs.ptr, subs.row, subs.col, subs.hop, subs.u, subs.v))
+    return BasisInputs(ptr, row, col, weight, shown, block, hop, u, v, deleted)
+
+
+def _compiled(
+    subs: Subgraphs, columns: Tensor, deleted: Tensor | None, block: Tensor, solve: Solve, dtype: torch.dtype
+) -> Eigenbasis:
+    from llwlc.kernels.numba import eigenbasis as kernel
+
+    weight = symmetric_weight(subs) if subs.weight is not None else torch.empty(0, dtype=torch.float64)
+    marks = torch.empty(0, dtype=torch.bool) if deleted is None else deleted
+    arrays = (subs.ptr, subs.first, subs.col, weight, columns, block, marks)
+    given = kernel.BasisInputs(*(x.detach().contiguous().numpy() for x in arrays))
+    ritz = kernel.eigenbasis(given, solve, torch.empty(0, dtype=dtype).numpy().dtype.type)
+    values, vectors, mask, residual = (
+        torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
+    )
+    return Eigenbasis(values, vectors, mask, residual, subs.ptr)
+
+
+def _columns(subs: Subgraphs, cons: Columns | Tensor | None) -> tuple[Tensor, Tensor | None]:
+    if cons is None:
+        return torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device), None
+    if not isinstance(cons, Tensor) and not hasattr(cons, "columns"):
+        raise InputError(
+            f"cons must be Constraints, a tensor [N, k] or None, got {type(cons).__name__}: constraints.by_name(subs, ...) makes them of "
+            "a name, constraints.custom(subs, ...) of an array"
+        )
+    columns, deleted = (cons.to_dense(), None) if isinstance(cons, Tensor) else (cons.columns, cons.deleted)
+    if not isinstance(cons, Tensor) and not torch.equal(cons.ptr, subs.ptr):
+        raise InputError("cons was made for other subgraphs (its ptr differs): make it of the subs passed here")
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if columns.ndim != 2 or columns.shape[0] != subs.num_nodes:
+        raise InputError(
+            f"cons has shape {tuple(columns.shape)}, but the subgraphs have {subs.num_nodes} nodes in all: columns are [N, k], "
+            "made for these same subgraphs"
+        )
+    return columns.double(), deleted

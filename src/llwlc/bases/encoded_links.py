@@ -1,0 +1,179 @@
+"""EncodedLinks: the eigenbases of many links as data, one behind the other, as a network reads them.
+
+With fixed constraints nothing in a basis is learned, so it is computed once for a (graph, pairs, configuration) and kept as plain arrays, in
+memory or in the cache (`bases.cache`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.kernel_plan import not_fusible, plan_of, reach_of
+from llwlc.bases.link_bases import link_bases_checked, warn_of_hubs
+from llwlc.bases.link_batch import LinkBatch
+from llwlc.graph.graph import Graph
+from llwlc.kernels import cuda
+from llwlc.kernels.backends import choose
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.subgraphs.batch import Subgraphs
+from llwlc.subgraphs.extraction import adjacency_of, check_pairs, not_compilable, not_on_gpu
+from llwlc.subgraphs.labels import distance_encoding
+from llwlc.support.progress import track
+from llwlc.support.ragged import expand, pointer
+
+CHUNK, CHUNK_ON_GPU = 2048, 16_384  # links encoded at once
+FIELDS = {
+    "sizes": torch.int64,
+    "values": torch.float32,
+    "mask": torch.bool,
+    "residual": torch.float32,
+    "vectors": torch.float32,
+    "node": torch.int32,
+    "label": torch.uint8,
+    "degree": torch.float32,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedLinks:
+    """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`.
+
+    In every graph row 0 is u and row 1 is v, the smaller id first, so (u, v) and (v, u) are one link to the last bit.
+    """
+
+    sizes: Tensor
+    values: Tensor
+    mask: Tensor
+    residual: Tensor
+    vectors: Tensor
+    node: Tensor
+    label: Tensor
+    degree: Tensor
+    ptr: Tensor
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(getattr(self, name).nbytes for name in FIELDS)
+
+    def batch(self, index: Tensor) -> LinkBatch:
+        """The links at these positions."""
+        sizes = self.sizes[index]
+        rows, _ = expand(self.ptr[index], sizes)
+        ptr = pointer(sizes)
+        basis = Eigenbasis(
+            values=self.values[index],
+            vectors=self.vectors[rows],
+            mask=self.mask[index],
+            residual=self.residual[index],
+            ptr=ptr,
+        )
+        node, label = self.node[rows].long(), self.label[rows].long()
+        return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1)
+
+    def uniform_batch(self, index: Tensor, width: int) -> LinkBatch:
+        """`batch` with `width` rows for each link, the last of them empty: every shape is known beforehand, so nothing waits for the device.
+        No link may be larger."""
+        place = torch.arange(width, device=index.device)
+        live = (place < self.sizes[index].unsqueeze(1)).flatten()
+        rows = (self.ptr[index].unsqueeze(1) + place).flatten().clamp(max=len(self.node) - 1)
+        basis = Eigenbasis.uniform(
+            values=self.values[index],
+            vectors=self.vectors[rows] * live.unsqueeze(1),
+            mask=self.mask[index],
+            residual=self.residual[index],
+        )
+        u = torch.arange(len(index), device=index.device) * width
+        label = torch.where(live, self.label[rows].long(), -1)
+        return LinkBatch(basis, self.node[rows].long(), label, self.degree[rows] * live, u, u + 1)
+
+    def to(self, device: torch.device | str) -> EncodedLinks:
+        return with_pointer({name: getattr(self, name).to(device) for name in FIELDS})
+
+
+def encode(
+    graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0, about: str = "eigenbases"
+) -> EncodedLinks:
+    """The bases of these pairs `[B, 2]` in the memory of the graph's device. `about` heads the progress bar; none where it is empty."""
+    parts = list(encode_parts(graph, pairs, config, epoch=epoch, about=about))
+    return with_pointer({name: torch.cat([p[name] for p in parts]) for name in FIELDS})
+
+
+def messages_on(graph: Graph, device: torch.device | str) -> Graph:
+    """The graph as its bases are computed for a network there: on the GPU if the network is on one and the kernels are."""
+    return Graph(graph.indptr, graph.indices, graph.weight).to(device) if cuda.available() else graph
+
+
+def encode_parts(
+    graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0, about: str = "eigenbases"
+) -> Iterator[dict[str, Tensor]]:
+    """The fields of `EncodedLinks`, some thousand links at a time."""
+    pairs = check_pairs(graph, pairs)
+    ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
+    chunks = torch.split(ordered, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK)
+    for chunk in track(chunks, about) if about else chunks:
+        yield encode_chunk(graph, chunk, config, epoch=epoch)
+
+
+def encode_chunk(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0) -> dict[str, Tensor]:
+    """The fields of pairs that were looked at before, the smaller id first, all at once: by one kernel where it can, else from
+    whatever makes the bases."""
+    unable = {
+        "cuda": not_on_gpu(graph, config.hops),
+        "numba": not_compilable(graph, config.hops) or not_fusible(config),
+    }
+    if choose("auto", unable, what="these links").name == "numba":
+        return _by_kernel(graph, pairs, config, epoch)
+    return fields_of(*link_bases_checked(graph, pairs, config, epoch=epoch, dtype=torch.float32), config)
+
+
+def fields_of(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) -> dict[str, Tensor]:
+    """The fields from subgraphs and their bases, the specification of what a kernel makes."""
+    found = {
+        "sizes": subs.ptr.diff(),
+        "values": basis.values,
+        "mask": basis.mask,
+        "residual": basis.residual,
+        "vectors": basis.vectors,
+        "node": subs.node,
+        "label": distance_encoding(subs, config.distance_cap),
+        "degree": subs.degree,
+    }
+    return {name: found[name].to(dtype) for name, dtype in FIELDS.items()}
+
+
+def estimate_bytes(num_links: int, mean_size: float, steps: int) -> int:
+    """What `EncodedLinks` of so many links takes."""
+    return int(num_links * (mean_size * (4 * steps + 9) + 9 * steps + 8))
+
+
+def with_pointer(fields: dict[str, Tensor]) -> EncodedLinks:
+    """The fields as one, with the pointer of their sizes."""
+    return EncodedLinks(**fields, ptr=pointer(fields["sizes"]))
+
+
+def _by_kernel(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> dict[str, Tensor]:
+    """The fields straight from the graph, without a `Subgraphs` between."""
+    from llwlc.kernels.numba.encoding import encode_links
+
+    plan = plan_of(config, epoch=epoch, dtype=torch.float32)
+    made = encode_links(adjacency_of(graph), pairs.contiguous().numpy(), reach_of(config), plan, config.distance_cap)
+    warn_of_hubs(graph, len(pairs), int(made.full.sum()), config.max_nodes_per_hop)
+    found = {
+        "sizes": made.sizes,
+        "values": made.ritz.values,
+        "mask": made.ritz.mask,
+        "residual": made.ritz.residual,
+        "vectors": made.ritz.vectors,
+        "node": made.node,
+        "label": made.label,
+        "degree": made.degree,
+    }
+    return {name: torch.from_numpy(found[name]) for name in FIELDS}

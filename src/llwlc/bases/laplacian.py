@@ -1,0 +1,25 @@
+"""The Laplacian of every subgraph of a batch, as a linear operator."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from llwlc.linalg.operator import Operator
+from llwlc.subgraphs.batch import Subgraphs, symmetric_weight
+
+
+def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
+    """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the weights."""
+    row, col, weight = subs.row, subs.col, symmetric_weight(subs)
+    degree = node_degree(subs, weight)
+    if kind == "combinatorial":
+        return Operator(subs.ptr, row, col, -weight, degree)
+    linked = degree > 0
+    scale = torch.where(linked, torch.where(linked, degree, 1).rsqrt(), 0)
+    return Operator(subs.ptr, row, col, -weight * scale[row] * scale[col], linked.double())
+
+
+def node_degree(subs: Subgraphs, weight: Tensor) -> Tensor:
+    """Summed in float64 as the constraint columns are: float32 sums would leave the closed form's null space beside theirs."""
+    return torch.zeros(subs.num_nodes, dtype=torch.float64, device=weight.device).index_add(0, subs.row, weight)

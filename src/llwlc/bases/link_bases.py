@@ -1,0 +1,177 @@
+"""`link_bases`: from pairs to constrained eigenbases in one call, fused where a backend can; `stream_bases`: batch by batch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Unpack
+
+import torch
+from torch import Tensor
+
+from llwlc.bases.config import BasisConfig, BasisOptions, basis_config
+from llwlc.bases.eigenbasis import eigenbasis, on_gpu
+from llwlc.bases.kernel_plan import neumann_bits, not_fusible, plan_of, reach_of, solve_of
+from llwlc.bases.laplacian import laplacian_of
+from llwlc.bases.starts import StartInputs
+from llwlc.constraints.columns import Constraints
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.kernels.backends import choose
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.linalg.matrix import check_dtype
+from llwlc.subgraphs.batch import Subgraphs
+from llwlc.subgraphs.extraction import (
+    adjacency_of,
+    check_pairs,
+    extract_checked,
+    from_arrays,
+    not_compilable,
+    not_on_gpu,
+)
+
+
+def link_bases(
+    graph: Graph,
+    pairs: Tensor,
+    config: BasisConfig | None = None,
+    *,
+    epoch: int = 0,
+    dtype: torch.dtype = torch.float32,
+    backend: str = "auto",
+    **options: Unpack[BasisOptions],
+) -> tuple[Subgraphs, Eigenbasis]:
+    """The enclosing subgraphs of the pairs `[B, 2]` and the Ritz pairs of PLP on each.
+
+    The same as `extract`, `constraints.by_name` and `eigenbasis` one after the other. `options` are fields of `BasisConfig` (`hops`, `constraints`,
+    `count`, `steps`, `start`, `laplacian`, `max_nodes_per_hop`, `seed`) and change the configuration that is given, or the default one.
+    `constraints`: a name or several joined by "+" (see `constraints.FAMILIES`; `count` is the number of deleted vertices), or a function from
+    `Subgraphs` to `Constraints`. `max_nodes_per_hop`: None for no limit; a warning says how many pairs met it. `backend`: "numba" is a
+    compiled kernel that takes one link at a time through all stages, in as many threads as torch uses; "cuda", for a graph on a
+    GPU (`graph.to("cuda")`), gives each link a block of threads; "reference" is the specification in torch; "auto" takes the kernel of
+    the graph's device where it can do what is asked.
+
+    >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
+    >>> subs, basis = link_bases(ring, torch.tensor([[0, 1], [0, 3]]), steps=4)
+    >>> subs.ptr.tolist(), tuple(basis.vectors.shape), basis.mask.sum(1).tolist()
+    ([0, 6, 12], (12, 4), [4, 3])
+    """
+    config = basis_config(config, options)
+    check_dtype(dtype)
+    return link_bases_checked(graph, check_pairs(graph, pairs), config, epoch=epoch, dtype=dtype, backend=backend)
+
+
+def stream_bases(
+    graph: Graph,
+    pairs: Tensor,
+    config: BasisConfig | None = None,
+    *,
+    batch_size: int = 1024,
+    epoch: int = 0,
+    dtype: torch.dtype = torch.float32,
+    backend: str = "auto",
+    **options: Unpack[BasisOptions],
+) -> Iterator[tuple[Subgraphs, Eigenbasis]]:
+    """`link_bases` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
+
+    On the CPU small batches are the faster ones: the system hands out and clears memory anew for every large array, while small ones are
+    used again. On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
+
+    >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [0, 3]]))
+    >>> [basis.num_graphs for _, basis in stream_bases(ring, ring.edges, batch_size=3, steps=2)]
+    [3, 1]
+    """
+    config = basis_config(config, options)
+    check_dtype(dtype)
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, got {batch_size}")
+    for batch in torch.split(check_pairs(graph, pairs), batch_size):
+        yield link_bases_checked(graph, batch, config, epoch=epoch, dtype=dtype, backend=backend)
+
+
+def link_bases_checked(
+    graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int, dtype: torch.dtype, backend: str = "auto"
+) -> tuple[Subgraphs, Eigenbasis]:
+    """`link_bases` of pairs that were looked at before."""
+    unable = {
+        "cuda": not_on_gpu(graph, config.hops),
+        "numba": not_compilable(graph, config.hops) or not_fusible(config),
+    }
+    chosen = choose(backend, unable, what="these bases").name
+    made = _fused if chosen == "numba" else _staged
+    subs, basis = made(graph, pairs, config, epoch, dtype, backend)
+    warn_of_hubs(graph, len(pairs), _full(subs, config.max_nodes_per_hop), config.max_nodes_per_hop)
+    return subs, basis
+
+
+def _fused(
+    graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, dtype: torch.dtype, backend: str
+) -> tuple[Subgraphs, Eigenbasis]:
+    """All stages of a link before the next one, compiled."""
+    from llwlc.kernels.numba import fused
+
+    kind = torch.empty(0, dtype=dtype).numpy().dtype.type
+    plan = plan_of(config, epoch=epoch, dtype=dtype)
+    arrays, ritz = fused.link_bases(adjacency_of(graph), pairs.contiguous().numpy(), reach_of(config), plan, kind)
+    subs = from_arrays(arrays, config.hops, weighted=graph.weight is not None)
+    values, vectors, mask, residual = (
+        torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
+    )
+    return subs, Eigenbasis(values, vectors, mask, residual, subs.ptr)
+
+
+def _staged(
+    graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, dtype: torch.dtype, backend: str
+) -> tuple[Subgraphs, Eigenbasis]:
+    """Subgraphs, constraints, bases, one stage of all links after the other, each by whichever backend can."""
+    subs = extract_checked(graph, pairs, config.hops, config.max_nodes_per_hop, config.seed, backend)
+    gradients = subs.weight is not None and subs.weight.requires_grad
+    on_its_gpu = subs.ptr.is_cuda and not gradients and choose(backend, {}, what="these bases").name == "cuda"
+    if on_its_gpu and (bits := neumann_bits(config)):
+        return subs, gpu_basis(subs, bits, config, epoch=epoch, dtype=dtype)
+    cons = config.columns(subs, epoch=epoch)
+    if on_its_gpu and not cons.columns.requires_grad:
+        return subs, gpu_basis(subs, cons, config, epoch=epoch, dtype=dtype)
+    basis = eigenbasis(
+        subs,
+        cons,
+        steps=config.steps,
+        start=config.start,
+        laplacian=config.laplacian,
+        dtype=dtype,
+        seed=config.seed,
+        epoch=epoch,
+        backend=backend,
+    )
+    return subs, basis
+
+
+def _full(subs: Subgraphs, cap: int | None) -> int:
+    """How many of the subgraphs have a hop of `cap` nodes. Only those with two ends and as many nodes more are looked at, nearly always none."""
+    if cap is None:
+        return 0
+    large = (subs.ptr.diff() >= cap + 2).nonzero()[:, 0].tolist()
+    hops = [torch.bincount(subs.hop[subs.ptr[b] : subs.ptr[b + 1]])[1:] for b in large]
+    return sum(bool((found >= cap).any()) for found in hops)
+
+
+def gpu_basis(
+    subs: Subgraphs, cons: Constraints | int, config: BasisConfig, *, epoch: int = 0, dtype: torch.dtype = torch.float32
+) -> Eigenbasis:
+    """The bases of subgraphs on a GPU by the CUDA kernel; `cons` is a number where the kernel makes the columns by itself."""
+    # of an undirected graph: both directions of an edge weigh the same already
+    weight = None if subs.weight is None else subs.weight.double()
+    none = torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device)
+    inputs = StartInputs(subs, none, lambda: laplacian_of(subs, config.laplacian), config.seed, epoch)
+    solve = solve_of(config.steps, config.laplacian, dtype)
+    return on_gpu(subs, cons, weight, config.start, inputs, solve, dtype)
+
+
+def warn_of_hubs(graph: Graph, links: int, full: int, cap: int | None) -> None:
+    """Says how many pairs met the cap, `full` of so many."""
+    if full:
+        warnings.warn(
+            f"{full} of {links} pairs reach {cap} nodes in one hop (the largest degree is {int(graph.degree.max())}); "
+            f"only {cap} of them are kept, drawn by the pair. Set max_nodes_per_hop to change that, None for no limit",
+            stacklevel=4,
+        )

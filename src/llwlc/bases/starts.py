@@ -1,0 +1,65 @@
+"""STARTS: where the recurrence begins, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from llwlc.support.registry import Record, Registry, first_line
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from llwlc.linalg.operator import Operator
+    from llwlc.subgraphs.batch import Subgraphs
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class StartInputs(NamedTuple):
+    """What a start may look at: the subgraphs, the constraint columns `[N, k]`, the Laplacian (made when it is called), the numbers of a draw."""
+
+    subs: Subgraphs
+    columns: Tensor
+    operator: Callable[[], Operator]
+    seed: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Start(Record):
+    """A start: `target(inputs)` gives a block `[N, b]` in float64, before projection.
+
+    `kernel`: whether compiled kernels make it by themselves; of another one they are given the block.
+    """
+
+    kernel: bool = False
+
+
+STARTS: Registry[Start] = Registry("start")
+_HERE = "llwlc.bases.start_blocks"
+STARTS.add(
+    Start(
+        "query",
+        "the two ends, e_u and e_v: independent of node order, exact at the ends",
+        f"{_HERE}:query",
+        kernel=True,
+    )
+)
+STARTS.add(
+    Start("random", "a standard normal vector, drawn for the link (the paper's)", f"{_HERE}:random", kernel=True)
+)
+STARTS.add(
+    Start("constraint", "P L C 1: what the Laplacian makes of the constraints", f"{_HERE}:constraint", kernel=True)
+)
+
+
+def register(name: str, *, about: str = "") -> Callable[[F], F]:
+    """Gives a function from `StartInputs` to a block `[N, b]` a name."""
+
+    def decorate(function: F) -> F:
+        STARTS.add(Start(name, about or first_line(function) or "a user's own start", function))
+        return function
+
+    return decorate

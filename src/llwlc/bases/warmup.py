@@ -1,0 +1,57 @@
+"""Kernels compiled before they are needed, by another process, once for a machine.
+
+Machine code that was compiled in a process and the same code found on disk differ in how calls are inlined, and so in the last bits of a
+sum: a run that compiled would not be equal to the one that resumes it. So whoever begins long work warms up first; nothing on the way of a pair
+to its basis starts a process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.kernel_plan import not_fusible
+from llwlc.graph.graph import Graph
+from llwlc.kernels.backends import without_numba
+
+COMPILE = """
+import json, sys, torch
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.encoded_links import encode
+from llwlc.constraints.columns import custom
+from llwlc.graph.graph import Graph
+options, fused, weight = json.loads(sys.argv[1])
+if not fused:  # whatever a user's own constraint computes, the kernels are given columns
+    options["constraints"] = lambda subs: custom(subs, torch.ones(subs.num_nodes))
+weight = None if weight is None else torch.ones(6, dtype=getattr(torch, weight))
+ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]), weight=weight)
+encode(ring, ring.edges, BasisConfig(**options), about="")
+"""
+
+
+def warm_up(graph: Graph, config: BasisConfig) -> None:
+    """Has the kernels for this configuration on this graph compiled and kept, if they are not yet."""
+    if without_numba() or graph.indptr.is_cuda:
+        return
+    fused = not not_fusible(config)
+    names = ["hops", "steps", "laplacian", "max_nodes_per_hop", *(("constraints", "count", "start") if fused else ())]
+    options = {name: getattr(config, name) for name in names}
+    weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
+    _compile_elsewhere(json.dumps([options, fused, weight]))
+
+
+@cache
+def _compile_elsewhere(what: str) -> None:
+    from llwlc.support.compiler import cache_dir
+
+    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+    if stamp.exists():
+        return
+    done = subprocess.run([sys.executable, "-c", COMPILE, what], capture_output=True, check=False)
+    if done.returncode == 0:  # else the call itself will say what is wrong
+        stamp.touch()

@@ -1,0 +1,40 @@
+"""The typer app: its commands and `--version`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llwlc.cli.bench import bench
+from llwlc.cli.console import Group
+from llwlc.cli.data import data
+from llwlc.cli.evaluate import evaluate
+from llwlc.cli.expressivity import expressivity
+from llwlc.cli.fit import KINDS, fit
+from llwlc.cli.recommend import recommend
+from llwlc.cli.score import score
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Finds the links that are missing from a graph.",
+    epilog="First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend run`.",
+)
+app.add_typer(data, name="data")
+app.command(epilog=KINDS)(fit)
+for command in (score, recommend, evaluate, bench, expressivity):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    show_version: Annotated[bool, typer.Option("--version", help="Say the version and stop.", is_eager=True)] = False,
+) -> None:
+    if show_version:
+        from importlib.metadata import version
+
+        typer.echo(f"llwlc {version('llwlc')}")
+        raise typer.Exit

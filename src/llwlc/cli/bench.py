@@ -1,0 +1,69 @@
+"""`llwlc bench`: pairs to eigenbases, timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llwlc.cli.console import show
+from llwlc.cli.options import completer, refuse
+from llwlc.datasets.catalog import DATASETS
+from llwlc.errors import InputError
+
+
+def bench(
+    ctx: typer.Context,
+    graph: Annotated[
+        str,
+        typer.Argument(
+            help="A dataset (llwlc data list), or with --scale a generated graph.", autocompletion=completer(DATASETS)
+        ),
+    ] = "cora",
+    links: Annotated[
+        int | None, typer.Option(min=2, help="Number of pairs; 1024, or with --scale or cuda twice the edges.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of every method; the best one counts.")] = 3,
+    out: Annotated[Path | None, typer.Option(help="Folder for bench.json and bench.png.")] = None,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="Stream all pairs of a large generated graph instead.")
+    ] = False,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: the times of a GPU, of all links of the graph and of an epoch.")
+    ] = "cpu",
+) -> None:
+    """Times pairs to eigenbases against the usual ways, on the same links, one core against one core.
+
+    Examples:
+
+    `llwlc bench pubmed --out bench`
+
+    `llwlc bench coauthor-like --scale`
+
+    `llwlc bench pubmed --device cuda`
+    """
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"--device is cpu or cuda, got {device!r}")
+    if scale and (device == "cuda" or out is not None):
+        raise InputError(
+            "--scale prints its figures on the CPU, without --device or --out; --device cuda takes all links by itself"
+        )
+    if scale:
+        refuse(ctx, "repeats", why="with --scale, which streams the pairs once")
+    from llwlc import bench as benchmark
+
+    if scale:
+        show(f"{graph}, streamed", benchmark.scale_table(benchmark.scale(graph, links=links)))
+        return
+    if device == "cuda":
+        on_gpu = benchmark.run_gpu(graph, links=links, repeats=repeats)
+        show(f"{on_gpu.graph}, {on_gpu.links:,} links", benchmark.gpu_table(on_gpu))
+        files = benchmark.save(on_gpu, out) if out is not None else []
+    else:
+        report = benchmark.run(graph, links=links or 1024, repeats=repeats)
+        rows = [(what, f"{figure}   {note}") for what, figure, note in benchmark.table(report)]
+        show(f"{report.graph}, {report.links} links", rows)
+        files = benchmark.save(report, out) if out is not None else []
+    for file in files:
+        typer.echo(f"wrote {file}")

@@ -1,0 +1,65 @@
+"""`llwlc expressivity`: what constrained bases tell apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llwlc.cli.options import refuse
+
+
+def expressivity(
+    ctx: typer.Context,
+    suite: Annotated[
+        list[str] | None, typer.Option(help="A suite of pairs, several times for several; default: all.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy or test, several times for several; default: all.")
+    ] = None,
+    max_seconds: Annotated[float, typer.Option(help="Skip a pair that would take longer than this.")] = 60.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File of the rows (JSON; --learned: a line a trial). What is there is not run again."),
+    ] = None,
+    gallery: Annotated[Path | None, typer.Option(help="Write the page of pictures to this file and stop.")] = None,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="Train the network on each pair of the suites instead.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(help="With --learned: so many networks a pair.")] = 1,
+    processes: Annotated[int, typer.Option(help="With --learned: so many at a time, one thread each.")] = 1,
+    copies: Annotated[int, typer.Option(min=0, help="Compare this many graphs with relabelled copies instead.")] = 0,
+) -> None:
+    """Counts the pairs of graphs that constrained bases tell apart, beside WL tests and published results.
+
+    Examples:
+
+    `llwlc expressivity --suite paper --suite csl`
+
+    `llwlc expressivity --suite brec-str --policy 3-wl --policy filter`
+
+    `llwlc expressivity --gallery gallery.html`
+    """
+    if gallery is not None:
+        refuse(ctx, "suite", "policy", "max_seconds", "out", "learned", "copies", why="with --gallery")
+    if learned:
+        refuse(ctx, "policy", "max_seconds", "copies", why="with --learned")
+    else:
+        refuse(ctx, "seeds", "processes", why="without --learned")
+    if copies:
+        refuse(ctx, "policy", "out", why="with --copies")
+    from llwlc.expressivity import command
+
+    for text in command.run(
+        suite,
+        policy,
+        max_seconds=max_seconds,
+        out=out,
+        gallery=gallery,
+        learned=learned,
+        seeds=seeds,
+        processes=processes,
+        copies=copies,
+    ):
+        typer.echo(text)

@@ -1,0 +1,135 @@
+"""`llwlc fit`: from a graph to a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from llwlc.bases.starts import STARTS
+from llwlc.cli.console import OUT, show
+from llwlc.cli.epoch_bar import EpochBar
+from llwlc.cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
+from llwlc.cli.options import (
+    PluginOption,
+    SetOption,
+    complete_preset,
+    completer,
+    load_plugins,
+    options,
+    settable,
+)
+from llwlc.cli.tables import show_links, show_result
+from llwlc.constraints.registry import FAMILIES
+from llwlc.nn.registry import READOUTS
+from llwlc.splits.registry import PROTOCOLS
+from llwlc.support.registry import Registry, listed
+from llwlc.training.presets import PRESETS
+
+if TYPE_CHECKING:
+    from llwlc.graph.graph import Graph
+    from llwlc.splits.linksplit import LinkSplit
+    from llwlc.training.forecast import Forecast
+
+DEFAULT = next(iter(PRESETS))
+KINDS_OF: dict[str, Registry[Any]] = {
+    "--protocol": PROTOCOLS,
+    "--set constraints, several joined by +": FAMILIES,
+    "--set start": STARTS,
+    "--set pooling": READOUTS,
+}
+FREE = listed(protocol.name for protocol in PROTOCOLS.records() if protocol.free)
+
+
+def kinds() -> str:
+    """What `--set` may change, and what there is of everything that comes in kinds, as Markdown."""
+    values = ", ".join(
+        name if value is None else f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in settable(PRESETS[DEFAULT]).items()
+    )
+    text = [f"Options for --set, with the values of {DEFAULT} (those without one are chosen by the graph): {values}."]
+    for option, kind in KINDS_OF.items():
+        text += [f"{option}:", "\n".join(f"- **{record.name}**: {record.about}" for record in kind.records())]
+    return "\n\n".join(text)
+
+
+KINDS = kinds()
+
+
+@takes_graph_options
+def fit(
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("run"),
+    preset: Annotated[
+        str, typer.Option(help=f"What is chosen together: {listed(PRESETS)}.", autocompletion=complete_preset)
+    ] = DEFAULT,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help=f"How links are split for measuring: {PROTOCOLS.list()}.", autocompletion=completer(PROTOCOLS)
+        ),
+    ] = "random",
+    seed: Annotated[int, typer.Option(help="Seed of split, training and every draw.")] = 0,
+    val: Annotated[float | None, typer.Option(help=f"Share of validation links, for protocol {FREE}.")] = None,
+    test: Annotated[float | None, typer.Option(help=f"Share of test links, for protocol {FREE}.")] = None,
+    set_: SetOption = None,
+    fraction: Annotated[float, typer.Option(help="Share of the training links to use.")] = 1.0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    plugin: PluginOption = None,
+    *,
+    graph_options: GraphOptions,
+) -> None:
+    """Learns which links are missing from a graph, measures how well, and names the ten likeliest.
+
+    Stopped at any moment, the same command goes on where it was. Examples:
+
+    `llwlc fit cora --out run`
+
+    `llwlc fit edges.csv --source from --target to --features nodes.csv --out run`
+
+    `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
+    """
+    load_plugins(plugin)
+    found = graph_options.open(graph)
+    from llwlc import splits
+    from llwlc.predict.predictor import LinkPredictor
+
+    model = LinkPredictor(preset, device=device, fraction=fraction, **options(set_))
+    split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
+    with EpochBar(model.preset.train.epochs) as bar:
+
+        def ahead(forecast: Forecast) -> None:
+            show_ahead(graph, found, split, forecast)
+            bar.open()
+
+        model.fit(found, split=split, seed=seed, out=out, graph_name=graph, on_forecast=ahead, on_epoch=bar.move)
+    show_result(model)
+    best = model.recommend(top=10)
+    show_links(best, f"The {len(best)} likeliest missing links")
+    OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)
+
+
+def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast) -> None:
+    """What the long work will take, before it begins."""
+    links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
+    show(
+        f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",
+        [
+            ("training, validation, test links", links),
+            ("enclosing subgraphs, mean and largest seen", f"{forecast.mean_size:.0f} / {forecast.largest:,} nodes"),
+            ("eigenbases to compute", f"{forecast.links:,} links, {forecast.num_bytes / 2**20:,.0f} MB"),
+            ("time expected, at most", duration(forecast.seconds)),
+        ],
+    )
+
+
+def duration(seconds: float) -> str:
+    """In the unit that fits.
+
+    >>> duration(12), duration(600), duration(7200)
+    ('12 seconds', '10 minutes', '2.0 hours')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

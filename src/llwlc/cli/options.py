@@ -1,0 +1,107 @@
+"""Options that several commands share, `--set` and `--plugin` among them, and what completes their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from llwlc.cli.console import say
+from llwlc.errors import InputError
+from llwlc.support.plugins import load_plugin
+from llwlc.support.registry import Registry
+from llwlc.training.presets import DERIVED, PRESETS
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that llwlc fit wrote.")]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="CSV, TSV or Parquet file, by its ending.")]
+PluginOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE",
+        help="Python file that registers datasets, protocols, constraints, starts or readouts of your own; may be repeated.",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Change an option of the preset, as in --set epochs=10; may be repeated; all are named below.",
+    ),
+]
+PriorHelp = "Share of the candidates that are links; probabilities are calibrated for it."
+ELSEWHERE = {name: f"--{name}" for name in ("preset", "seed", "fraction", "device")} | {"cache": "LLWLC_CACHE"}
+
+
+def completer(kind: Registry[Any]) -> Callable[[str], list[tuple[str, str]]]:
+    """Completes a name of the registry, with the line about it where the shell shows one."""
+
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        return [(record.name, record.about) for record in kind.records() if record.name.startswith(incomplete)]
+
+    return complete
+
+
+def complete_preset(incomplete: str) -> list[str]:
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def load_plugins(paths: list[Path] | None) -> None:
+    """Loads the files of `--plugin` and says what each registered; a command does this before it looks at its other options."""
+    for path in paths or []:
+        say(f"{path}: {', '.join(load_plugin(path))}")
+
+
+def refuse(ctx: typer.Context, *names: str, why: str) -> None:
+    """Ends the command where one of these parameters was written on the command line, as it would have no effect."""
+    for name in names:
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"--{name.replace('_', '-')} has no effect {why}: leave it out")
+
+
+def options(pairs: list[str] | None) -> dict[str, Any]:
+    """`--set name=value` as a dictionary, each value a number, a truth value or text.
+
+    >>> options(["epochs=10", "constraints=neumann"])
+    {'epochs': 10, 'constraints': 'neumann'}
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals:
+            raise InputError(f"--set {pair}: write it as name=value")
+        if name in ELSEWHERE:
+            raise InputError(f"--set {pair}: {name} is no option of a preset; use {ELSEWHERE[name]}")
+        found[name] = _value(text.strip())
+    return found
+
+
+def settable(preset: Any) -> dict[str, Any]:
+    """What `--set` may change, with the values of a preset.
+
+    >>> settable(PRESETS["paper"])["epochs"]
+    20
+    """
+    found: dict[str, Any] = {}
+    for part in fields(preset):
+        value = getattr(preset, part.name)
+        found |= settable(value) if is_dataclass(value) else {part.name: value}
+    return {name: value for name, value in found.items() if name not in {*ELSEWHERE, *DERIVED}}
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": "none"}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,41 @@
+"""Vertex-deleted subgraphs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from llwlc.constraints.columns import Constraints, custom
+from llwlc.constraints.degrees import node_degree
+from llwlc.constraints.registry import Count
+from llwlc.errors import InputError
+from llwlc.subgraphs.batch import Subgraphs
+from llwlc.support.counter import DELETED, draw
+
+
+def vertex_deleted(subs: Subgraphs, *, count: Count = 10, seed: int = 0, epoch: int = 0) -> Constraints:
+    """One column for each of `count` vertices drawn at random: the degrees in the subgraph, zero at the deleted vertex.
+
+    Every node of the subgraph may be drawn, the query nodes too, as the paper excludes none. In a graph of n nodes at most
+    ⌊n/2⌋ are, since n columns leave nothing of the null space; `cut` marks the graphs where that was fewer than asked for. "all"
+    deletes every vertex in turn, without that limit. The vertices with the lowest (signed) hashes of (seed, epoch, pair, node)
+    are chosen, so a draw belongs to the link: neither the batch nor the order of nodes or pair changes it.
+    """
+    # of a string "5" the repr has quotes, of numpy's 5 the str is plain
+    if count != "all" and not (str(count).isdigit() and "'" not in repr(count)):
+        raise InputError(f'count: must be a number of vertices, 0 or more, or "all", got {count!r}')
+    size = subs.ptr.diff()
+    take = size if count == "all" else (size // 2).clamp(max=count)
+    u, v = subs.node[subs.u][subs.graph], subs.node[subs.v][subs.graph]
+    bits = draw(seed, epoch, torch.minimum(u, v), torch.maximum(u, v), subs.node, DELETED)
+    order = bits.argsort()
+    order = order[subs.graph[order].argsort(stable=True)]
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device) - subs.ptr[subs.graph]
+    width = int(take.max()) if len(take) else 0
+    slot = torch.arange(width, device=order.device)
+    live = (slot < take[subs.graph, None]) & (slot != rank[:, None])
+    cons = custom(subs, node_degree(subs)[:, None] * live, names=[f"vertex_deleted_{i}" for i in range(width)])
+    cut = cons.cut if count == "all" else take < count
+    return replace(cons, deleted=rank < take[subs.graph], cut=cut)

@@ -1,0 +1,140 @@
+"""FAMILIES: the constraint families by name, built in or a user's own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from llwlc.errors import InputError
+from llwlc.support.registry import Record, Registry, first_line
+
+if TYPE_CHECKING:
+    from llwlc.constraints.columns import Constraints
+    from llwlc.subgraphs.batch import Subgraphs
+
+F = TypeVar("F", bound=Callable[..., Any])
+Count = int | Literal["all"]
+OPTIONS = ("count", "seed", "epoch")
+
+
+@dataclass(frozen=True)
+class Family(Record):
+    """A constraint family: `target(subs, **options)` gives `Constraints`; `takes` names its options, of `count`, `seed` and `epoch`.
+
+    `kernel`: the columns that compiled kernels make by themselves, of "boundary", "degree" and "deleted"; None where the columns are made by
+    the function and given to them.
+    """
+
+    takes: tuple[str, ...] = ()
+    kernel: tuple[str, ...] | None = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether a new epoch asks for new columns."""
+        return "epoch" in self.takes
+
+    def columns(self, subs: Subgraphs, **options: Any) -> Constraints:
+        """The constraints of these subgraphs, with the options that this family takes."""
+        from llwlc.constraints.columns import Constraints
+
+        made = self.load()(subs, **{name: options[name] for name in self.takes})
+        if not isinstance(made, Constraints):
+            raise InputError(
+                f"the constraint {self.name!r} returned {type(made).__name__}, not Constraints: wrap its columns in constraints.custom(subs, ...)"
+            )
+        return made
+
+
+FAMILIES: Registry[Family] = Registry("constraint")
+_ROOM = "llwlc.constraints"
+FAMILIES.add(Family("none", "no constraint: plain Lanczos", f"{_ROOM}.columns:none", kernel=()))
+FAMILIES.add(
+    Family(
+        "neumann", "both Neumann conditions (the paper's)", f"{_ROOM}.boundary:neumann", kernel=("boundary", "degree")
+    )
+)
+FAMILIES.add(
+    Family(
+        "neumann_boundary",
+        "no flow across the border of the pair's neighbourhood",
+        f"{_ROOM}.boundary:neumann_boundary",
+        kernel=("boundary",),
+    )
+)
+FAMILIES.add(
+    Family(
+        "neumann_degree",
+        "mean zero, by degree, on the pair's neighbourhood",
+        f"{_ROOM}.boundary:neumann_degree",
+        kernel=("degree",),
+    )
+)
+FAMILIES.add(
+    Family(
+        "vertex_deleted",
+        "subgraphs that lack one vertex, `count` of them, redrawn each epoch",
+        f"{_ROOM}.deletion:vertex_deleted",
+        takes=OPTIONS,
+        kernel=("deleted",),
+    )
+)
+
+
+def register(name: str, *, about: str = "") -> Callable[[F], F]:
+    """Gives a function from `Subgraphs` to `Constraints` a name; see `llwlc.constraints` for what to know when writing one.
+
+    Its parameters `count`, `seed` and `epoch`, where it has them, are filled in; one with `epoch` is redrawn in every epoch of training.
+    """
+
+    def decorate(function: F) -> F:
+        FAMILIES.add(family_of(function, name, about))
+        return function
+
+    return decorate
+
+
+def family_of(function: Callable[..., Any], name: str, about: str = "") -> Family:
+    """The record of a function that has none."""
+    takes = tuple(option for option in OPTIONS if option in inspect.signature(function).parameters)
+    return Family(name, about or first_line(function) or "a user's own constraint", function, takes)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name of a constraint that was given as a function; one without a name is registered under that of the function."""
+    known = next((record.name for record in FAMILIES.records() if record.load() is function), None)
+    if known is not None:
+        return known
+    name = getattr(function, "__name__", "")
+    if not name.isidentifier():
+        raise InputError(
+            "a run is kept under names: give the constraint one, @llwlc.constraints.register('name') above a function"
+        )
+    register(name)(function)
+    return name
+
+
+def families(name: str) -> tuple[Family, ...]:
+    """The families that a string names: one, or several joined by "+", as in "neumann+vertex_deleted".
+
+    >>> [family.name for family in families("neumann + vertex_deleted")]
+    ['neumann', 'vertex_deleted']
+    """
+    if not isinstance(name, str):
+        raise InputError(f"constraints are given by name ({FAMILIES.list()}), got {type(name).__name__}")
+    parts = [part.strip() for part in name.split("+")]
+    for part in parts:
+        if part not in FAMILIES:
+            raise InputError(
+                f'constraints: unknown name {part!r}; choose from {", ".join(FAMILIES)}, join some by "+", or register your own '
+                "(llwlc.constraints.register, on the command line --plugin FILE)"
+            )
+    return tuple(FAMILIES[part] for part in parts)
+
+
+def by_name(subs: Subgraphs, name: str, *, count: Count = 10, seed: int = 0, epoch: int = 0) -> Constraints:
+    """The constraints that a string names: one of `FAMILIES`, or several joined by "+", as in "neumann+vertex_deleted"."""
+    from llwlc.constraints.columns import stack
+
+    return stack(*(family.columns(subs, count=count, seed=seed, epoch=epoch) for family in families(name)))

@@ -1,0 +1,246 @@
+"""Edge lists in and out: from what a user's file says to a clean Graph, with an account of what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, TypedDict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from llwlc.errors import InputError
+from llwlc.graph.clean import announce, assemble, check_weights
+from llwlc.graph.feature_file import Features, join_features, read_features, resolve_names
+from llwlc.graph.graph import Graph
+from llwlc.graph.names import as_names, number_nodes
+from llwlc.graph.table_file import TableFile, as_numbers, open_table, write_table
+
+FAMILIAR = (
+    ("source", "target"),
+    ("src", "dst"),
+    ("from", "to"),
+    ("u", "v"),
+    ("head", "tail"),
+    ("subject", "object"),
+    ("start", "end"),
+    ("node1", "node2"),
+    ("id1", "id2"),
+    ("sourceid", "targetid"),
+    ("fromid", "toid"),
+    ("node1id", "node2id"),
+    ("fromnodeid", "tonodeid"),
+    ("sourcenodeid", "targetnodeid"),
+)
+
+
+class ReadOptions(TypedDict, total=False):
+    """How to read an edge list; see `read_graph`."""
+
+    source: str | None
+    target: str | None
+    weight: str | None
+    time: str | None
+    header: bool | None
+    separator: str | None
+    features: str | Path | None
+    node: str | None
+    categorical: Sequence[str]
+    isolated: str
+
+
+class Ends(NamedTuple):
+    """Which columns hold the two ends of a pair, and whether anything but their place says so."""
+
+    source: str
+    target: str
+    certain: bool
+
+
+def read_graph(
+    path: str | Path,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = "auto",
+    time: str | None = "auto",
+    header: bool | None = None,
+    separator: str | None = None,
+    features: str | Path | None = None,
+    node: str | None = None,
+    categorical: Sequence[str] = (),
+    isolated: str = "error",
+) -> Graph:
+    """The graph of a CSV, TSV or Parquet file (also gzipped), one edge a row.
+
+    `source` and `target` name the columns of the two ends (without a header: "1", "2", ...); otherwise familiar pairs of
+    names are looked for (source and target, from and to, u and v, ...), then the first two columns are taken. `weight` and
+    `time` name columns; "auto" uses columns called just `weight` and `time` where they are, None uses none. Ids are integers or
+    text; `number_nodes` says how they are ordered. Times are numbers, or dates, which become seconds since 1970.
+
+    Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
+    weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
+    where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
+
+    `features` is a table or npz of node features (`read_features`; `node`, `categorical`); a node without features is an
+    error. So is a node that has features but no edge, unless `isolated="keep"` lets it in as an isolated node.
+
+    The counts are in `graph.report`; a bipartite or strongly directed graph earns a `GraphWarning`.
+    """
+    if isolated not in ("error", "keep"):
+        raise InputError(f"isolated must be 'error' or 'keep', got {isolated!r}")
+    file = open_table(path, header=header, separator=separator)
+    ends = find_ends(file, source, target)
+    file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
+    weight, time = _choose(file, "weight", weight), _choose(file, "time", time)
+    extra = [name for name in (weight, time) if name is not None]
+    table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
+    heads = [as_names(table[name], where=f"{path}: column {name!r}") for name in ends[:2]]
+    strengths = None if weight is None else _weights(table[weight], where=f"{path}: weight column {weight!r}")
+    times = None if time is None else _times(table[time], where=f"{path}: time column {time!r}")
+
+    known = None if features is None else read_features(features, node=node, categorical=categorical)
+    names = pa.concat_arrays(heads)
+    codes, listed = number_nodes(_with_isolated(names, known, keep=isolated == "keep"))
+    m, n = len(heads[0]), _count(codes, listed)
+    graph = assemble(
+        codes[:m], codes[m : 2 * m], num_nodes=n, weight=strengths, time=times, names=listed, notes=tuple(notes)
+    )
+    if not graph.num_edges:
+        raise InputError(f"{path} has no edges ({m} rows, self-loops aside): an edge list needs at least one")
+    if known is not None:
+        graph = join_features(graph, known, remedy=" Use isolated='keep' (--isolated keep) to let them in.")
+    return announce(graph)
+
+
+def edge_table(graph: Graph) -> pa.Table:
+    """Columns source, target, weight and time, each edge once; an isolated node is a self-loop, so that none gets lost."""
+    lonely = (graph.degree == 0).nonzero()
+    ends = torch.cat([graph.edges, lonely.expand(-1, 2)])
+    row, col = graph.edge_index
+    columns: dict[str, pa.Array] = {}
+    for name, side in zip(("source", "target"), ends.T, strict=True):
+        numbers = pa.array(side.numpy())
+        columns[name] = numbers if graph.names is None else pa.array(graph.names, pa.string()).take(numbers)
+    for name, values in (("weight", graph.weight), ("time", graph.time)):
+        if values is not None:
+            # a self-loop's weight and time are dropped with it; ones keep the column valid
+            columns[name] = pa.array(torch.cat([values[row < col], values.new_ones(len(lonely))]).numpy())
+    return pa.table(columns)
+
+
+def write_graph(graph: Graph, path: str | Path) -> None:
+    """The edge list as CSV, TSV or Parquet by the ending, which `read_graph` reads back to the same graph, features aside."""
+    write_table(path, edge_table(graph))
+
+
+def find_ends(file: TableFile, source: str | None = None, target: str | None = None) -> Ends:
+    """The columns of the two ends: as told, else by a familiar pair of names, else the first two that have a name."""
+    for name in (source, target):
+        if name is not None:
+            require_column(file, name)
+    plain = {"".join(filter(str.isalnum, name.lower())): name for name in reversed(file.columns)}
+    familiar = next(((plain[a], plain[b]) for a, b in FAMILIAR if a in plain and b in plain), None)
+    named = [name for name in file.columns if name and name not in (source, target)]
+    missing = (source is None) + (target is None)
+    if len(named) < missing:
+        raise InputError(f"{file.path} has {len(file.columns)} column(s): two are needed, one for each end of an edge")
+    if missing == 2 and familiar is not None:
+        return Ends(*familiar, certain=True)
+    rest = iter(named)
+    first, second = source if source is not None else next(rest), target if target is not None else next(rest)
+    if first == second:
+        raise InputError(f"source and target are both column {first!r} of {file.path}: name two columns")
+    return Ends(first, second, certain=missing < 2)
+
+
+def require_column(file: TableFile, name: str) -> None:
+    if name not in file.columns:
+        listed = ", ".join(repr(column) for column in file.columns[:20])
+        hint = "" if file.has_header else " (without a header, columns are called by their numbers)"
+        raise InputError(f"{file.path} has no column {name!r}{hint}: it has {listed}")
+
+
+def _first_line_may_be_an_edge(file: TableFile, ends: Ends, header: bool | None) -> tuple[TableFile, Ends, list[str]]:
+    if header is not None or ends.certain or not file.has_header or file.separator is None:
+        return file, ends, []
+    table = file.read(columns=ends[:2], text=ends[:2])
+    seen = pa.concat_arrays([pc.utf8_trim_whitespace(table[name].combine_chunks()) for name in ends[:2]])
+    known = [end for end in ends[:2] if pc.is_in(pa.scalar(end), value_set=seen).as_py()]
+    if len(known) < 2:
+        doubt = [
+            f"The first line of {file.path} ({ends.source!r}, {ends.target!r}) was read as a header, though {end!r} is a node "
+            "further down. If it is an edge, say so with header=False (--no-header)."
+            for end in known
+        ]
+        return file, ends, doubt
+    note = (
+        f"The first line of {file.path} ({ends.source!r}, {ends.target!r}) was read as an edge, since both are nodes further "
+        "down. If it is a header, name its columns with source= and target= (--source, --target)."
+    )
+    plain = open_table(file.path, header=False, separator=file.separator)
+    return plain, find_ends(plain), [note]
+
+
+def _choose(file: TableFile, what: str, name: str | None) -> str | None:
+    if name != "auto":
+        if name is not None:
+            require_column(file, name)
+        return name
+    return next((column for column in file.columns if column.lower() == what), None)
+
+
+def _with_isolated(names: pa.Array, known: Features | None, *, keep: bool) -> pa.Array:
+    if known is None or not keep:
+        return names
+    codes, listed = number_nodes(names)
+    rows = resolve_names(known, listed, _count(codes, listed))
+    return names if rows is None else pa.concat_arrays([names, rows])
+
+
+def _count(codes: np.ndarray, names: Sequence[str] | None) -> int:
+    if names is not None:
+        return len(names)
+    return int(codes.max()) + 1 if len(codes) else 0
+
+
+def _weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
+    values = as_numbers(column)
+    if values is None:
+        at, text = next(
+            ((i, v) for i, v in enumerate(column.cast(pa.string()).to_pylist()) if not _numeric(v)), (0, column.type)
+        )
+        raise InputError(
+            f"{where} is not numeric: row {at + 1} says {str(text)!r}. Use another column, or none: --weight none"
+        )
+    return check_weights(values, where=where)
+
+
+def _times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
+    if column.null_count:
+        at = column.is_null().combine_chunks().index(True).as_py()
+        raise InputError(f"{where} is empty in row {at + 1}: fill it in, or use no times: --time none")
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        seconds: np.ndarray = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy()
+        return seconds.copy()  # arrow's memory is read-only, torch's is not
+    values = as_numbers(column)
+    if values is None:
+        raise InputError(
+            f"{where} holds neither numbers nor dates (row 1 says {str(column[0])!r}): --time none ignores it"
+        )
+    if np.isnan(values).any():
+        raise InputError(f"{where} is NaN in row {int(np.isnan(values).argmax()) + 1}: fill it in")
+    if pa.types.is_integer(column.type):
+        whole: np.ndarray = column.to_numpy().astype(np.int64)
+        return whole
+    return values
+
+
+def _numeric(text: str | None) -> bool:
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,280 @@
+"""Graph: one undirected graph in CSR, with whatever is known of its nodes and edges."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph.report import GraphReport
+
+if TYPE_CHECKING:
+    from llwlc.graph.edge_file import ReadOptions
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph without self-loops or parallel edges.
+
+    Every edge stands in both directions, sorted by row, then by column.
+
+    Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
+    a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
+    `report` counts what reading or converting dropped and merged, or is None.
+    """
+
+    indptr: Tensor
+    indices: Tensor
+    weight: Tensor | None = None
+    time: Tensor | None = None
+    x: Tensor | scipy.sparse.csr_array | None = None
+    names: Sequence[str] | None = None
+    report: GraphReport | None = None
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Tensor | np.ndarray,
+        *,
+        num_nodes: int | None = None,
+        weight: Tensor | np.ndarray | None = None,
+        time: Tensor | np.ndarray | None = None,
+        x: Tensor | scipy.sparse.csr_array | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Graph:
+        """The graph of an edge list `[m, 2]`, each pair in either direction.
+
+        Self-loops are dropped; of repeated pairs, weights are summed and the latest time is kept.
+
+        >>> g = Graph.from_edges(torch.tensor([[0, 1], [1, 0], [1, 2], [2, 2]]))
+        >>> g.num_nodes, g.num_edges, g.edges.tolist()
+        (3, 2, [[0, 1], [1, 2]])
+        """
+        pairs = torch.as_tensor(edges)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point():
+            raise InputError(f"edges must be integers of shape [m, 2], got {tuple(pairs.shape)} of {pairs.dtype}")
+        pairs = pairs.long()
+        n = num_nodes if num_nodes is not None else (int(pairs.max()) + 1 if len(pairs) else 0)
+        if len(pairs) and (int(pairs.min()) < 0 or int(pairs.max()) >= n):
+            raise InputError(
+                f"edges name node {int(pairs.max())} (or a negative one), but there are {n} nodes: 0 to {n - 1}"
+            )
+        _require_lengths(len(pairs), "edges", weight=weight, time=time)
+        _require_lengths(n, "nodes", x=x, names=names)
+        proper = pairs[:, 0] != pairs[:, 1]
+        lo, hi = pairs[proper].amin(1), pairs[proper].amax(1)
+        key, inverse = torch.unique(lo * n + hi, return_inverse=True)
+        lo, hi = key // max(n, 1), key % max(n, 1)
+        row, col = torch.cat([lo, hi]), torch.cat([hi, lo])
+        order = torch.argsort(row * n + col)
+        indptr = torch.zeros(n + 1, dtype=torch.long)
+        indptr[1:] = torch.bincount(row, minlength=n).cumsum(0)
+
+        def both(given: Tensor | np.ndarray | None, how: str) -> Tensor | None:
+            if given is None:
+                return None
+            values = torch.as_tensor(given)
+            merged = torch.zeros(len(key), dtype=values.dtype).scatter_reduce(
+                0, inverse, values[proper], how, include_self=False
+            )
+            return merged.repeat(2)[order]
+
+        return cls(indptr, col[order], both(weight, "sum"), both(time, "amax"), x, names)
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """The number of undirected edges."""
+        return len(self.indices) // 2
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """Number of neighbours, `[n]`."""
+        return self.indptr.diff()
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """PyG's `[2, 2m]`, both directions."""
+        row = torch.repeat_interleave(torch.arange(self.num_nodes, device=self.indptr.device), self.degree)
+        return torch.stack([row, self.indices])
+
+    @cached_property
+    def edges(self) -> Tensor:
+        """Each undirected edge once, smaller node first, `[m, 2]`, sorted."""
+        row, col = self.edge_index
+        return torch.stack([row, col], 1)[row < col]
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the links and their weights, which are all that subgraphs and bases depend on."""
+        found = hashlib.sha256()
+        for tensor in (self.indptr, self.indices, self.weight):
+            if tensor is not None:
+                found.update(
+                    f"{tensor.dtype}{tuple(tensor.shape)}".encode()
+                    + tensor.detach().cpu().contiguous().numpy().tobytes()
+                )
+        return found.hexdigest()
+
+    def name(self, node: int) -> str:
+        """What a node is called: its name, or its number where there are no names."""
+        return str(node) if self.names is None else self.names[node]
+
+    def with_edges(self, edges: Tensor) -> Graph:
+        """The same nodes with only these of the edges, `[k, 2]`; each keeps its weight and time."""
+        n = self.num_nodes
+        keep = Graph.from_edges(edges, num_nodes=n)
+        if self.weight is None and self.time is None:
+            return replace(self, indptr=keep.indptr, indices=keep.indices, report=None)
+        row, col = self.edge_index
+        key = row * n + col
+        wanted = keep.edge_index[0] * n + keep.edge_index[1]
+        at = torch.searchsorted(key, wanted).clamp(max=max(len(key) - 1, 0))
+        if len(wanted) and not torch.equal(key[at], wanted):
+            raise InputError(
+                "with_edges: some of these pairs are no edges of the graph, so they have no weight or time"
+            )
+        return replace(
+            self,
+            indptr=keep.indptr,
+            indices=keep.indices,
+            weight=None if self.weight is None else self.weight[at],
+            time=None if self.time is None else self.time[at],
+            report=None,
+        )
+
+    def to(self, device: torch.device | str) -> Graph:
+        """The graph with its tensors on a device, as `extract`, `link_bases` and the features of a network are computed there; sparse
+        features stay on the CPU."""
+        kept = ("indptr", "indices", "weight", "time", "x")
+        moved: dict[str, Any] = {name: getattr(self, name) for name in kept}
+        moved = {name: t.to(device) for name, t in moved.items() if isinstance(t, Tensor)}
+        return replace(self, **moved)
+
+    def has_edges(self, pairs: Tensor) -> Tensor:
+        """Which of the pairs `[m, 2]` are edges, `[m]`."""
+        if len(pairs) and not 0 <= int(pairs.min()) <= int(pairs.max()) < self.num_nodes:
+            bad = pairs[(pairs < 0).any(1) | (pairs >= self.num_nodes).any(1)][0].tolist()
+            raise InputError(f"pair {tuple(bad)} names a node outside the graph: nodes are 0 to {self.num_nodes - 1}")
+        row, col = self.edge_index
+        key = row * self.num_nodes + col
+        wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]
+        if not len(key):
+            return torch.zeros(len(pairs), dtype=torch.bool)
+        return torch.eq(key[torch.searchsorted(key, wanted).clamp(max=len(key) - 1)], wanted)
+
+    @staticmethod
+    def read(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
+        """The graph of an edge list in a file, CSV, TSV or Parquet, also gzipped: `llwlc.graph.edge_file.read_graph` has the options."""
+        from llwlc.graph.edge_file import read_graph
+
+        return read_graph(path, **options)
+
+    @staticmethod
+    def from_csv(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
+        """The graph of a text file, one edge a row: `llwlc.graph.edge_file.read_graph` has the options.
+
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "friends.csv"
+        >>> _ = file.write_text("from,to\\nAda,Bob\\nBob,Cleo\\nCleo,Ada\\nBob,Ada\\n")
+        >>> g = Graph.from_csv(file)
+        >>> g, g.names
+        (Graph(num_nodes=3, num_edges=3, names), ['Ada', 'Bob', 'Cleo'])
+        >>> print(g.report)
+        4 rows gave 3 nodes and 3 edges: 1 reversed duplicate merged.
+        """
+        return Graph.read(path, **options)
+
+    @staticmethod
+    def from_parquet(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
+        """The graph of a Parquet file, one edge a row: `llwlc.graph.edge_file.read_graph` has the options."""
+        return Graph.read(path, **options)
+
+    @staticmethod
+    def from_networkx(graph: Any) -> Graph:
+        """A networkx graph with its `weight`, `time` and `x` attributes; nodes are sorted by name, as in a file."""
+        from llwlc.graph.convert import from_networkx
+
+        return from_networkx(graph)
+
+    @staticmethod
+    def from_pyg(data: Any) -> Graph:
+        """A homogeneous PyG `Data` with its `edge_weight`, `edge_time` and `x`."""
+        from llwlc.graph.convert import from_pyg
+
+        return from_pyg(data)
+
+    @staticmethod
+    def from_scipy(
+        matrix: Any, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
+    ) -> Graph:
+        """A sparse adjacency matrix `[n, n]`, symmetric or one triangle; entries are weights unless all are 1."""
+        from llwlc.graph.convert import from_scipy
+
+        return from_scipy(matrix, x=x, names=names)
+
+    @staticmethod
+    def from_numpy(
+        matrix: np.ndarray, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
+    ) -> Graph:
+        """A dense adjacency matrix `[n, n]`, read as `from_scipy` does; an array of edges `[m, 2]` goes to `from_edges`."""
+        return Graph.from_scipy(matrix, x=x, names=names)
+
+    def to_csv(self, path: str | Path) -> None:
+        """The edge list as CSV (or TSV, or either gzipped, by the ending), each edge once, an isolated node as a self-loop."""
+        from llwlc.graph.edge_file import write_graph
+
+        write_graph(self, path)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """The edge list as Parquet, with the columns of `to_csv`."""
+        self.to_csv(path)
+
+    def to_networkx(self) -> Any:
+        """A `networkx.Graph` with `weight`, `time` and `x` attributes."""
+        from llwlc.graph.convert import to_networkx
+
+        return to_networkx(self)
+
+    def to_pyg(self) -> Any:
+        """A PyG `Data` with `edge_weight`, `edge_time` and `x`."""
+        from llwlc.graph.convert import to_pyg
+
+        return to_pyg(self)
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """The symmetric adjacency matrix `[n, n]`."""
+        from llwlc.graph.convert import to_scipy
+
+        return to_scipy(self)
+
+    def to_numpy(self) -> np.ndarray:
+        """The symmetric adjacency matrix `[n, n]`, dense."""
+        dense: np.ndarray = self.to_scipy().toarray()
+        return dense
+
+    def __repr__(self) -> str:
+        extras = [k for k in ("weight", "time", "x", "names") if getattr(self, k) is not None]
+        return (
+            f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{', ' if extras else ''}{', '.join(extras)})"
+        )
+
+
+def _require_lengths(expected: int, what: str, **given: Any) -> None:
+    for name, values in given.items():
+        # a sparse matrix has no length
+        rows = expected if values is None else values.shape[0] if hasattr(values, "shape") else len(values)
+        if rows != expected:
+            raise InputError(f"{name} has {rows} entries, the graph has {expected} {what}: give one each")

@@ -1,0 +1,52 @@
+"""HEURISTICS: the scores that need no training, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llwlc.support.registry import Record, Registry
+
+
+@dataclass(frozen=True)
+class Heuristic(Record):
+    """`target(graph, pairs)` gives scores `[m]`; `title` is what tables call it; `features`: whether it reads node features."""
+
+    title: str = ""
+    features: bool = False
+
+
+HEURISTICS: Registry[Heuristic] = Registry("heuristic")
+_ROOM = "llwlc.heuristics"
+HEURISTICS.add(
+    Heuristic(
+        "common-neighbors",
+        "the number of common neighbours",
+        f"{_ROOM}.neighbors:common_neighbors",
+        "common neighbours",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "adamic-adar",
+        "common neighbours, each by 1 / log of its degree",
+        f"{_ROOM}.neighbors:adamic_adar",
+        "Adamic–Adar",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "resource-allocation",
+        "common neighbours, each by 1 / its degree",
+        f"{_ROOM}.neighbors:resource_allocation",
+        "resource allocation",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "cosine",
+        "the cosine of features smoothed over two hops",
+        f"{_ROOM}.cosine:feature_cosine",
+        "cosine of Â²X",
+        features=True,
+    )
+)

@@ -1,0 +1,258 @@
+"""Pairs to bases, one link at a time: subgraph, distances, Laplacian, constraints, Lanczos, small eigenproblem, all in cache.
+
+What leaves the kernel is the output and nothing else: no temporary grows with the number of links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from llwlc.kernels.numba import memo, memory
+from llwlc.kernels.numba.columns import (
+    constraint_start,
+    delete_vertices,
+    deleted_columns,
+    laplacian,
+    neumann_boundary,
+    neumann_degree,
+    projector_of,
+    query_start,
+    random_start,
+)
+from llwlc.kernels.numba.enclosing import Adjacency, ExtractionScratch
+from llwlc.kernels.numba.extraction import Ragged, Reach, allocate, count, emit, enclose, make_room, room_bytes
+from llwlc.kernels.numba.hashing import link_key
+from llwlc.kernels.numba.krylov import ClosedFormProjector, RitzScratch, carry_back, krylov, orthonormal
+from llwlc.kernels.numba.matrix import Matrix, rough_bound
+from llwlc.kernels.numba.vectors import padded
+from llwlc.support.compiler import U, compiled
+from llwlc.support.threads import number_of_threads, over_links
+
+QUERY, RANDOM, CONSTRAINT = 0, 1, 2
+STARTS = {"query": QUERY, "random": RANDOM, "constraint": CONSTRAINT}
+
+
+class Plan(NamedTuple):
+    """What to compute: the fields of a `Solve` first, then the start and the constraints. `boundary`, `degree`: the Neumann columns; `deleted`:
+    the number of vertex-deleted columns, −1 for all, and `closed` where these are the only ones; `columns`: k, 0 with the closed form;
+    `start_stream`, `deleted_stream`: of the draws."""
+
+    steps: int
+    normalized: bool
+    tolerance: float
+    rank_tolerance: float
+    start: int
+    boundary: bool
+    degree: bool
+    deleted: int
+    closed: bool
+    columns: int
+    seed: int
+    epoch: int
+    start_stream: int
+    deleted_stream: int
+
+
+class Ritz(NamedTuple):
+    """The arrays of an `Eigenbasis`, zero where dead, and the number of live columns, `live [B]`."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    residual: np.ndarray
+    live: np.ndarray
+
+    @property
+    def mask(self) -> np.ndarray:
+        """`[B, κ]`. In numpy: torch would wake its own threads for it, which can take as long as thousands of links."""
+        columns: np.ndarray = np.arange(self.values.shape[1])
+        return columns < self.live[:, None]
+
+
+class LanczosScratch(NamedTuple):
+    """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together whatever the largest one takes. `B` is
+    for the constraints and Q behind them."""
+
+    weight: np.ndarray
+    rows: np.ndarray
+    B: np.ndarray
+    start: np.ndarray
+    bits: np.ndarray
+    flags: np.ndarray
+
+
+def link_bases(
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, dtype: type[np.floating]
+) -> tuple[Ragged, Ritz]:
+    """The enclosing subgraphs of `pairs [B, 2]` and their constrained eigenbases."""
+    counted = count(graph, pairs, reach)
+    out = allocate(graph, counted)
+    ritz = make_ritz(len(pairs), len(out.node), plan.steps, dtype)
+
+    def work(room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, begin: int, end: int) -> None:
+        _run(graph, pairs, reach, plan, begin, end, counted.kept[begin], room, space, small, out, ritz)
+
+    over_scratch(graph, len(pairs), plan, counted.largest, work)
+    return out, ritz
+
+
+def over_scratch(
+    graph: Adjacency, links: int, plan: Plan, largest: tuple[int, int],
+    work: Callable[[ExtractionScratch, LanczosScratch, RitzScratch, int, int], None],
+) -> None:  # fmt: skip
+    """Calls `work` for all runs of links, each thread with scratch of its own for graphs of up to so many nodes and edges."""
+    n, e = largest
+
+    def make() -> Callable[[int, int], None]:
+        room, small = make_room(graph, n, e), make_small(plan)
+        space = make_space(plan, n, len(room.edge))
+        return partial(work, room, space, small)
+
+    scratch = room_bytes(graph) + 8 * padded(n) * (plan.steps + plan.columns + 12)
+    over_links(links, number_of_threads(links, scratch), make)
+
+
+def make_ritz(links: int, nodes: int, steps: int, dtype: type[np.floating]) -> Ritz:
+    """All zeros but the vectors, whose dead columns the kernels clear themselves (`clear`)."""
+    values, residual = np.zeros((2, links, steps), dtype)
+    vectors = memory.empty(nodes * steps, dtype).reshape(nodes, steps)
+    return Ritz(values, vectors, residual, np.zeros(links, np.int64))
+
+
+def make_space(plan: Plan, n: int, places: int) -> LanczosScratch:
+    """For graphs of up to n nodes, and edges with weights in up to so many places."""
+    b = 2 if plan.start == QUERY else 1
+    width = padded(n)
+    return LanczosScratch(
+        weight=np.empty(places),
+        rows=aligned(9 * width),
+        B=aligned((plan.columns + plan.steps) * width),
+        start=aligned(b * width),
+        bits=np.empty(n, np.int64),
+        flags=np.empty(n + width, np.bool_),
+    )
+
+
+def aligned(count: int) -> np.ndarray:
+    """So many float64 that begin where a line of the cache does: of those that do not, every wide read takes two lines."""
+    line = 64
+    array = np.empty(count + line // 8)
+    skip = -array.ctypes.data % line // 8
+    return array[skip : skip + count]
+
+
+def make_small(plan: Plan) -> RitzScratch:
+    return small_of(plan.steps, plan.columns, 2)
+
+
+def small_of(m: int, k: int, b: int) -> RitzScratch:
+    return RitzScratch(
+        T=np.empty((m, m)),
+        Z=np.empty((m, (m + 3) // 4 * 4)),
+        d=np.empty(m),
+        e=np.empty(m),
+        c=np.empty(m + k + 1),
+        c2=np.empty(m + k + 1),
+        owner=np.empty(b, np.int64),
+        R=np.empty((b, b)),
+    )
+
+
+@compiled
+def _run(
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, begin: int, end: int, words: np.ndarray,
+    room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, out: Ragged, ritz: Ritz,
+) -> None:  # fmt: skip
+    at = 0
+    for b in range(begin, end):
+        u, v = pairs[b, 0], pairs[b, 1]
+        n, near = enclose(graph, u, v, reach, room, words, at)
+        at += memo.words_of(n, room)
+        emit(graph, b, n, reach.hops, room, near, out)
+        basis_of(graph, b, u, v, out.ptr[b], n, plan, room, near, space, small, ritz)
+
+
+@compiled
+def basis_of(
+    graph: Adjacency, b: int, u: int, v: int, p: int, n: int, plan: Plan, room: ExtractionScratch, near: np.ndarray,
+    space: LanczosScratch, small: RitzScratch, ritz: Ritz,
+) -> None:  # fmt: skip
+    """The basis of link b, whose subgraph of n nodes is in `room` and `near`, to its place in the output; its vectors begin at row p."""
+    if len(space.weight) > 0:
+        space.weight[: room.start[n]] = 0.0
+        for i in range(n):
+            for e in range(room.start[i], room.start[i] + U(room.size[i])):
+                space.weight[e] = graph.weight[room.edge[e]]
+    vectors = ritz.vectors[p : p + n]
+    live = solve(u, v, n, plan, room, near, space, small, ritz.values[b], vectors, ritz.residual[b])
+    clear(vectors, live)
+    ritz.live[b] = live
+
+
+@compiled
+def clear(vectors: np.ndarray, live: int) -> None:
+    """Zeros in the columns that are not live."""
+    if live < vectors.shape[1]:
+        vectors[:, live:] = 0.0
+
+
+@compiled
+def solve(
+    u: int, v: int, n: int, plan: Plan, room: ExtractionScratch, near: np.ndarray, space: LanczosScratch, small: RitzScratch,
+    values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
+) -> int:  # fmt: skip
+    """The basis of the subgraph in `room` and `near`; returns the number of live columns, 0 where some entry is not finite."""
+    width = padded(n)
+    rows = space.rows[: 9 * width].reshape(9, width)
+    degree, W = rows[0], rows[1:3]
+    W[:, n:] = 0.0
+    L = Matrix(n, room.start, room.size, near, space.weight, rows[3], rows[4], space.rows[7 * width :])
+    laplacian(L, degree, plan.normalized)
+    bound = rough_bound(L)
+    if not bound < np.inf:
+        return 0
+    B = space.B[: (plan.columns + plan.steps) * width].reshape(plan.columns + plan.steps, width)
+    C, deleted = B[: plan.columns], space.flags[:n]
+    taken = constrain(u, v, plan, room, L, degree, deleted, space.bits[:n], C)
+    glued = width if plan.closed else 0
+    P = ClosedFormProjector(rows[5][:glued], rows[6][:glued], space.flags[n : n + glued])
+    if plan.closed:
+        projector_of(n, degree, deleted, taken, P)
+    b = 2 if plan.start == QUERY else 1
+    start = space.start[: b * width].reshape(b, width)
+    if plan.start == QUERY:
+        query_start(0, 1, start)
+    elif plan.start == RANDOM:
+        random_start(n, room.node, link_key(plan.seed, plan.epoch, plan.start_stream, u, v), start)
+    else:
+        constraint_start(L, C, degree, deleted, taken, plan.closed, W[0], start)
+    k = orthonormal(C, W[0], small.c, plan.rank_tolerance)
+    live = krylov(L, bound, B, k, P, start, plan.tolerance, W, small)
+    carry_back(live, B[k:], start, rows[1:6], small, values, vectors, residual)
+    return live
+
+
+@compiled
+def constrain(
+    u: int, v: int, plan: Plan, room: ExtractionScratch, L: Matrix,
+    degree: np.ndarray, deleted: np.ndarray, bits: np.ndarray, C: np.ndarray,
+) -> int:  # fmt: skip
+    """The columns of C as rows, and the marks of deleted vertices; returns how many are deleted."""
+    j = 0
+    if plan.boundary:
+        neumann_boundary(L, room.hop, C[j])
+        j += 1
+    if plan.degree:
+        neumann_degree(L.n, degree, room.hop, C[j])
+        j += 1
+    if plan.deleted == 0:
+        deleted[:] = False
+        return 0
+    key = link_key(plan.seed, plan.epoch, plan.deleted_stream, u, v)
+    taken = delete_vertices(room.node, plan.deleted, key, bits, deleted)
+    if not plan.closed:
+        deleted_columns(degree, deleted, C[j:])
+    return taken

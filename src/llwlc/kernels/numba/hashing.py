@@ -1,0 +1,49 @@
+"""`llwlc.support.counter` bit for bit, on unsigned 64-bit integers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from llwlc.support.compiler import compiled
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@compiled
+def mix(x: np.uint64) -> np.uint64:
+    """splitmix64."""
+    x = x + GOLDEN
+    x = (x ^ (x >> S30)) * MIX_1
+    x = (x ^ (x >> S27)) * MIX_2
+    return x ^ (x >> S31)
+
+
+@compiled
+def link_key(seed: int, epoch: int, stream: int, a: int, b: int) -> np.uint64:
+    """All of `counter.draw` but its last step: `mix(link_key(…) ^ node)` is the draw of a node."""
+    s, e, t = mix(np.uint64(seed)), mix(np.uint64(epoch)), mix(np.uint64(stream))
+    h = mix(mix(s ^ e * np.uint64(3)) ^ t * np.uint64(5))
+    return mix(mix(h ^ np.uint64(min(a, b))) ^ np.uint64(max(a, b)))
+
+
+@compiled
+def draw(key: np.uint64, node: int) -> np.int64:
+    """The bits that belong to a node, signed, as the reference compares them."""
+    return np.int64(mix(key ^ np.uint64(node)))
+
+
+@compiled
+def uniform(bits: np.uint64) -> float:
+    return (np.float64(bits >> S11) + 0.5) * 2.0**-53
+
+
+@compiled
+def normal(key: np.uint64, node: int) -> float:
+    """The standard normal of a node, as `counter.normal`."""
+    bits = mix(key ^ np.uint64(node))
+    return math.sqrt(-2 * math.log(uniform(bits))) * math.cos(2 * math.pi * uniform(mix(bits)))

@@ -1,0 +1,62 @@
+"""NetConfig: the shape of the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llwlc.errors import InputError
+from llwlc.nn.registry import READOUTS
+
+
+@dataclass(frozen=True)
+class NetConfig:
+    """The shape of the network. The defaults are `anchored`'s; `PAPER` is the paper's."""
+
+    feature_channels: int = 0
+    """Width of the compact features, 0 for none."""
+    blocks: int = 2
+    channels: int = 32
+    filters: int = 4
+    filter_hidden: int = 32
+    skip: bool = True
+    jumping: bool = True
+    pooling: str = "class"
+    """A name of `nn.registry.READOUTS`."""
+    sort_rows: int = 30
+    """Set by training where the readout sorts: the 60th percentile of the subgraphs' sizes."""
+    distance_cap: int = 3
+    ends: bool = True
+    """Read out the two ends' rows of the last block."""
+    filtered_channels: int = 64
+    """Width of the ends' filtered features in the readout, 0 for none."""
+    cosines: bool = True
+    """Read out the cosines between the ends' filtered features too: they need no weights."""
+    head: int = 32
+    dropout: float | None = None
+    """None here and below: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 if it is not."""
+    feature_dropout: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.pooling not in READOUTS:
+            raise InputError(f"pooling is {READOUTS.list()}, got {self.pooling!r}")
+        for name in ("dropout", "feature_dropout"):
+            share = getattr(self, name)
+            if share is not None and not 0 <= share < 1:
+                raise InputError(f"{name} is at least 0 and below 1, got {share!r}")
+        for name in ("blocks", "channels", "filters", "filter_hidden", "head"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is at least 1, got {getattr(self, name)!r}")
+
+
+PAPER = NetConfig(
+    filters=1,
+    skip=False,
+    jumping=False,
+    pooling="sort",
+    ends=False,
+    filtered_channels=0,
+    cosines=False,
+    head=48,
+    dropout=0.5,
+)
+"""The paper's network in one reading where it is silent: one filter a block, no skip, sorted rows through DGCNN's convolutions."""

@@ -1,0 +1,65 @@
+"""What is read out of the two ends themselves."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import LayerNorm, Linear
+from torch.nn import functional as F
+
+from llwlc.bases.link_batch import LinkBatch
+from llwlc.nn.config import NetConfig
+from llwlc.nn.conv import SpectralMLP
+from llwlc.support.ragged import pad
+
+
+def symmetric(a: Tensor, b: Tensor) -> Tensor:
+    """Product and distance of two rows: all that a score symmetric in the ends reads of them."""
+    return torch.cat([a * b, (a - b).abs()], 1)
+
+
+class FilteredEnds(torch.nn.Module):
+    """Compact features at u and v after S learned filters: a graph convolution of the two ends that never saw their link.
+
+    Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a query start.
+    """
+
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__()
+        filters, channels = config.filters, config.filtered_channels
+        self.dropout = 0.5 if config.dropout is None else config.dropout
+        self.feature_dropout = 0.5 if config.feature_dropout is None else config.feature_dropout
+        self.cosines = config.cosines
+        self.filter = SpectralMLP(filters, hidden_channels=config.filter_hidden)
+        self.mix = Linear((filters + 1) * config.feature_channels, channels)
+        self.norm = LayerNorm(channels)
+        self.out_channels = 2 * channels + ((filters + 1) * (filters + 2) // 2 if self.cosines else 0)
+
+    def forward(self, batch: LinkBatch, features: Tensor) -> Tensor:
+        a, b = self.ends(batch, features)
+        mixed = symmetric(self.norm(self.mix(a.flatten(1))), self.norm(self.mix(b.flatten(1))))
+        out = F.dropout(mixed, self.dropout, self.training)
+        return torch.cat([out, cosines(a, b)], 1) if self.cosines else out
+
+    def ends(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, Tensor]:
+        """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]` each."""
+        basis = batch.basis
+        spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
+        gain = self.filter(basis).transpose(1, 2)  # [B, S, κ]
+        # whole channels of a link are dropped, alike at both ends: dropped on their own, three products in four would vanish
+        keep = F.dropout(features.new_ones(batch.num_links, 1, features.shape[1]), self.feature_dropout, self.training)
+
+        def at(end: Tensor) -> Tensor:
+            filtered = (gain * basis.vectors[end].unsqueeze(1)) @ spectrum
+            return torch.cat([filtered, features[batch.node[end]].unsqueeze(1)], 1) * keep
+
+        # in one order, since a matrix product and the product of the transposes may round differently
+        first = batch.node[batch.u] <= batch.node[batch.v]
+        return at(torch.where(first, batch.u, batch.v)), at(torch.where(first, batch.v, batch.u))
+
+
+def cosines(a: Tensor, b: Tensor) -> Tensor:
+    """Cosines between all rows of a and all rows of b, `[B, S, F]` each, symmetric in a and b: `[B, S (S + 1) / 2]`."""
+    table = F.normalize(a, dim=2, eps=1e-6) @ F.normalize(b, dim=2, eps=1e-6).transpose(1, 2)
+    row, col = torch.triu_indices(*table.shape[1:], device=a.device)
+    return (table + table.transpose(1, 2))[:, row, col] / 2

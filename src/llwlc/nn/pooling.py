@@ -1,0 +1,51 @@
+"""Poolings from the rows of ragged graphs to one vector a graph, none of which depends on the order of nodes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from llwlc.support.ragged import Slots, pad, slots
+
+
+def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
+    """The k rows that are largest in the last channel, in that order, `[B, k, d]`; zero rows where a graph has fewer.
+
+    Rows that tie in the last channel (after a ReLU many do, at zero) are ordered by the channel before, and so on, so that
+    only equal rows are left to their order in the input: unlike PyG's `SortAggregation`, which breaks ties by index.
+
+    >>> x = torch.tensor([[1.0, 0.0], [3.0, 0.0], [2.0, 5.0]])
+    >>> sort_pool(x, torch.tensor([0, 3]), k=2)
+    tensor([[[2., 5.],
+             [3., 0.]]])
+    """
+    order = torch.arange(len(x), device=x.device)
+    keys = x.detach()
+    for channel in range(x.shape[1]):
+        order = order[torch.argsort(keys[order, channel], descending=True, stable=True)]
+    graph = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=x.device), ptr.diff())
+    order = order[torch.argsort(graph[order], stable=True)]
+    padded = pad(x[order], slots(ptr))[:, :k]
+    return torch.nn.functional.pad(padded, (0, 0, 0, k - padded.shape[1]))
+
+
+def class_pool(x: Tensor, label: Tensor, ptr: Tensor, num_classes: int) -> Tensor:
+    """Mean of the rows of each class, and log(1 + its size), `[B, num_classes, d + 1]`: continuous in x, so no tie matters."""
+    size = ptr.diff()
+    graph = torch.repeat_interleave(torch.arange(len(size), device=x.device), size)
+    cell = graph * num_classes + label
+    count = torch.bincount(cell, minlength=len(size) * num_classes).to(x.dtype).unsqueeze(1)
+    total = x.new_zeros(len(count), x.shape[1]).index_add(0, cell, x)
+    out = torch.cat([total / count.clamp(min=1), torch.log1p(count)], 1)
+    return out.reshape(len(size), num_classes, -1)
+
+
+def uniform_class_pool(x: Tensor, member: Tensor) -> Tensor:
+    """`class_pool` where all graphs have as many rows: `x [B, width, d]`, `member [B, width, classes]` one-hot, zero at rows to leave out."""
+    count = member.sum(1).unsqueeze(2)
+    return torch.cat([member.transpose(1, 2) @ x / count.clamp(min=1), torch.log1p(count)], 2)
+
+
+def max_pool(x: Tensor, layout: Slots) -> Tensor:
+    """The largest entry of each channel, `[B, d]`, of rows that are nowhere negative: padding counts as zero."""
+    return pad(x, layout).amax(1)

@@ -1,0 +1,64 @@
+"""From the rows of a subgraph to one vector."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import Conv1d, Linear
+from torch.nn import functional as F
+
+from llwlc.bases.link_batch import LinkBatch
+from llwlc.nn.config import NetConfig
+from llwlc.nn.pooling import class_pool, max_pool, sort_pool, uniform_class_pool
+from llwlc.subgraphs.labels import distance_classes
+from llwlc.support.ragged import pad
+
+
+def one_hot(label: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
+    """`[N, classes]`, a zero row for a negative label; unlike torch's without a look at the values."""
+    return label.unsqueeze(1).eq(torch.arange(classes, device=label.device)).to(dtype)
+
+
+class SortReadout(torch.nn.Module):
+    """DGCNN's: k sorted rows, a 1-d convolution over each, pooling, a second one over five, the largest of ten stretches."""
+
+    def __init__(self, channels: int, rows: int) -> None:
+        super().__init__()
+        self.rows = max(rows, 20)
+        self.first = Conv1d(1, 16, channels, channels)
+        self.second = Conv1d(16, 32, 5, padding=2)
+        self.out_channels = 320
+
+    def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
+        rows = sort_pool(x, batch.basis.ptr, self.rows).flatten(1).unsqueeze(1)
+        out = F.max_pool1d(self.first(rows).relu(), 2)
+        return F.adaptive_max_pool1d(self.second(out).relu(), 10).flatten(1)
+
+
+class ClassReadout(torch.nn.Module):
+    """Mean and number of nodes of each distance class, and the largest entry of each channel."""
+
+    def __init__(self, channels: int, classes: int, out_channels: int) -> None:
+        super().__init__()
+        self.classes, self.out_channels = classes, out_channels
+        self.mix = Linear(classes * (channels + 1) + channels, out_channels)
+
+    def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
+        layout = batch.basis.slots
+        if layout.at is None:
+            rows, member = pad(x, layout), pad(one_hot(batch.label, self.classes, x.dtype), layout)
+            pooled = uniform_class_pool(rows, member).flatten(1)
+            largest = (rows * member.sum(2, keepdim=True)).amax(1)
+        else:
+            pooled = class_pool(x, batch.label, batch.basis.ptr, self.classes).flatten(1)
+            largest = max_pool(x, layout)
+        out: Tensor = self.mix(torch.cat([pooled, largest], 1)).relu()
+        return out
+
+
+def sort_readout(channels: int, config: NetConfig) -> SortReadout:
+    return SortReadout(channels, config.sort_rows)
+
+
+def class_readout(channels: int, config: NetConfig) -> ClassReadout:
+    return ClassReadout(channels, distance_classes(config.distance_cap), config.head)

@@ -1,0 +1,51 @@
+"""READOUTS: how the rows of a subgraph become one vector, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from llwlc.support.registry import Record, Registry, first_line
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Readout(Record):
+    """`target(channels, config)` gives a module with `out_channels` whose `forward(x, batch)` turns rows `[N, channels]` of a `LinkBatch` into
+    `[B, out_channels]`, whatever the order of nodes.
+
+    `uniform`: it also takes batches filled up to one width, which a CUDA graph needs. `sized`: it reads `config.sort_rows`, which training sets to the
+    60th percentile of the subgraphs' sizes.
+    """
+
+    uniform: bool = False
+    sized: bool = False
+
+    def build(self, channels: int, config: Any) -> Any:
+        """The module for rows of so many channels in a network of this `NetConfig`."""
+        return self.load()(channels, config)
+
+
+READOUTS: Registry[Readout] = Registry("readout")
+READOUTS.add(
+    Readout(
+        "class", "mean and number of the nodes of each distance class", "llwlc.nn.readouts:class_readout", uniform=True
+    )
+)
+READOUTS.add(
+    Readout(
+        "sort", "sorted rows through DGCNN's convolutions (the paper's)", "llwlc.nn.readouts:sort_readout", sized=True
+    )
+)
+
+
+def register(name: str, *, about: str = "") -> Callable[[C], C]:
+    """Gives a class, or a function that builds a module, a name as a readout; see `Readout` for what it has to be."""
+
+    def decorate(build: C) -> C:
+        READOUTS.add(Readout(name, about or first_line(build) or "a user's own readout", build))
+        return build
+
+    return decorate

@@ -1,0 +1,1 @@
+"""LinkPredictor, and the run directory it writes and reads."""

@@ -1,0 +1,48 @@
+"""The folder of a run while it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from llwlc.errors import InputError
+from llwlc.predict.run_directory import CHECKPOINT, leftovers
+from llwlc.predict.run_format import RunConfig, is_finished, read_config
+from llwlc.training.checkpoint import Checkpoint, read_checkpoint
+
+
+def finished(folder: Path, fingerprint: str) -> RunConfig | None:
+    """The configuration of this very run where the folder holds it; another one, or anything else, is refused."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return None
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file; --out names a folder for the run")
+    if is_finished(folder):
+        config = read_config(folder)
+        if config.info.fingerprint != fingerprint:
+            raise InputError(
+                f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
+            )
+        return config
+    if (folder / CHECKPOINT).exists():
+        read_checkpoint(Checkpoint(folder / CHECKPOINT, fingerprint))  # refused now, not after the long work
+    elif any(p not in leftovers(folder) for p in folder.iterdir()):
+        raise InputError(f"{folder} holds files that are no run of llwlc: choose another --out")
+    return None
+
+
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """The folder of a run, made if need be, and gone again where the input lets no run begin."""
+    new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out") from error
+    try:
+        yield
+    except InputError:
+        if new and not any(folder.iterdir()):
+            folder.rmdir()
+        raise

@@ -1,0 +1,176 @@
+"""The run directory: all that scoring elsewhere needs, without a pickle; refused with a reason where it is damaged or foreign."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.nn.net import LLwLCNet
+from llwlc.predict.model_card import model_card
+from llwlc.predict.run_format import (
+    CARD,
+    CONFIG,
+    FILES,
+    GRAPH,
+    HISTORY,
+    MANIFEST,
+    METRICS,
+    MODEL,
+    SPLIT,
+    RunConfig,
+    RunInfo,
+    read_config,
+    write_manifest,
+)
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.support.files import PARTIAL, write_text
+from llwlc.support.records import plain
+from llwlc.training.features import Compactor, Features
+from llwlc.training.fit import Fitted
+from llwlc.training.records import EpochRecord, FitMetrics
+
+CHECKPOINT = "checkpoint.safetensors"
+LEFT = ".partial-"
+"""How the folder is called in which a run is put together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run directory holds. The graph has its raw features, but not in a run of format 1."""
+
+    fitted: Fitted
+    graph: Graph
+    split: LinkSplit
+    info: RunInfo
+
+
+def save(folder: Path, run: Run) -> None:
+    """Write the directory; the manifest comes last, so one without it is no run yet."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=LEFT, dir=folder))
+    except OSError as error:
+        raise InputError(f"the run cannot be written to {folder} ({error.strerror}): choose another folder") from error
+    fitted = run.fitted
+    try:
+        save_file(_model_tensors(fitted), partial / MODEL)
+        save_file(_graph_tensors(run.graph, fitted.features), partial / GRAPH)
+        run.split.save(partial / SPLIT)
+        write_text(partial / METRICS, json.dumps(fitted.metrics.as_dict(), indent=2, ensure_ascii=False) + "\n")
+        write_text(partial / HISTORY, "".join(json.dumps(record.as_dict()) + "\n" for record in fitted.history))
+        write_text(partial / CARD, model_card(fitted, run.graph, run.split))
+        config = RunConfig(run.info, fitted.preset, fitted.calibration)
+        about = config.as_dict(plain(fitted.preset), plain(fitted.calibration))
+        write_text(partial / CONFIG, json.dumps(about, indent=2) + "\n")
+        write_manifest(partial)
+        for name in (MANIFEST, CONFIG):
+            (folder / name).unlink(missing_ok=True)  # a mixture of two runs is no run
+        for name in (*FILES, MANIFEST):
+            os.replace(partial / name, folder / name)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """What an interrupted fit can leave behind: a checkpoint, half of one, half a run."""
+    return [p for p in folder.iterdir() if p.name == CHECKPOINT or p.name.endswith(PARTIAL) or p.name.startswith(LEFT)]
+
+
+def sweep(folder: Path) -> None:
+    """Remove what the finished run needs no more."""
+    for path in leftovers(folder):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def load(folder: Path, config: RunConfig | None = None) -> Run:
+    """Read a directory that `save` wrote, here or on another machine, by this version or an earlier one; `config` where it was read already."""
+    begun = " (it holds an unfinished one: run the same llwlc fit again)" if (folder / CHECKPOINT).exists() else ""
+    config = read_config(folder, unfinished=begun) if config is None else config
+    try:
+        return _assemble(folder, config)
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, SafetensorError) as error:
+        raise InputError(f"the run {folder} does not fit together ({error}): fit again with this version") from error
+
+
+def _assemble(folder: Path, config: RunConfig) -> Run:
+    model, stored = load_file(folder / MODEL), load_file(folder / GRAPH)
+    net = LLwLCNet(config.preset.net)
+    net.load_state_dict({k[4:]: t for k, t in model.items() if k.startswith("net.")})
+    net.eval()
+    compactor = None
+    if "compactor.weight" in model:
+        weight, shift, components, counts = (
+            model[f"compactor.{k}"] for k in ("weight", "shift", "components", "counts")
+        )
+        compactor = Compactor(weight, shift, components, bool(counts))
+    names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
+    x = _features(stored)
+    graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
+    fitted = Fitted(
+        net,
+        config.preset,
+        compactor,
+        stored.get("features"),
+        config.calibration,
+        FitMetrics.from_dict(_json(folder / METRICS)),
+        [EpochRecord(**record) for record in _json(folder / HISTORY, lines=True)],
+    )
+    return Run(fitted, graph, LinkSplit.load(folder / SPLIT, graph), config.info)
+
+
+def _model_tensors(fitted: Fitted) -> dict[str, Tensor]:
+    tensors = {f"net.{k}": t.contiguous() for k, t in fitted.net.state_dict().items()}
+    if fitted.compactor is not None:
+        c = fitted.compactor
+        parts = {"weight": c.weight, "shift": c.shift, "components": c.components, "counts": torch.tensor([c.counts])}
+        tensors |= {f"compactor.{k}": t.contiguous().clone() for k, t in parts.items()}
+    return tensors
+
+
+def _graph_tensors(graph: Graph, features: Tensor | None) -> dict[str, Tensor]:
+    """Links, names, raw features as `x` (or `x.indptr` and so on where they are sparse), compact ones as `features`. Further arrays may be added:
+    a reader takes what it knows."""
+    parts = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
+    parts["features"] = features
+    if graph.names is not None:
+        parts["names"] = torch.frombuffer(bytearray(json.dumps(list(graph.names)).encode()), dtype=torch.uint8)
+    if isinstance(graph.x, Tensor):
+        parts["x"] = graph.x
+    elif graph.x is not None:
+        parts |= {f"x.{k}": torch.as_tensor(getattr(graph.x, k)) for k in ("indptr", "indices", "data")}
+        parts["x.shape"] = torch.tensor(graph.x.shape)
+    return {k: t.contiguous().clone() for k, t in parts.items() if t is not None}
+
+
+def _features(stored: dict[str, Tensor]) -> Features | None:
+    if "x.data" not in stored:
+        return stored.get("x")
+    data, indices, indptr = (stored[f"x.{k}"].numpy() for k in ("data", "indices", "indptr"))
+    rows, columns = stored["x.shape"].tolist()
+    return csr_array((data, indices, indptr), shape=(rows, columns))
+
+
+def _json(path: Path, *, lines: bool = False) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}): copy it again, or fit again") from error

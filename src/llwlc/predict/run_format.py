@@ -1,0 +1,220 @@
+"""The format of a run directory: its files, its manifest, and how older ones are read.
+
+Format 2: `manifest.json` names every other file with its size and SHA-256 and is written last, so a folder without it is no finished run. Format 1 had no
+manifest; the digests of its three arrays stood in `config.json`. An entry that an older reader may ignore needs no new format; what it
+must not ignore stands in `needs`, and a run whose needs are not met is refused. Options that were added later say in their record what their absence
+means (`support.records`), so that an older run keeps its scores.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.starts import STARTS
+from llwlc.constraints.registry import FAMILIES
+from llwlc.errors import InputError
+from llwlc.nn.config import NetConfig
+from llwlc.nn.registry import READOUTS
+from llwlc.support.files import file_digest, write_text
+from llwlc.support.records import read_record
+from llwlc.support.registry import Registry
+from llwlc.training.calibration import Calibration
+from llwlc.training.config import TrainConfig
+from llwlc.training.presets import Preset
+
+FORMAT = 2
+CONFIG, MANIFEST = "config.json", "manifest.json"
+MODEL, GRAPH, SPLIT = "model.safetensors", "graph.safetensors", "split.safetensors"
+METRICS, HISTORY, CARD = "metrics.json", "history.jsonl", "MODEL_CARD.md"
+FILES = (MODEL, GRAPH, SPLIT, METRICS, HISTORY, CARD, CONFIG)
+"""All files of a run but the manifest."""
+KINDS: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS, "readout": READOUTS}
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a run says of itself beside its options and arrays.
+
+    `needs`: code that is no part of this package, as in "constraint common", with the digest it had and the file it came from. `format`: that of the folder
+    it was read from. `lacks`: what a run of an older format cannot offer.
+    """
+
+    graph_name: str
+    preset_name: str
+    fingerprint: str
+    candidate_prior: float
+    needs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    format: int = FORMAT
+    lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """`config.json`."""
+
+    info: RunInfo
+    preset: Preset
+    calibration: Calibration
+
+    def as_dict(self, preset: Mapping[str, Any], calibration: Mapping[str, Any]) -> dict[str, Any]:
+        about = {
+            name: getattr(self.info, name)
+            for name in ("graph_name", "preset_name", "fingerprint", "candidate_prior", "needs")
+        }
+        return {"format": FORMAT, "llwlc": version("llwlc"), **about, "preset": preset, "calibration": calibration}
+
+
+def write_manifest(folder: Path) -> None:
+    """The digests of all files of a run, beside them."""
+    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in FILES}
+    about = {"format": FORMAT, "llwlc": version("llwlc"), "files": files}
+    write_text(folder / MANIFEST, json.dumps(about, indent=2) + "\n")
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the folder holds a finished run, of this format or an older one."""
+    return (folder / MANIFEST).exists() or _has_format_1(folder)
+
+
+def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
+    """`config.json` of a finished run, brought to this format, after every file was compared with its digest."""
+    if not folder.is_dir():
+        raise InputError(f"there is no run folder {folder}: make one with llwlc fit GRAPH --out {folder}")
+    if not (folder / CONFIG).exists() or not is_finished(folder):
+        raise InputError(f"{folder} holds no finished run of llwlc, as it has no {CONFIG} or {MANIFEST}{unfinished}")
+    if (folder / MANIFEST).exists():
+        _verify(folder, _manifest(folder))
+        config = _json_object(folder / CONFIG)
+    else:
+        config = _json_object(folder / CONFIG)
+        _verify(folder, _digests_of_format_1(folder, config))
+        config = _from_format_1(config)
+    if config.get("format") != FORMAT:
+        raise _other_format(folder, config.get("format"))
+    try:
+        return _parsed(folder, config)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder}/{CONFIG} does not fit together ({error!r}): fit again with this version") from error
+
+
+def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
+    where = f"{folder}/{CONFIG}"
+    _require_needs(folder, config.get("needs", {}))
+    parts = config["preset"]
+    preset = Preset(
+        read_record(BasisConfig, parts["basis"], where),
+        read_record(NetConfig, parts["net"], where),
+        read_record(TrainConfig, parts["train"], where),
+        int(parts["features"]),
+    )
+    info = RunInfo(
+        str(config["graph_name"]),
+        str(config["preset_name"]),
+        str(config["fingerprint"]),
+        float(config["candidate_prior"]),
+        config.get("needs", {}),
+        int(config.get("read_from", FORMAT)),
+        tuple(config.get("lacks", ())),
+    )
+    return RunConfig(info, preset, read_record(Calibration, config["calibration"], where))
+
+
+def _require_needs(folder: Path, needs: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuses a run whose code is not at hand: it is never imported from the run, or by itself."""
+    for need, about in needs.items():
+        kind, _, name = need.partition(" ")
+        if kind not in KINDS:
+            raise InputError(f"the run {folder} needs {need!r}, which this version of llwlc does not know: update it")
+        came = f", which came from {about['file']}" if about.get("file") else ""
+        if name not in KINDS[kind]:
+            raise InputError(
+                f"the run {folder} needs the {kind} {name!r}{came} and is no part of llwlc: load it with --plugin FILE, in Python "
+                "import the module that registers it"
+            )
+        if KINDS[kind][name].digest != about.get("digest"):
+            warnings.warn(
+                f"the {kind} {name!r}{came}, has changed since the run {folder} was fitted: its scores may differ from those measured",
+                stacklevel=2,
+            )
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    """The digest of every file, by name."""
+    about = _json_object(folder / MANIFEST)
+    if about.get("format") != FORMAT:
+        raise _other_format(folder, about.get("format"))
+    files = about.get("files")
+    if not isinstance(files, dict) or not all(isinstance(entry, dict) for entry in files.values()):
+        raise InputError(f"{folder}/{MANIFEST} names no files: copy it again, or fit again")
+    missing = [name for name in FILES if name not in files]
+    if missing:
+        raise InputError(f"{folder}/{MANIFEST} does not name {missing[0]}: copy it again, or fit again")
+    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in FILES}
+
+
+def _verify(folder: Path, digests: Mapping[str, str]) -> None:
+    for name in FILES:
+        path = folder / name
+        if name != CARD and not path.is_file():
+            raise InputError(f"the run {folder} lacks {name}: copy the whole folder, or fit again")
+    for name, digest in digests.items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"the run {folder} lacks {name}: copy the whole folder, or fit again")
+        if file_digest(path) != digest:
+            raise InputError(
+                f"{path} is damaged (its checksum differs from the recorded one): copy it again, or fit again"
+            )
+
+
+def _has_format_1(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / CONFIG).read_text(encoding="utf-8")).get("format") != FORMAT)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, AttributeError):
+        return True  # reading it will say what is wrong
+
+
+def _digests_of_format_1(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
+    sums = config.get("sha256")
+    if not isinstance(sums, dict) or "preset" not in config:
+        raise InputError(f"{folder}/{CONFIG} is no configuration of llwlc: is this a run folder?")
+    if config.get("format") != 1:
+        raise _other_format(folder, config.get("format"))
+    return {name: str(sums.get(name)) for name in (MODEL, GRAPH, SPLIT)}
+
+
+def _from_format_1(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of a format-1 run as format 2 has it."""
+    kept = {k: v for k, v in config.items() if k not in ("sha256", "data")}
+    return kept | {
+        "format": FORMAT,
+        "read_from": 1,
+        "graph_name": config["data"],
+        "needs": {},
+        "lacks": ["raw features"],
+    }
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read ({error}): copy it again, or fit again") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is no configuration of llwlc: is this a run folder?")
+    return found
+
+
+def _other_format(folder: Path, found: object) -> InputError:
+    return InputError(f"{folder} has format {found}, this version reads 1 to {FORMAT}: fit again, or update llwlc")

@@ -1,0 +1,115 @@
+"""LinkSplit: the links and negatives of training, validation and test, and the graph each stage may see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+
+PARTS = ("train_pos", "train_neg", "valid_pos", "valid_neg", "test_pos", "test_neg")
+STAGES = ("train_graph", "valid_graph", "test_graph")
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSplit:
+    """The links and negatives of each part, and the graph that carries messages at each stage.
+
+    Node ids are those of the whole graph under every protocol, `buddy`'s largest component included; `nodes` are then the
+    component's nodes, inside which negatives are drawn, or None for all.
+
+    Shapes: every part `[m, 2]` int64; `valid_neg` and `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive.
+    `repeated` names what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed.
+    """
+
+    protocol: str
+    seed: int
+    train_pos: Tensor
+    train_neg: Tensor
+    valid_pos: Tensor
+    valid_neg: Tensor
+    test_pos: Tensor
+    test_neg: Tensor
+    train_graph: Graph
+    valid_graph: Graph
+    test_graph: Graph
+    nodes: Tensor | None = None
+    repeated: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | Path) -> None:
+        """One safetensors file: the parts and the links that carry messages; features and names stay with the graph."""
+        tensors = {name: getattr(self, name).contiguous() for name in PARTS}
+        if self.nodes is not None:
+            tensors["nodes"] = self.nodes
+        for stage in STAGES:
+            graph: Graph = getattr(self, stage)
+            for name in ("indptr", "indices", "weight", "time"):
+                if getattr(graph, name) is not None:
+                    # stages often share one graph, and safetensors refuses shared memory
+                    tensors[f"{stage}.{name}"] = getattr(graph, name).clone()
+        about = {"repeated": dict(self.repeated), "notes": list(self.notes)}
+        # a run that dies while writing must not leave half a split under the name of a whole one
+        partial = Path(f"{path}.part")
+        save_file(tensors, partial, {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)})
+        partial.replace(path)
+
+    @staticmethod
+    def load(path: str | Path, graph: Graph) -> LinkSplit:
+        """The split saved there; features and names come from `graph`, whose node ids it uses."""
+        try:
+            with safe_open(path, "pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+                meta = file.metadata() or {}
+        except (OSError, SafetensorError) as error:
+            raise InputError(f"{path} is no readable split ({error}): make it again with llwlc.splits.make") from error
+        missing = {*PARTS, *(f"{stage}.indptr" for stage in STAGES)} - set(tensors)
+        if missing or "about" not in meta:
+            raise InputError(f"{path} is no split: it lacks {', '.join(sorted(missing)) or 'its description'}")
+        stages = (
+            _stage(tensors, "train_graph", graph),
+            _stage(tensors, "valid_graph", graph),
+            _stage(tensors, "test_graph", graph),
+        )
+        for stage in stages:
+            if stage.num_nodes != graph.num_nodes:
+                raise InputError(
+                    f"{path} splits a graph of {stage.num_nodes} nodes, the graph given has {graph.num_nodes}: "
+                    "load the graph the split was made of"
+                )
+        about = json.loads(meta["about"])
+        return LinkSplit(
+            meta["protocol"],
+            int(meta["seed"]),
+            tensors["train_pos"],
+            tensors["train_neg"],
+            tensors["valid_pos"],
+            tensors["valid_neg"],
+            tensors["test_pos"],
+            tensors["test_neg"],
+            *stages,
+            nodes=tensors.get("nodes"),
+            repeated=about["repeated"],
+            notes=tuple(about["notes"]),
+        )
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={'×'.join(map(str, getattr(self, name).shape[:-1]))}" for name in PARTS)
+        return f"LinkSplit({self.protocol}, seed={self.seed}, {sizes})"
+
+
+def _stage(tensors: Mapping[str, Tensor], stage: str, graph: Graph) -> Graph:
+    return replace(
+        graph,
+        indptr=tensors[f"{stage}.indptr"],
+        indices=tensors[f"{stage}.indices"],
+        weight=tensors.get(f"{stage}.weight"),
+        time=tensors.get(f"{stage}.time"),
+    )

@@ -1,0 +1,186 @@
+"""Splits made by a named protocol."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.splits.negatives import NonEdges
+from llwlc.splits.registry import PROTOCOLS, Protocol, Sizes
+from llwlc.splits.sizing import sizes
+from llwlc.support.registry import Target, resolve
+
+
+def make(
+    graph: Graph,
+    *,
+    protocol: str = "ncn",
+    seed: int = 0,
+    val: float | None = None,
+    test: float | None = None,
+    num_hard: int = 500,
+) -> LinkSplit:
+    """The split of a graph by a named protocol: one of `PROTOCOLS`.
+
+    `val` and `test` (default 0.05 and 0.1) are for `random` and `temporal`, the number of hard negatives for `heart`. Under `seal`
+    and `ncn` a seed gives the very links and negatives that the published code draws after `torch.manual_seed(seed)` from a graph
+    whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of NCN is seed r.
+
+    >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
+    >>> make(ring, protocol="seal", seed=234)
+    LinkSplit(seal, seed=234, train_pos=17, train_neg=17, valid_pos=1, valid_neg=1, test_pos=2, test_neg=2)
+    """
+    if seed < 0:
+        raise InputError(f"seed={seed}: a seed is 0 or more")
+    record = PROTOCOLS[protocol]
+    nodes, edges = _scope(graph, record)
+    size = sizes(protocol, len(edges), val=val, test=test)
+    _require_edges(protocol, len(edges), size, val=val, test=test)
+
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(edges), generator=generator)
+    notes: list[str] = []
+    if nodes is not None:
+        notes = [f"largest component: {len(nodes)} of {graph.num_nodes} nodes, original node ids"]
+    if record.order is not None:
+        order, notes = _call(record.order, graph, order, size)
+    free, wanted = NonEdges(graph.num_nodes, edges, nodes), size.valid_neg + size.test_neg
+    if record.as_pyg:
+        negative = free.sample_as_pyg(wanted, generator)
+    else:
+        negative = free.sample(wanted, np.random.default_rng(seed))
+    train, valid, test_pos = _parts(record, edges[order], size, generator)
+    message = graph.with_edges(train)
+    split = LinkSplit(
+        protocol,
+        seed,
+        train,
+        torch.empty(0, 2, dtype=torch.long),
+        valid,
+        negative[: size.valid_neg],
+        test_pos,
+        negative[size.valid_neg :],
+        message,
+        message,
+        graph.with_edges(torch.cat([train, valid])) if record.late else message,
+        nodes,
+        notes=tuple(notes),
+    )
+    if record.negatives is not None:
+        given = {"num_hard": num_hard}
+        split = _call(record.negatives, split, **{name: given[name] for name in record.options})
+    split = _with_training_negatives(split)
+    return _call(record.allow, split) if record.allow is not None else split
+
+
+def _call(target: Target, *arguments: object, **options: object) -> Any:
+    return (resolve(target) if isinstance(target, str) else target)(*arguments, **options)
+
+
+def _with_training_negatives(split: LinkSplit) -> LinkSplit:
+    negative, needed = fresh_negatives(split, epoch=0), len(split.train_pos)
+    notes = split.notes
+    if len(negative) < needed:
+        notes = (*notes, f"dense graph: only {len(negative)} pairs are left as training negatives for {needed} links")
+    return replace(split, train_neg=negative, notes=notes)
+
+
+def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, count: int | None = None) -> Tensor:
+    """New training negatives `[count, 2]` for an epoch; epoch 0 with the split's own seed gives its `train_neg`.
+
+    Never a training link, nor any pair asked about in validation or test, link or not: so no held-out link is trained on as a
+    negative, and what is left out tells nothing of which held-out pairs are links. `count` is the number of training links by
+    default, or what a dense graph has left.
+    """
+    # of hard negatives there may be so many that excluding them would say something; they are drawn near links by design
+    held = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
+    free = NonEdges(
+        split.train_graph.num_nodes, torch.cat([split.train_pos, split.train_graph.edges, *held]), split.nodes
+    )
+    wanted = min(len(split.train_pos), len(free)) if count is None else count
+    if not len(free):
+        raise InputError("no pair without a link is left to train on: the graph is too dense for this split")
+    return free.sample(wanted, np.random.default_rng([split.seed if seed is None else seed, epoch]))
+
+
+def largest_component(graph: Graph) -> Tensor:
+    """The nodes of the component with the most nodes, ascending."""
+    if not graph.num_nodes:
+        return torch.empty(0, dtype=torch.long)
+    matrix = csr_array(
+        (np.ones(len(graph.indices), dtype=np.int8), graph.indices.numpy(), graph.indptr.numpy()),
+        shape=(graph.num_nodes, graph.num_nodes),
+    )
+    label = torch.from_numpy(connected_components(matrix, directed=False)[1]).long()
+    return (label == torch.bincount(label).argmax()).nonzero().view(-1)
+
+
+def _scope(graph: Graph, protocol: Protocol) -> tuple[Tensor | None, Tensor]:
+    """The nodes (None: all) and the links `[m, 2]` that a protocol splits."""
+    if protocol.nodes is None:
+        return None, graph.edges
+    nodes: Tensor = _call(protocol.nodes, graph)
+    inside = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    inside[nodes] = True
+    return nodes, graph.edges[inside[graph.edges].all(1)]
+
+
+def _parts(protocol: Protocol, edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Train, valid and test of the edges in drawn order: validation first, as in PyG's `train_test_split_edges`."""
+    if protocol.parts is not None:
+        train, valid, test = _call(protocol.parts, edges, size, generator)
+        return train, valid, test
+    if protocol.order is not None:
+        test_from = size.train + size.valid
+        return edges[: size.train], edges[size.train : test_from], edges[test_from:]
+    test_to = size.valid + size.test
+    return edges[test_to:], edges[: size.valid], edges[size.valid : test_to]
+
+
+def ncn_parts(edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """As many links held out for validation as for test, then half of these given back to training."""
+    held = size.test
+    valid, test, train = edges[:held], edges[held : 2 * held], edges[2 * held :]
+    valid = valid[torch.randperm(held, generator=generator)]
+    given_back = held - size.valid
+    return torch.cat([train, valid[:given_back]]), valid[given_back:], test
+
+
+def by_time(graph: Graph, order: Tensor, size: Sizes) -> tuple[Tensor, list[str]]:
+    """The order of the edges by time, ties as drawn, and a note for each border that runs through links of one time."""
+    if graph.time is None:
+        raise InputError("protocol 'temporal' needs the time of every link: load the graph with a time column")
+    row, col = graph.edge_index
+    time = graph.time[row < col]
+    if torch.isnan(time.double()).any():
+        raise InputError("protocol 'temporal': some links have no time (NaN); drop them or fill them in")
+    order = order[torch.argsort(time[order], stable=True)]
+    time, notes = time[order], []
+    for name, at in (("train and valid", size.train), ("valid and test", size.train + size.valid)):
+        if 0 < at < len(time) and time[at - 1] == time[at]:
+            notes.append(
+                f"{int((time == time[at]).sum())} links of time {time[at].item()} are shared between {name} at random"
+            )
+    return order, notes
+
+
+def _require_edges(protocol: str, num_edges: int, size: Sizes, *, val: float | None, test: float | None) -> None:
+    def complete(s: Sizes) -> bool:
+        return s.train > 0 and (s.valid > 0 or val == 0) and (s.test > 0 or test == 0)
+
+    if complete(size):
+        return
+    least = next(m for m in range(num_edges + 1, 10**9) if complete(sizes(protocol, m, val=val, test=test)))
+    raise InputError(
+        f"the graph has {num_edges} links, too few to split: protocol {protocol!r} needs at least {least}, "
+        "so that every part has one; give more links, larger shares or another protocol"
+    )

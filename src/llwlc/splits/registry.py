@@ -1,0 +1,93 @@
+"""PROTOCOLS: how links are divided, by name, one record each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from llwlc.support.registry import Record, Registry, Target
+
+
+class Sizes(NamedTuple):
+    """How many links and negatives each part has."""
+
+    train: int
+    valid: int
+    test: int
+    valid_neg: int
+    test_neg: int
+
+
+@dataclass(frozen=True)
+class Protocol(Record):
+    """A protocol. `target(num_edges)`, with `val` and `test` where `free`, gives its `Sizes`; the rest says in what it differs from a plain
+    random split with negatives of the same number.
+
+    `nodes(graph)`: the nodes it is limited to. `order(graph, drawn, sizes)`: another order of the links than the drawn one, and notes; training
+    links come first then. `parts(edges, sizes, generator)`: train, valid and test of the ordered links. `negatives(split, **options)`: the split
+    with other negatives for validation and test, by the `options` that it names; `allow(split)`: the split with what its recipe repeats by design
+    counted. `features`: node features are read for it. `late`: validation links carry messages at test time. `as_pyg`: negatives are those
+    that PyG's code draws from the same seed.
+    """
+
+    free: bool = False
+    nodes: Target | None = None
+    order: Target | None = None
+    parts: Target | None = None
+    negatives: Target | None = None
+    allow: Target | None = None
+    options: tuple[str, ...] = ()
+    features: bool = False
+    late: bool = False
+    as_pyg: bool = False
+
+
+PROTOCOLS: Registry[Protocol] = Registry("protocol")
+_SIZES, _MAKING = "llwlc.splits.sizing", "llwlc.splits.making"
+PROTOCOLS.add(
+    Protocol("paper", "90/10 as in the paper, a tenth of the 90 for validation", f"{_SIZES}:paper", late=True)
+)
+PROTOCOLS.add(Protocol("seal", "85/5/10, SEAL's own draw", f"{_SIZES}:seal", as_pyg=True))
+PROTOCOLS.add(
+    Protocol("ncn", "70/10/20, NCN's own draw", f"{_SIZES}:ncn", parts="llwlc.splits.making:ncn_parts", as_pyg=True)
+)
+PROTOCOLS.add(
+    Protocol(
+        "buddy", "70/10/20 in the largest component", f"{_SIZES}:buddy", nodes=f"{_MAKING}:largest_component", late=True
+    )
+)
+PROTOCOLS.add(
+    Protocol(
+        "heart",
+        "85/5/10, 500 hard negatives for each link",
+        f"{_SIZES}:seal",
+        negatives="llwlc.splits.heart:with_hard_negatives",
+        allow="llwlc.splits.heart:allow_by_recipe",
+        options=("num_hard",),
+        features=True,
+    )
+)
+PROTOCOLS.add(
+    Protocol("random", "any shares, drawn at random (val and test)", f"{_SIZES}:shares", free=True, late=True)
+)
+PROTOCOLS.add(
+    Protocol(
+        "temporal",
+        "any shares, the latest links held out (val and test)",
+        f"{_SIZES}:shares",
+        free=True,
+        order=f"{_MAKING}:by_time",
+        late=True,
+    )
+)
+
+
+def register(name: str, *, about: str, **how: Any) -> Callable[[Callable[..., Sizes]], Callable[..., Sizes]]:
+    """Gives a function from a number of links to `Sizes` a name as a protocol; `how` are the further fields of `Protocol`."""
+
+    def decorate(function: Callable[..., Sizes]) -> Callable[..., Sizes]:
+        PROTOCOLS.add(Protocol(name, about, function, **how))
+        return function
+
+    return decorate

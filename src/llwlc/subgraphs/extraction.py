@@ -1,0 +1,173 @@
+"""`extract`: the enclosing subgraphs of pairs, by whichever backend can, and what a kernel needs of a graph.
+
+`reference` is the specification; compiled kernels give the same arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.kernels.backends import choose
+from llwlc.subgraphs.batch import Subgraphs, concat
+from llwlc.subgraphs.reference import chunks, extract_chunk
+from llwlc.support.counter import CAPPED
+
+if TYPE_CHECKING:
+    from llwlc.kernels.cuda.extraction import Ragged as CudaRagged
+    from llwlc.kernels.numba.enclosing import Adjacency
+    from llwlc.kernels.numba.extraction import Ragged
+
+MOST_HOPS = 15
+
+
+def extract(
+    graph: Graph,
+    pairs: Tensor,
+    hops: int = 2,
+    *,
+    max_nodes_per_hop: int | None = None,
+    seed: int = 0,
+    backend: str = "auto",
+) -> Subgraphs:
+    """The `hops`-hop enclosing subgraphs of the pairs `[B, 2]`: all nodes within `hops` of either end, all edges among them but the link.
+
+    With `max_nodes_per_hop`, a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
+    alone, so a subgraph never depends on the batch.
+
+    >>> path = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
+    >>> subs = extract(path, torch.tensor([[0, 1]]), hops=1)
+    >>> subs.node.tolist(), subs.dist_u.tolist(), subs.dist_v.tolist()
+    ([0, 1, 5, 2], [0, 3, 1, 3], [3, 0, 3, 1])
+    """
+    check_reach(hops, max_nodes_per_hop)
+    return extract_checked(graph, check_pairs(graph, pairs), hops, max_nodes_per_hop, seed, backend)
+
+
+def stream(
+    graph: Graph,
+    pairs: Tensor,
+    hops: int = 2,
+    *,
+    batch_size: int = 4096,
+    max_nodes_per_hop: int | None = None,
+    seed: int = 0,
+    backend: str = "auto",
+) -> Iterator[Subgraphs]:
+    """`extract` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs."""
+    check_reach(hops, max_nodes_per_hop)
+    pairs = check_pairs(graph, pairs)
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, got {batch_size}")
+    for batch in torch.split(pairs, batch_size):
+        yield extract_checked(graph, batch, hops, max_nodes_per_hop, seed, backend)
+
+
+def extract_checked(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, backend: str) -> Subgraphs:
+    """`extract` of pairs and options that were looked at before."""
+    unable = {"cuda": not_on_gpu(graph, hops), "numba": not_compilable(graph, hops)}
+    chosen = choose(backend, unable, what="this extraction").name
+    if chosen == "cuda":
+        return _on_gpu(graph, pairs, hops, cap, seed)
+    if chosen == "numba":
+        from llwlc.kernels.numba.extraction import Reach
+        from llwlc.kernels.numba.extraction import extract as compiled
+
+        arrays = compiled(adjacency_of(graph), pairs.contiguous().numpy(), Reach(hops, cap or 0, seed, CAPPED))
+        return from_arrays(arrays, hops, weighted=graph.weight is not None)
+    return concat([extract_chunk(graph, chunk, hops, cap, seed) for chunk in chunks(graph, pairs, hops, cap)])
+
+
+def not_compilable(graph: Graph, hops: int) -> str:
+    """Why a CPU kernel cannot take the graph, "" where it can."""
+    if graph.indptr.is_cuda:
+        return "the graph is on a GPU"
+    if graph.weight is not None and graph.weight.requires_grad:
+        return "the graph's weights ask for gradients"
+    return f"hops is above {MOST_HOPS}" if hops > MOST_HOPS else ""  # distances have to fit into half a word
+
+
+def not_on_gpu(graph: Graph, hops: int) -> str:
+    """Why a GPU kernel cannot take the graph, "" where it can."""
+    if not graph.indptr.is_cuda:
+        return "the graph is not on a GPU"
+    from llwlc.kernels.cuda import extraction
+
+    return (
+        "" if extraction.possible(graph.num_nodes, hops) else f"hops is above {MOST_HOPS}, or there are too many nodes"
+    )
+
+
+def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int) -> Subgraphs:
+    from llwlc.kernels.cuda import extraction
+    from llwlc.kernels.cuda.driver import engine_of
+
+    indptr, indices, pairs = (x.contiguous() for x in (graph.indptr, graph.indices, pairs))
+    found = extraction.extract(
+        engine_of(indptr), indptr, indices, pairs,
+        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=graph.weight is not None,
+    )  # fmt: skip
+    return from_ragged(found, graph.weight, hops)
+
+
+def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int) -> Subgraphs:
+    """What the CUDA kernel filled; `weight [2m]` of the graph, whose gradients stay with it."""
+    ptr, _, node, row, col, hop, dist_u, dist_v, edge = found
+    u = ptr[:-1]
+    return Subgraphs(ptr, node, row, col, None if weight is None else weight[edge], u, u + 1, hop, dist_u, dist_v, hops)
+
+
+def adjacency_of(graph: Graph) -> Adjacency:
+    """The graph as the CPU kernels see it: neighbours in 32 bits, of which twice as many fit into a cache, kept for as long as the graph lives."""
+    from llwlc.kernels.numba.enclosing import Adjacency
+
+    if graph not in _COMPACT:
+        _COMPACT[graph] = graph.indices.numpy().astype(np.uint32)
+    weight = np.empty(0, np.float32) if graph.weight is None else graph.weight.contiguous().numpy()
+    return Adjacency(graph.indptr.contiguous().numpy().view(np.uint64), _COMPACT[graph], weight)
+
+
+_COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
+
+
+def from_arrays(arrays: Ragged, hops: int, *, weighted: bool) -> Subgraphs:
+    """What a CPU kernel filled, as tensors on the same memory."""
+    ptr, _, node, row, col, weight, hop, dist_u, dist_v = (torch.from_numpy(x) for x in arrays)
+    u = ptr[:-1]
+    return Subgraphs(ptr, node, row, col, weight if weighted else None, u, u + 1, hop, dist_u, dist_v, hops)
+
+
+def check_reach(hops: int, cap: int | None) -> None:
+    """How far subgraphs reach, or what is wrong with it."""
+    if isinstance(hops, bool) or not isinstance(hops, int | float) or hops != int(hops) or hops < 1:
+        raise InputError(f"hops must be a whole number, at least 1, got {hops}")
+    if cap is not None and cap < 1:
+        raise InputError(f"max_nodes_per_hop must be at least 1 (or None for no cap), got {cap}")
+
+
+def check_pairs(graph: Graph, pairs: Tensor) -> Tensor:
+    """The pairs as int64 on the graph's device, or what is wrong with them."""
+    pairs = torch.as_tensor(pairs)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point() or pairs.dtype == torch.bool:
+        raise InputError(f"pairs must be integers of shape [B, 2], got {tuple(pairs.shape)} of {pairs.dtype}")
+    pairs = pairs.to(graph.indptr.device).long()
+    if len(pairs):
+        if int(pairs.min()) < 0 or int(pairs.max()) >= graph.num_nodes:
+            bad = pairs[(pairs < 0).any(1) | (pairs >= graph.num_nodes).any(1)][0].tolist()
+            raise InputError(
+                f"pair {tuple(bad)} names a node outside the graph, whose nodes are 0 to {graph.num_nodes - 1}"
+            )
+        same = pairs[:, 0] == pairs[:, 1]
+        if bool(same.any()):
+            at = int(same.nonzero()[0])
+            raise InputError(
+                f"pair {at} is ({int(pairs[at, 0])}, {int(pairs[at, 1])}): a node has no link to itself; remove such pairs"
+            )
+    return pairs

@@ -1,0 +1,38 @@
+"""What a node is to the query pair, from its two distances."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from llwlc.subgraphs.batch import Subgraphs
+
+
+def drnl(subs: Subgraphs) -> Tensor:
+    """SEAL's double-radius node labels, `[N]`: 1 at both query nodes, 0 where one of them cannot be reached.
+
+    1 + min(d_u, d_v) + ⌊d/2⌋ (⌊d/2⌋ + d mod 2 − 1) with d = d_u + d_v. A distance at the cap counts as unreachable.
+    """
+    far = 2 * subs.hops + 1
+    total = subs.dist_u + subs.dist_v
+    half = total // 2
+    label = 1 + torch.minimum(subs.dist_u, subs.dist_v) + half * (half + total % 2 - 1)
+    label[(subs.dist_u >= far) | (subs.dist_v >= far)] = 0
+    label[subs.u] = 1
+    label[subs.v] = 1
+    return label
+
+
+def distance_classes(cap: int) -> int:
+    """How many values `distance_encoding` takes."""
+    return (cap + 1) * (cap + 2) // 2
+
+
+def distance_encoding(subs: Subgraphs, cap: int = 3) -> Tensor:
+    """The unordered pair of distances, each capped, as one number in `0 … distance_classes(cap) − 1`, `[N]`.
+
+    Unordered, so that a score cannot depend on which end is called u.
+    """
+    near = torch.minimum(subs.dist_u, subs.dist_v).clamp(max=cap)
+    far = torch.maximum(subs.dist_u, subs.dist_v).clamp(max=cap)
+    return far * (far + 1) // 2 + near

@@ -1,0 +1,139 @@
+"""`compiled`: numba's compiler with the settings of all kernels, and its results kept between runs.
+
+The functions release the GIL and run in plain threads (`threads.py`) rather than under numba's `prange`: no OpenMP runtime beside
+torch's, nothing that dies in a forked data loader, and a compile time that is several times shorter.
+"""
+
+from __future__ import annotations
+
+import ast
+import getpass
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TypeVar, cast
+
+import numba
+import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
+
+U = np.uint64
+"""The type of an index where speed counts: of a signed one numba has to ask each time whether it is negative."""
+
+F = TypeVar("F", bound=Callable[..., object])
+
+# sums may be reordered, or no dot product would be vectorised; NaN and infinity keep their meaning
+FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+PACKAGE = "llwlc"
+ROOT = Path(__file__).parents[1]
+
+
+def compiled(function: F) -> F:
+    """The function as machine code, compiled at its first call and found again on disk by later processes."""
+    return _compiled(function, FASTMATH)
+
+
+def in_order(function: F) -> F:
+    """`compiled`, sums in the order in which they are written: for short loops over scattered entries, which the compiler would otherwise
+    gather eight at a time, with more effort than there are entries."""
+    return _compiled(function, FASTMATH - {"reassoc"})
+
+
+def exact(function: F) -> F:
+    """`compiled`, every operation as it is written: for results that have to equal another program's to the last bit."""
+    return _compiled(function, set())
+
+
+def _compiled(function: F, fastmath: set[str]) -> F:
+    kept = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = cache_dir(function.__module__)
+    try:
+        # the folder is looked up here and now, so other users of numba in this process keep theirs
+        made = numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")
+    finally:
+        numba.config.CACHE_DIR = kept
+    made.compile = _with_pairs(made.compile)
+    return cast(F, made)
+
+
+def _with_pairs(compile_for: Callable[..., object]) -> Callable[..., object]:
+    """numba's compiler with one setting more for as long as it works: neighbouring scalars taken together as a short vector. Rows are read in
+    fours, and vectors in pairs, for that."""
+
+    def compile_it(*signature: object) -> object:
+        with (
+            global_compiler_lock
+        ):  # numba's own, so that nobody else compiles meanwhile, or restores what it found here
+            kept = numba.config.SLP_VECTORIZE
+            numba.config.SLP_VECTORIZE = 1
+            try:
+                return compile_for(*signature)
+            finally:
+                numba.config.SLP_VECTORIZE = kept
+
+    return compile_it
+
+
+@cache
+def cache_dir(module: str) -> str:
+    """A writable folder for the machine code of a module, named after its source and that of all it imports from this package: numba looks only
+    at the file of the function that is called, not at those of the functions inlined into it, and would run stale code after an edit there."""
+    name = f"{module.removeprefix(PACKAGE + '.')}-{source_digest(module)[:16]}"
+    home = os.environ.get("NUMBA_CACHE_DIR") or str(Path.home() / ".cache" / "llwlc" / "numba")
+    for root in (home, str(Path(tempfile.gettempdir()) / f"llwlc-numba-{_user()}")):
+        folder = Path(root) / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return str(folder)
+        except OSError:
+            continue
+    return tempfile.mkdtemp(prefix="llwlc-numba-")
+
+
+def _user() -> str:
+    """Who runs this: a number where the system has one."""
+    return str(os.getuid()) if hasattr(os, "getuid") else getpass.getuser()
+
+
+def source_digest(module: str) -> str:
+    """A hash of the source of a module and of every module it imports, directly or not, from its own room, `kernels` and `support`: what kernels
+    are made of stands there."""
+    rooms = {_room(module), "kernels", "support"}
+    digest, seen, waiting = hashlib.sha256(), set[str](), [module]
+    while waiting:
+        name = waiting.pop()
+        path = None if name in seen else _file_of(name)
+        seen.add(name)
+        if path is not None:
+            text = path.read_bytes()
+            digest.update(name.encode() + b"\0" + text)
+            waiting += sorted(found for found in _imported(ast.parse(text)) if _room(found) in rooms)
+    return digest.hexdigest()
+
+
+def _room(module: str) -> str:
+    return module.split(".")[1] if module.startswith(PACKAGE + ".") else module
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The modules of this package that a source imports, at the top or inside a function; of a name that may be a module, that too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _file_of(module: str) -> Path | None:
+    """The file of a module, None where that name is no module. Found without importing it: it is being imported right now."""
+    if _room(module) == module:  # a user's own, outside this package
+        file = getattr(sys.modules.get(module), "__file__", None)
+        return Path(file) if file else None
+    place = ROOT.joinpath(*module.split(".")[1:])
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)

@@ -1,0 +1,59 @@
+"""Frozen dataclasses as JSON and back, across versions of this package.
+
+A field that was added later says in its metadata what its absence means, `field(default=new, metadata={"absent": old})`: a record written before the
+field was there then reads as what it was, whatever the default has become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, asdict, fields
+from typing import Any, TypeVar
+
+from llwlc.errors import InputError
+
+T = TypeVar("T")
+
+
+def read_record(kind: type[T], data: Mapping[str, Any], where: str) -> T:
+    """The record of this kind that was written as a mapping.
+
+    >>> from llwlc.training.calibration import Calibration
+    >>> read_record(Calibration, {"slope": 2.0, "offset": 1.0}, "run")
+    Calibration(slope=2.0, offset=1.0)
+    """
+    if not isinstance(data, Mapping):
+        raise InputError(f"{where} is damaged: where {kind.__name__} belongs, it has {type(data).__name__}")
+    known: dict[str, Field[Any]] = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    unknown = sorted(set(data) - set(known))
+    if unknown:
+        raise InputError(
+            f"{where} has an option {unknown[0]!r} that this version of llwlc does not know: it was written by a newer one, so update"
+        )
+    values = dict(data)
+    for name, field in known.items():
+        if name not in data:
+            if "absent" in field.metadata:
+                values[name] = field.metadata["absent"]
+            elif field.default is MISSING and field.default_factory is MISSING:
+                raise InputError(f"{where} lacks {name!r}: copy it again, or fit again")
+    return kind(**values)
+
+
+def plain(record: Any, *, settled: bool = False) -> dict[str, Any]:
+    """The record as a mapping for JSON. `settled`: without the fields that are what their absence means, so that the mapping of a record that
+    could be written before a field was there is the same as then."""
+    found = asdict(record)
+    return _settled(record, found) if settled else found
+
+
+def _settled(record: Any, found: dict[str, Any]) -> dict[str, Any]:
+    kept = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if "absent" in field.metadata and value == field.metadata["absent"]:
+            continue
+        kept[field.name] = (
+            _settled(value, found[field.name]) if hasattr(value, "__dataclass_fields__") else found[field.name]
+        )
+    return kept

@@ -1,0 +1,168 @@
+"""Registries: what comes in kinds is one small record, found by its name; help texts, lists and error messages are made from it.
+
+A record names its code by module path and loads it on first use, so that a list prints without importing torch. A user's own record holds
+the function itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from llwlc.errors import InputError
+
+Target = str | Callable[..., Any]
+"""Code by its path, "module:name", or the code itself."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One of a kind: its name, one line about it, and its code."""
+
+    name: str
+    about: str
+    target: Target
+
+    def load(self) -> Any:
+        """The code."""
+        return resolve(self.target) if isinstance(self.target, str) else self.target
+
+    @property
+    def builtin(self) -> bool:
+        """Whether it came with this package; a run that uses another one has to name it."""
+        return isinstance(self.target, str) and self.target.startswith("llwlc.")
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the code of a record that did not come with this package, "" of one that did."""
+        return "" if self.builtin else code_digest(self.load())
+
+
+R = TypeVar("R", bound=Record)
+ADDED: list[str] = []
+"""What was registered from outside this package, in order, as in "constraint common"."""
+
+
+class Registry(Generic[R]):
+    """The records of one kind, in the order in which they were added.
+
+    >>> colours: Registry[Record] = Registry("colour")
+    >>> _ = colours.add(Record("red", "like blood", "builtins:str"))
+    >>> colours["rde"]
+    Traceback (most recent call last):
+    llwlc.errors.InputError: no colour is called 'rde'; there are red. Did you mean red?
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._records: dict[str, R] = {}
+
+    def add(self, record: R) -> R:
+        """Adds a record. A name of this package stays what it is; one from outside it is replaced by a newer one of the same name."""
+        if not record.name or not record.name.replace("_", "").replace("-", "").isalnum():
+            raise InputError(f"a {self.kind} is called by letters, digits, _ and -, got {record.name!r}")
+        known = self._records.get(record.name)
+        if known is not None and (known.builtin or record.builtin):
+            raise InputError(f"there is a {self.kind} called {record.name!r} already: choose another name")
+        self._records[record.name] = record
+        if not record.builtin:
+            ADDED.append(f"{self.kind} {record.name}")
+        return record
+
+    def remove(self, name: str) -> None:
+        """Forgets a record from outside this package."""
+        if self[name].builtin:
+            raise InputError(f"the {self.kind} {name!r} came with llwlc and stays")
+        del self._records[name]
+
+    def __getitem__(self, name: str) -> R:
+        if name not in self._records:
+            close = difflib.get_close_matches(str(name), self._records, n=1)
+            hint = f". Did you mean {close[0]}?" if close else ""
+            raise InputError(f"no {self.kind} is called {name!r}; there are {', '.join(self._records)}{hint}")
+        return self._records[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._records
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def records(self) -> tuple[R, ...]:
+        return tuple(self._records.values())
+
+    def list(self, *, quoted: bool = False) -> str:
+        """The names in a row, for help texts: "a, b or c"."""
+        return listed(repr(name) if quoted else name for name in self._records)
+
+    def markdown(self) -> str:
+        """A table of names and what they are."""
+        rows = [f"| `{record.name}` | {record.about} |" for record in self.records()]
+        return "\n".join([f"| {self.kind} | what it is |", "| --- | --- |", *rows])
+
+    def __repr__(self) -> str:
+        return f"Registry({self.kind}: {', '.join(self._records)})"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a row.
+
+    >>> listed(["a", "b", "c"])
+    'a, b or c'
+    """
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def resolve(path: str) -> Any:
+    """The object at "module:name".
+
+    >>> resolve("math:floor")(1.5)
+    1
+    """
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+def first_line(function: Callable[..., Any]) -> str:
+    """The first line of a docstring, for a record's `about`."""
+    return (inspect.getdoc(function) or "").partition("\n")[0]
+
+
+def code_digest(code: Any) -> str:
+    """A hash of what a function or class does: of the file that defines it, helpers included, or without a file of its own source or bytes.
+
+    What it captures from outside (a closure's numbers and arrays) counts too.
+    """
+    digest = hashlib.sha256()
+    digest.update(getattr(code, "__qualname__", repr(code)).encode())
+    digest.update(_source(code))
+    for cell in getattr(code, "__closure__", None) or ():
+        value = cell.cell_contents
+        digest.update(_source(value) if callable(value) else repr(value).encode())
+        if hasattr(value, "tobytes"):
+            digest.update(value.tobytes())
+        elif hasattr(value, "numpy"):
+            digest.update(value.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _source(code: Any) -> bytes:
+    try:
+        path = inspect.getsourcefile(code)
+        if path is not None and Path(path).is_file():
+            return Path(path).read_bytes().replace(b"\r\n", b"\n")
+        return inspect.getsource(code).encode()
+    except (TypeError, OSError):
+        body = getattr(code, "__code__", None)
+        return b"" if body is None else body.co_code + repr((body.co_consts, body.co_names)).encode()

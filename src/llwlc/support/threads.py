@@ -1,0 +1,60 @@
+"""Work on many links in threads: each takes the next run of links when it is done with the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+
+import torch
+
+# links of a run, at least and at most: handing one out takes some 30 µs under the GIL, a link 5 to 50, and the last thread keeps all waiting
+FEWEST, MOST = 64, 256
+# scratch of one thread that grows with the graph; more threads than fit this are not started
+SCRATCH_BYTES = 4 << 30
+
+
+def run_of(links: int) -> int:
+    """How many links one run has."""
+    return min(max(FEWEST, links // 64), MOST)
+
+
+def number_of_threads(links: int, bytes_each: int) -> int:
+    """As many as torch uses, but no more than there are runs, or than scratch fits in 4 GiB."""
+    return max(1, min(torch.get_num_threads(), -(-links // run_of(links)), SCRATCH_BYTES // max(bytes_each, 1)))
+
+
+def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int], None]]) -> None:
+    """Calls `work(begin, end)` for runs of links until none is left; `make` builds the work of one thread with its own scratch."""
+    run = run_of(links)
+    starts = count(0, run)  # next() on it is atomic under the GIL
+
+    def loop() -> None:
+        work = make()
+        for begin in _below(starts, links):
+            work(begin, min(begin + run, links))
+
+    if threads == 1:
+        loop()
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(loop) for _ in range(threads)]:
+            done.result()
+
+
+def _below(starts: Iterator[int], links: int) -> Iterator[int]:
+    while (begin := next(starts)) < links:
+        yield begin
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch on one thread: on batches of small graphs more threads mostly wait for each other, on a busy machine ruinously
+    so, and one thread adds up in one order, so the last bit does not depend on the machine's load."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

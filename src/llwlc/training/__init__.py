@@ -1,0 +1,1 @@
+"""From a split graph to a trained, calibrated, measured network."""

@@ -1,0 +1,86 @@
+"""Probabilities from scores: Platt's two numbers fitted on validation links, and a stated prior."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from llwlc.errors import InputError
+
+STEEP = 30  # log-odds
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """logit P(link) = slope · score + offset where links and non-links are equally many; a prior shifts it by its log-odds."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+
+    def probability(self, score: Tensor, prior: float = 0.5) -> Tensor:
+        """P(link | score) where a share `prior` of the candidates are links.
+
+        >>> Calibration().probability(torch.tensor([0.0]), prior=0.25)
+        tensor([0.2500])
+        """
+        return self.at(score, log_odds(prior))
+
+    def at(self, score: Tensor, odds: float) -> Tensor:
+        """`probability` for a prior that was looked at before, as its `log_odds`."""
+        return torch.sigmoid(self.slope * score + self.offset + odds)
+
+
+def log_odds(prior: float) -> float:
+    """The log-odds of a prior, or what is wrong with it."""
+    if not 0 < prior < 1:
+        raise InputError(f"prior is the share of candidates that are links, above 0 and below 1, got {prior}")
+    return math.log(prior / (1 - prior))
+
+
+def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calibration:
+    """Platt scaling by Newton's method, both classes weighing the same, with his smoothed targets against overconfidence.
+
+    A few scores say little of slope and offset, and where they nearly tie the best slope is enormous: a prior holds both to the
+    network's own log-odds (1, 0). It weighs about (10 / n)² and is gone at 200 scores, where the data speak in any unit.
+    """
+    if not len(pos) or not len(neg):
+        raise InputError(
+            f"calibration needs scores of at least one link and one non-link, got {len(pos)} and {len(neg)}: hold out more links"
+        )
+    score = torch.cat([pos, neg]).double()
+    target = torch.cat(
+        [torch.full((len(pos),), (len(pos) + 1) / (len(pos) + 2)), torch.full((len(neg),), 1 / (len(neg) + 2))]
+    ).double()
+    weight = torch.cat([torch.full((len(pos),), 0.5 / len(pos)), torch.full((len(neg),), 0.5 / len(neg))]).double()
+    design = torch.stack([score, torch.ones_like(score)], 1)
+    own = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    theta, hold = own.clone(), max((10 / len(score)) ** 2 - (10 / 200) ** 2, 0.0)
+    spread = float(score.std(correction=0))
+    if (
+        spread > STEEP
+    ):  # there every probability is 0 or 1 and the loss is flat, so begin where it is not; it has one minimum
+        theta = torch.stack([torch.ones_like(score[0]), -score.mean()]) / spread
+
+    def loss(t: Tensor) -> Tensor:
+        logit = design @ t
+        fit = (weight * (torch.nn.functional.softplus(logit) - target * logit)).sum()
+        return fit + hold / 2 * (t - own).square().sum()
+
+    for _ in range(iterations):
+        p = torch.sigmoid(design @ theta)
+        gradient = design.T @ (weight * (p - target)) + hold * (theta - own)
+        hessian = design.T @ (design * (weight * p * (1 - p)).unsqueeze(1)) + (hold + 1e-12) * torch.eye(
+            2, dtype=torch.float64
+        )
+        step = torch.linalg.solve(hessian, gradient)
+        size = 1.0
+        while size > 1e-6 and loss(theta - size * step) > loss(theta):
+            size /= 2  # far from the optimum a whole Newton step can overshoot
+        theta = theta - size * step
+        if float(step.abs().max()) < 1e-10:
+            break
+    # scores that rank no better than chance must not turn the order around
+    return Calibration(max(float(theta[0]), 1e-6 / max(spread, 1.0)), float(theta[1]))

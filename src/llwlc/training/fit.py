@@ -1,0 +1,131 @@
+"""From a split graph to a trained, calibrated, measured network: what `LinkPredictor.fit` and the accuracy tables share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from llwlc import metrics
+from llwlc.bases.warmup import warm_up
+from llwlc.graph.graph import Graph
+from llwlc.heuristics.registry import HEURISTICS
+from llwlc.nn.net import LLwLCNet
+from llwlc.nn.registry import READOUTS
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.support.devices import pick_device
+from llwlc.support.threads import one_thread
+from llwlc.training.calibration import Calibration, fit_calibration
+from llwlc.training.checkpoint import Checkpoint
+from llwlc.training.encoded_split import EncodedSplit
+from llwlc.training.features import Compactor, fit_compactor
+from llwlc.training.forecast import Forecast, forecast
+from llwlc.training.loop import OnEpoch, train
+from llwlc.training.presets import Preset
+from llwlc.training.records import EpochRecord, FitMetrics
+from llwlc.training.scoring import Scorer
+
+OnForecast = Callable[[Forecast], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained network and what it takes to use and judge it."""
+
+    net: LLwLCNet
+    preset: Preset
+    compactor: Compactor | None
+    features: Tensor | None
+    calibration: Calibration
+    metrics: FitMetrics
+    history: list[EpochRecord]
+
+
+def fit_split(
+    graph: Graph,
+    split: LinkSplit,
+    preset: Preset,
+    *,
+    device: str = "auto",
+    cache: Path | None = None,
+    memory_budget: int = 2 << 30,
+    checkpoint: Checkpoint | None = None,
+    compact: tuple[Compactor | None, Tensor] | None = None,
+    on_epoch: OnEpoch | None = None,
+    on_forecast: OnForecast | None = None,
+) -> Fitted:
+    """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
+
+    `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `on_forecast` is told what the long work
+    will take before it begins.
+    """
+    begin, target = time.perf_counter(), pick_device(device)
+    preset = preset.adapted(len(split.train_pos))
+    warm_up(split.train_graph, preset.basis)
+    if on_forecast is not None:
+        on_forecast(forecast(split, preset, device=target))
+    compactor, features = compact or (None, None)
+    if compact is None and graph.x is not None and preset.features:
+        compactor = fit_compactor(graph.x, preset.features)
+        features = compactor(graph.x)
+    links = EncodedSplit(split, preset, cache=cache, device=target, memory_budget=memory_budget)
+    preset = _shaped(preset, 0 if features is None else features.shape[1], links)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(preset.train.seed)
+        net = LLwLCNet(preset.net)
+    net.to(target)
+    # hard negatives come in rows; the pooled ones are what selection looks at
+    valid = links.part("valid_pos"), links.part("valid_neg")
+    done = train(
+        net,
+        links.training,
+        links.num_positive,
+        valid,
+        preset.train,
+        features=features,
+        checkpoint=checkpoint,
+        on_epoch=on_epoch,
+    )
+    calibration = fit_calibration(done.valid_pos, done.valid_neg)
+    test, error, share = measure(Scorer(net, features), links, calibration)
+    beside = heuristics(split)
+    seconds = time.perf_counter() - begin
+    found = FitMetrics(test, error, share, net.num_parameters, len(done.history), seconds, beside)
+    return Fitted(net.cpu(), preset, compactor, features, calibration, found, done.history)
+
+
+def _shaped(preset: Preset, channels: int, links: EncodedSplit) -> Preset:
+    """The preset with what follows from the data: the width of the features, the rows that a sorting readout keeps."""
+    shape = replace(preset.net, feature_channels=channels)
+    if READOUTS[shape.pooling].sized:
+        sizes = links.training(0).sizes.cpu().double()
+        shape = replace(shape, sort_rows=int(torch.quantile(sizes[:100_000], 0.6)))
+    return replace(preset, net=shape)
+
+
+def measure(scorer: Scorer, links: EncodedSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:
+    """All metrics of the test links, how far the probabilities are off, and the share of links they are given for."""
+    with one_thread():
+        pos, neg = (scorer(links.part(part)) for part in ("test_pos", "test_neg"))
+    label = torch.cat([torch.ones_like(pos), torch.zeros_like(neg)])
+    share = len(pos) / len(label)
+    probability = calibration.probability(torch.cat([pos, neg]), prior=share)
+    found = metrics.evaluate(pos, neg.reshape(links.split.test_neg.shape[:-1]))
+    return found, metrics.calibration_error(probability, label), share
+
+
+def heuristics(split: LinkSplit) -> dict[str, metrics.Evaluation]:
+    """The scores that need no training, on the same test links, by title."""
+    found = {}
+    for heuristic in HEURISTICS.records():
+        if heuristic.features and split.test_graph.x is None:
+            continue
+        score = heuristic.load()
+        pos = score(split.test_graph, split.test_pos)
+        neg = score(split.test_graph, split.test_neg.reshape(-1, 2)).reshape(split.test_neg.shape[:-1])
+        found[heuristic.title] = metrics.evaluate(pos, neg)
+    return found

@@ -1,0 +1,135 @@
+"""The loop: fresh negatives, size-bucketed batches, best on validation, a checkpoint an epoch, resumed to the last bit.
+
+Every draw of an epoch (order, negatives, dropout) comes from (seed, epoch), so an interrupted run that starts again from its
+last checkpoint goes through the same numbers as one that was never interrupted. (A GPU adds up in any order: there to rounding.)
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from llwlc import metrics
+from llwlc.bases.encoded_links import EncodedLinks
+from llwlc.nn.net import LLwLCNet
+from llwlc.support.threads import one_thread
+from llwlc.training.checkpoint import Checkpoint, resume, save
+from llwlc.training.config import TrainConfig
+from llwlc.training.records import EpochRecord
+from llwlc.training.scoring import Scorer
+from llwlc.training.step import Stepper
+
+OnEpoch = Callable[[EpochRecord], None]
+
+
+def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[Tensor]:
+    """Positions in batches of links of like size, in random order: bucketing keeps the padding small."""
+    shuffled = torch.randperm(len(sizes), generator=generator)
+    run = batch_size * 32
+    parts = []
+    for chunk in torch.split(shuffled, run):
+        parts += list(torch.split(chunk[sizes[chunk].argsort(stable=True)], batch_size))
+    return [parts[i] for i in torch.randperm(len(parts), generator=generator).tolist()]
+
+
+def validation_score(select: str, pos: Tensor, neg: Tensor) -> float:
+    if select.startswith("hits@"):
+        return metrics.hits_at_k(pos, neg, int(select[5:])).value
+    return metrics.mrr(pos, neg) if select == "mrr" else metrics.auc(pos, neg)
+
+
+class Trained(NamedTuple):
+    """The history, a record an epoch, and the scores of the validation links at the best one."""
+
+    history: list[EpochRecord]
+    valid_pos: Tensor
+    valid_neg: Tensor
+
+
+def train(
+    net: LLwLCNet,
+    links: Callable[[int], EncodedLinks],
+    num_positive: int,
+    valid: tuple[EncodedLinks, EncodedLinks],
+    config: TrainConfig,
+    *,
+    features: Tensor | None = None,
+    checkpoint: Checkpoint | None = None,
+    on_epoch: OnEpoch | None = None,
+) -> Trained:
+    """Train `net` in place and leave it at its best epoch.
+
+    `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then a pool of negatives, of which
+    each epoch takes another part, as many as there are positives. An interrupted run goes on from its `checkpoint`; another run's is refused.
+    """
+    device = next(net.parameters()).device
+    table = None if features is None else features.to(device)
+    wide = None if table is None else table.double()
+    optimizer = adam(net, config)
+    history: list[EpochRecord] = []
+    mean = copy.deepcopy(net)
+    best, best_scores = copy.deepcopy(net.state_dict()), None
+    if checkpoint is not None and checkpoint.path.exists():
+        history, best = resume(checkpoint, net, mean, optimizer)
+    stepper = Stepper(net, mean, optimizer, table, config.batch_size or 64)
+    for epoch in range(len(history), config.epochs):
+        if _stalled(history, config.patience):
+            break
+        data = links(epoch)
+        with one_thread():
+            loss = train_epoch(stepper, data, num_positive, config, epoch)
+            pos, neg = map(Scorer(mean, wide), valid)
+        record = EpochRecord(epoch, loss, validation_score(config.select, pos, neg), metrics.auc(pos, neg))
+        if all(record.valid > earlier.valid for earlier in history):
+            best, best_scores = copy.deepcopy(mean.state_dict()), (pos, neg)
+        history.append(record)
+        if checkpoint is not None:
+            save(checkpoint, net, mean, best, optimizer, history)
+        if on_epoch is not None:
+            on_epoch(record)
+    net.load_state_dict(best)
+    if best_scores is None:  # the best epoch lies before the checkpoint that this run went on from
+        with one_thread():
+            pos, neg = map(Scorer(net, wide), valid)
+        best_scores = pos, neg
+    return Trained(history, *best_scores)
+
+
+def adam(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
+    on_gpu = next(net.parameters()).is_cuda  # a CUDA graph needs the step's number on the device
+    return torch.optim.Adam(net.parameters(), lr=config.learning_rate or 2e-3, fused=True, capturable=on_gpu)
+
+
+def train_epoch(stepper: Stepper, links: EncodedLinks, num_positive: int, config: TrainConfig, epoch: int) -> float:
+    """One pass over the positives and as many negatives of the pool. Returns the mean loss."""
+    device = stepper.device
+    generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
+    sizes, half = links.sizes.cpu(), stepper.batch_size // 2
+    pool = torch.randperm(len(sizes) - num_positive, generator=generator)[:num_positive] + num_positive
+    if 0 < len(pool) < num_positive:  # a dense graph has fewer negatives than links: they are used several times
+        pool = pool.repeat(-(-num_positive // len(pool)))[:num_positive]
+    # each batch half positive, half negative: negatives are smaller, so buckets over both would hold one kind alone
+    plan = zip(batches(sizes[:num_positive], half, generator), batches(sizes[pool], half, generator), strict=False)
+    total, seen = torch.zeros((), device=device), 0
+    stepper.net.train()
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(config.seed * 1_000_003 + epoch)  # for dropout
+        for step, (pos, neg) in enumerate(plan):
+            index = torch.cat([pos, pool[neg]])
+            # a young average forgets faster, or few steps would leave it at the first weights
+            taken = epoch * -(-num_positive // half) + step
+            decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
+            loss = stepper(links, index, (index < num_positive).float(), int(sizes[index].max()), decay)
+            total, seen = total + loss * len(index), seen + len(index)
+    return float(total) / max(seen, 1)
+
+
+def _stalled(history: list[EpochRecord], patience: int) -> bool:
+    if not history:
+        return False
+    values = [record.valid for record in history]
+    return len(values) - 1 - values.index(max(values)) >= patience

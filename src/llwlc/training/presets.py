@@ -1,0 +1,139 @@
+"""Presets: which basis, which network and which training belong together under a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from llwlc.bases.config import BasisConfig
+from llwlc.constraints.registry import name_of
+from llwlc.errors import InputError
+from llwlc.nn.config import PAPER, NetConfig
+from llwlc.nn.registry import READOUTS
+from llwlc.training.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything that is chosen before a graph is seen."""
+
+    basis: BasisConfig
+    net: NetConfig
+    train: TrainConfig
+    features: int = 64
+    """Width of the compact features of a graph that has any; 0 leaves them out."""
+
+    def changed(self, **changes: Any) -> Preset:
+        """The same with some options changed, whichever part they belong to; `seed` goes to all parts.
+
+        An option that would have no effect is refused, and so is one of another type.
+
+        >>> PRESETS["paper"].changed(steps=20, epochs=5).basis.steps
+        20
+        """
+        parts = {"basis": self.basis, "net": self.net, "train": self.train}
+        known = {name for part in parts.values() for name in _names(part)} | {"features"}
+        unknown = sorted(set(changes) - known)
+        if unknown:
+            raise InputError(f"no option is called {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        for part in (*parts.values(), self):
+            _require_types(part, changes)
+        if callable(changes.get("constraints")):
+            changes["constraints"] = name_of(changes["constraints"])
+        new: dict[str, Any] = {
+            key: replace(part, **{k: v for k, v in changes.items() if k in _names(part)})  # type: ignore[type-var]
+            for key, part in parts.items()
+        }
+        made = Preset(**new, features=changes.get("features", self.features))
+        for name in changes:
+            if reason := made.without_effect(name):
+                raise InputError(f"option {name}={changes[name]!r} would have no effect: {reason}")
+        return made
+
+    @property
+    def code(self) -> dict[str, str]:
+        """What did not come with this package, as in "constraint common", with a digest of its code."""
+        readout = READOUTS[self.net.pooling]
+        return self.basis.code | ({} if readout.builtin else {f"readout {readout.name}": readout.digest})
+
+    def without_effect(self, option: str) -> str:
+        """Why an option changes nothing beside the others, "" where it does."""
+        basis, net, train = self.basis, self.net, self.train
+        fresh = "constraints that are redrawn each epoch come with fresh negatives" if basis.stochastic else ""
+        unread = "" if net.filtered_channels else "nothing reads features out where filtered_channels is 0"
+        missing = "" if self.features else "there are no features where features is 0"
+        reasons = {
+            "features": unread if self.features else "",
+            "filtered_channels": missing if net.filtered_channels else "",
+            "cosines": (unread or missing) if net.cosines else "",
+            "feature_dropout": unread or missing,
+            "count": "" if any("count" in family.takes for family in basis.families) else "no constraint here takes it",
+            "negative_pool": fresh if train.negative_pool > 1 else "",
+            "copies": fresh if train.copies else "",
+            "edge_dropout": fresh or ("there are no thinned copies where copies is 0" if train.copies == 0 else ""),
+        } | DERIVED
+        return reasons.get(option, "")
+
+    def adapted(self, num_links: int) -> Preset:
+        """With what was left open chosen by the number of training links: a small graph overfits, so it gets small steps, much dropout
+        and thinned copies of its message graph; a large one gets large batches.
+
+        >>> PRESETS["anchored"].adapted(4_000).train.batch_size, PRESETS["anchored"].adapted(40_000).train.batch_size
+        (64, 1024)
+        """
+        small = num_links < SMALL
+        batch = self.train.batch_size or (64 if small else 1024)
+        rate = self.train.learning_rate or 2e-3 * (batch / 64) ** (1 / 3)
+        copies = (4 if small else 0) if self.train.copies is None else self.train.copies
+        drop, feature_drop = self.net.dropout, self.net.feature_dropout
+        net = replace(
+            self.net,
+            dropout=(0.5 if small else 0.2) if drop is None else drop,
+            feature_dropout=(0.5 if small else 0.2) if feature_drop is None else feature_drop,
+        )
+        return replace(self, net=net, train=replace(self.train, batch_size=batch, learning_rate=rate, copies=copies))
+
+
+def _names(part: Any) -> set[str]:
+    return {field.name for field in fields(part)}
+
+
+def _require_types(part: Any, changes: dict[str, Any]) -> None:
+    """Text where a number belongs is refused by name, before anything computes with it."""
+    plain: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
+    for option in fields(part):
+        kinds = tuple(plain[word] for word in str(option.type).split(" | ") if word in plain)
+        whole_type = all(word in plain for word in str(option.type).split(" | "))
+        if option.name not in changes or not whole_type:  # what is more than a plain type the part checks by itself
+            continue
+        value = changes[option.name]
+        whole = isinstance(value, bool) == (bool in kinds)  # a truth value is an int to Python
+        if not (isinstance(value, kinds) and whole) and not (float in kinds and type(value) is int):
+            wanted = " or ".join(k.__name__.replace("NoneType", "None") for k in kinds)
+            raise InputError(f"option {option.name} is of type {wanted}, got {value!r}")
+
+
+SMALL = 10_000  # training links
+DERIVED = {
+    "sort_rows": "training sets it to the 60th percentile of the subgraphs' sizes",
+    "feature_channels": "it follows from features",
+}
+"""What nobody can set, and why."""
+PAPER_TRAINING = TrainConfig(epochs=20, learning_rate=1e-3, batch_size=64, patience=20, copies=0, average=0.0)
+PRESETS = {
+    "anchored": Preset(BasisConfig(constraints="neumann_boundary"), NetConfig(), TrainConfig()),
+    # SEAL's distance labels are the input: raw features do not fit the parameter counts that the paper reports
+    "paper": Preset(
+        BasisConfig(constraints="neumann", start="random", laplacian="combinatorial"), PAPER, PAPER_TRAINING, features=0
+    ),
+    "lanczosnet": Preset(
+        BasisConfig(constraints="none", start="random", laplacian="combinatorial"), PAPER, PAPER_TRAINING, features=0
+    ),
+}
+
+
+def preset(name: str, **changes: Any) -> Preset:
+    """The preset of this name, with changes."""
+    if name not in PRESETS:
+        raise InputError(f"no preset is called {name!r}; there are {', '.join(PRESETS)}")
+    return PRESETS[name].changed(**changes)

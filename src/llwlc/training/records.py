@@ -1,0 +1,60 @@
+"""What training leaves behind, as typed records: an epoch, and what was measured in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from llwlc.metrics import Evaluation
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch: its number from 0, the mean loss, the validation score that chooses the epoch, and the validation AUC."""
+
+    epoch: int
+    loss: float
+    valid: float
+    valid_auc: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class FitMetrics:
+    """What was measured on the test links, once, and on the same links the scores that need no training.
+
+    `metrics["hits@100"]` and the like give a number by its name in `metrics.json`.
+    """
+
+    test: Evaluation
+    calibration_error: float
+    calibration_prior: float
+    parameters: int
+    epochs: int
+    seconds: float
+    heuristics: Mapping[str, Evaluation]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.as_dict()[name]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `metrics.json` has it: the test numbers flat, the heuristics by title."""
+        own = ("calibration_error", "calibration_prior", "parameters", "epochs", "seconds")
+        beside = {title: found.as_dict() for title, found in self.heuristics.items()}
+        return self.test.as_dict() | {name: getattr(self, name) for name in own} | {"heuristics": beside}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> FitMetrics:
+        """What `as_dict` wrote."""
+        return FitMetrics(
+            Evaluation.from_dict(data),
+            float(data["calibration_error"]),
+            float(data["calibration_prior"]),
+            int(data["parameters"]),
+            int(data["epochs"]),
+            float(data["seconds"]),
+            {title: Evaluation.from_dict(found) for title, found in data["heuristics"].items()},
+        )

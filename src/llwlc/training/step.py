@@ -1,0 +1,143 @@
+"""One step of training: batch, loss, gradient, Adam, moving average; on a GPU as one CUDA graph.
+
+A step is some three hundred small kernels, and launching them one by one takes five times as long as they run. A CUDA graph launches all of
+them at once, but has fixed shapes: so links are filled up to one of a few widths, and there is a graph for each.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from llwlc.bases.encoded_links import EncodedLinks
+from llwlc.bases.link_batch import LinkBatch
+from llwlc.linalg.basis import Eigenbasis
+from llwlc.nn.net import LLwLCNet
+from llwlc.nn.registry import READOUTS
+
+MOST_ROWS = 1 << 20
+"""Rows of a batch up to which it gets a graph: the memory that a graph keeps grows with them."""
+
+
+def width_for(size: int) -> int:
+    """The width that a link of so many nodes is filled up to: powers of two and the middles between them.
+
+    >>> [width_for(n) for n in (2, 33, 49, 65, 97, 129)]
+    [32, 48, 64, 96, 128, 192]
+    """
+    power = 1 << max(math.ceil(math.log2(max(size, 1))), 5)
+    return 3 * power // 4 if power > 32 and size <= 3 * power // 4 else power
+
+
+class Stepper:
+    """Takes steps of `net` and lets `mean` follow it. Losses stay on the device."""
+
+    def __init__(
+        self, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer, table: Tensor | None, batch_size: int
+    ) -> None:
+        self.net, self.mean, self.optimizer, self.table, self.batch_size = net, mean, optimizer, table, batch_size
+        self.device = next(net.parameters()).device
+        self._graphs: dict[int, Recorded] = {}
+
+    def __call__(self, data: EncodedLinks, index: Tensor, label: Tensor, largest: int, decay: float) -> Tensor:
+        """One step on these links `[b]` (`largest`: the nodes of the largest), their labels in 0 and 1; returns the mean loss."""
+        width, home = width_for(largest), data.sizes.device
+        index = index.to(home, non_blocking=True)
+        label = label.to(self.device, non_blocking=True)
+        if not self._recordable(len(index), width) or home != self.device:
+            return self._step(data.batch(index).to(self.device, torch.float32), label, 1 - decay)
+        batch = data.uniform_batch(index, width)
+        if width not in self._graphs:
+            self._graphs[width] = self._record(batch, label)
+        return self._graphs[width].replay(batch, label, 1 - decay)
+
+    def _recordable(self, links: int, width: int) -> bool:
+        whole = links == self.batch_size and links * width <= MOST_ROWS
+        return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
+
+    def _step(self, batch: LinkBatch, label: Tensor, follow: float | Tensor) -> Tensor:
+        loss = F.binary_cross_entropy_with_logits(self.net(batch, self.table), label)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        with torch.no_grad():
+            mean: list[Tensor] = list(self.mean.parameters())
+            net: list[Tensor] = list(self.net.parameters())
+            if isinstance(follow, float):
+                torch._foreach_lerp_(mean, net, follow)
+            else:  # a number that is only on the device
+                towards = torch._foreach_sub(net, mean)
+                torch._foreach_mul_(towards, follow)
+                torch._foreach_add_(mean, towards)
+        return loss.detach()
+
+    def _record(self, batch: LinkBatch, label: Tensor) -> Recorded:
+        """The step on a batch of this shape as a graph. Nothing is changed by it: all that a step changes is put back."""
+        inputs = _inputs(batch, label, torch.zeros((), device=self.device))
+        static = [tensor.clone() for tensor in inputs]
+        follow = static[-1]
+
+        def step() -> Tensor:
+            return self._step(_batch_of(static), static[-2], follow)
+
+        before = [(tensor, tensor.clone()) for tensor in self._changing()]
+        state = torch.cuda.get_rng_state(self.device)
+        side = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(side):
+            for _ in range(2):
+                step()
+        torch.cuda.current_stream(self.device).wait_stream(side)
+        self.optimizer.zero_grad(set_to_none=True)
+        graph = torch.cuda.CUDAGraph()
+        pool = next(iter(self._graphs.values())).graph.pool() if self._graphs else None
+        with torch.cuda.graph(graph, pool=pool):
+            loss = step()
+        with torch.no_grad():
+            for tensor, kept in before:
+                tensor.copy_(kept)
+        torch.cuda.set_rng_state(state, self.device)
+        return Recorded(graph, static, loss)
+
+    def _changing(self) -> list[Tensor]:
+        """Weights, their mean, and what Adam remembers; that has to be there before a graph is recorded."""
+        if not self.optimizer.state:
+            for group in self.optimizer.param_groups:
+                for p in group["params"]:
+                    self.optimizer.state[p] = {
+                        "step": torch.zeros((), dtype=torch.float32, device=p.device),
+                        "exp_avg": torch.zeros_like(p),
+                        "exp_avg_sq": torch.zeros_like(p),
+                    }
+        kept = [t for state in self.optimizer.state.values() for t in state.values() if isinstance(t, Tensor)]
+        return [*(p.data for p in self.net.parameters()), *(p.data for p in self.mean.parameters()), *kept]
+
+
+class Recorded(NamedTuple):
+    """A graph, the tensors that it reads, and the loss that it writes."""
+
+    graph: torch.cuda.CUDAGraph
+    static: list[Tensor]
+    loss: Tensor
+
+    def replay(self, batch: LinkBatch, label: Tensor, follow: float) -> Tensor:
+        *inputs, last = self.static
+        torch._foreach_copy_(inputs, _inputs(batch, label))
+        last.fill_(follow)
+        self.graph.replay()
+        return self.loss.clone()
+
+
+def _inputs(batch: LinkBatch, *rest: Tensor) -> list[Tensor]:
+    basis = batch.basis
+    ends = [batch.node, batch.label, batch.degree, batch.u, batch.v]
+    return [basis.values, basis.vectors, basis.mask, basis.residual, *ends, *rest]
+
+
+def _batch_of(static: list[Tensor]) -> LinkBatch:
+    values, vectors, mask, residual, *ends = static[:9]
+    return LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), *ends)

@@ -1,0 +1,370 @@
+"""EncodedLinks: link_bases' own output, found again by a hash of all it depends on, whole or not at all."""
+
+import os
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+
+from kernel_cases import KINDS, NASTY, graph_of, some_pairs
+from llwlc.bases import cache, encoded_links, warmup
+from llwlc.bases.cache import cached, key
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode, encode_chunk, estimate_bytes, fields_of
+from llwlc.bases.link_bases import link_bases, link_bases_checked
+from llwlc.constraints.columns import custom
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.kernels.numba import memo
+from llwlc.subgraphs.labels import distance_encoding
+
+CONFIG = BasisConfig()
+DELETED = BasisConfig(constraints="vertex_deleted")
+
+
+def graph(*, weighted: bool = False) -> Graph:
+    g = nx.barabasi_albert_graph(50, 2, seed=3)
+    edges = torch.tensor(list(g.edges))
+    return Graph.from_edges(edges, weight=1.0 + torch.arange(len(edges)) / 7 if weighted else None)
+
+
+PAIRS = torch.cat([graph().edges[::6], torch.tensor([[49, 0], [31, 17]])])
+
+
+def same(a: EncodedLinks, b: EncodedLinks) -> bool:
+    return all(torch.equal(getattr(a, name), getattr(b, name)) for name in (*FIELDS, "ptr"))
+
+
+def assert_as_specified(g: Graph, pairs: torch.Tensor, config: BasisConfig, epoch: int = 0) -> None:
+    """What the kernel makes is what subgraphs and bases give when they are made first, to the last bit."""
+    pairs = pairs.sort(1).values
+    made = encode_chunk(g, pairs, config, epoch=epoch)
+    expected = fields_of(*link_bases_checked(g, pairs, config, epoch=epoch, dtype=torch.float32), config)
+    assert list(made) == list(expected) == list(FIELDS)
+    for name, dtype in FIELDS.items():
+        assert made[name].dtype == dtype, name
+        assert torch.equal(made[name], expected[name]), name
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("config", [CONFIG, DELETED, BasisConfig(steps=4, start="random", laplacian="combinatorial")])
+def test_a_batch_is_what_link_bases_gives(config, weighted, monkeypatch):
+    monkeypatch.setattr(encoded_links, "CHUNK", 5)  # so that chunks meet
+    g = graph(weighted=weighted)
+    data = encode(g, PAIRS, config, epoch=2)
+    index = torch.tensor([7, 0, 3, len(PAIRS) - 1])
+    batch = data.batch(index)
+    subs, basis = link_bases(
+        g,
+        PAIRS[index].sort(1).values,
+        constraints=config.constraints,
+        steps=config.steps,
+        start=config.start,
+        laplacian=config.laplacian,
+        epoch=2,
+    )
+    for name in ("values", "vectors", "mask", "residual", "ptr"):
+        assert torch.equal(getattr(batch.basis, name), getattr(basis, name)), name
+    assert torch.equal(batch.node, subs.node)
+    assert torch.equal(batch.label, distance_encoding(subs, config.distance_cap))
+    assert torch.equal(batch.degree, subs.degree.float())
+    assert torch.equal(torch.stack([batch.node[batch.u], batch.node[batch.v]], 1), PAIRS[index].sort(1).values)
+    assert (len(data), batch.num_links) == (len(PAIRS), 4)
+
+
+@pytest.mark.parametrize("config", [CONFIG, DELETED, BasisConfig(start="random")])
+def test_both_directions_of_a_link_are_the_same_bits(config):
+    assert same(encode(graph(), PAIRS, config), encode(graph(), PAIRS.flip(1), config))
+
+
+def test_the_hash_sees_graph_pairs_weights_and_configuration():
+    g, w = graph(), graph(weighted=True)
+    longer = Graph.from_edges(g.edges, num_nodes=51)
+    keys = [
+        key(g, PAIRS, CONFIG, 0),
+        key(g.with_edges(g.edges[1:]), PAIRS, CONFIG, 0),
+        key(longer, PAIRS, CONFIG, 0),
+        key(w, PAIRS, CONFIG, 0),
+        key(replace(w, weight=2 * w.weight), PAIRS, CONFIG, 0),
+        key(g, PAIRS[1:], CONFIG, 0),
+        key(g, PAIRS.flip(0), CONFIG, 0),
+        *(key(g, PAIRS, replace(CONFIG, **{k: v}), 0) for k, v in OTHERS.items()),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key(graph(), PAIRS.clone(), BasisConfig(), 0) == keys[0]
+    # features and names enter no basis
+    assert key(replace(g, x=torch.ones(50, 2), names=[f"n{i}" for i in range(50)]), PAIRS, CONFIG, 0) == keys[0]
+
+
+OTHERS = {
+    "hops": 1,
+    "constraints": "none",
+    "count": "all",
+    "steps": 8,
+    "start": "random",
+    "laplacian": "combinatorial",
+    "max_nodes_per_hop": 7,
+    "seed": 1,
+    "distance_cap": 2,
+}
+
+
+def test_every_option_is_in_the_hash():
+    assert set(OTHERS) == set(BasisConfig.__dataclass_fields__)
+
+
+def test_the_epoch_counts_only_where_a_basis_depends_on_it():
+    assert key(graph(), PAIRS, CONFIG, 0) == key(graph(), PAIRS, CONFIG, 1)
+    assert key(graph(), PAIRS, DELETED, 0) != key(graph(), PAIRS, DELETED, 1)
+    assert same(encode(graph(), PAIRS, CONFIG, epoch=0), encode(graph(), PAIRS, CONFIG, epoch=1))
+    assert not same(encode(graph(), PAIRS, DELETED, epoch=0), encode(graph(), PAIRS, DELETED, epoch=1))
+
+
+def test_bases_are_computed_once_and_found_again(tmp_path, monkeypatch):
+    first = cached(graph(), PAIRS, CONFIG, cache=tmp_path / "new" / "cache")
+    assert same(first, encode(graph(), PAIRS, CONFIG))
+
+    def never(*_, **__):
+        raise AssertionError("computed a second time")
+
+    monkeypatch.setattr(encoded_links, "encode_chunk", never)
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path / "new" / "cache"), first)
+    with pytest.raises(AssertionError, match="a second time"):
+        cached(graph(), PAIRS, replace(CONFIG, steps=8), cache=tmp_path / "new" / "cache")
+
+
+def test_over_the_memory_budget_the_arrays_are_mapped_and_the_same(tmp_path):
+    memory = cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    mapped = cached(graph(), PAIRS, CONFIG, cache=tmp_path, memory_budget=0)
+    assert same(mapped, memory)
+    index = torch.tensor([4, 1])
+    assert torch.equal(mapped.batch(index).basis.vectors, memory.batch(index).basis.vectors)
+    (folder,) = entries(tmp_path)
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        assert str(folder / "vectors") in maps.read_text()
+
+
+def test_writing_to_a_mapped_tensor_does_not_reach_the_cache(tmp_path):
+    mapped = cached(graph(), PAIRS, CONFIG, cache=tmp_path, memory_budget=0)
+    mapped.values.fill_(7)
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path), encode(graph(), PAIRS, CONFIG))
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("damage", ["cut", "grown", "gone", "empty"])
+def test_a_damaged_cache_is_refused_with_the_remedy(tmp_path, name, damage):
+    cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    (folder,) = entries(tmp_path)
+    file = folder / name
+    content = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes({"cut": content[:-3], "grown": content + content[:40], "empty": b""}[damage])
+    with pytest.raises(InputError, match=r"damaged: delete that folder"):
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch, error):
+    monkeypatch.setattr(encoded_links, "CHUNK", 5)
+    calls = []
+
+    def breaks(*args, **options):
+        calls.append(args)
+        if len(calls) == 3:
+            raise error("stopped")
+        return encode_chunk(*args, **options)
+
+    monkeypatch.setattr(encoded_links, "encode_chunk", breaks)
+    with pytest.raises(error, match="stopped"):
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    assert entries(tmp_path) == []
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path), encode(graph(), PAIRS, CONFIG))
+
+
+def test_another_process_may_be_first(tmp_path, monkeypatch):
+    expected = encode(graph(), PAIRS, CONFIG)
+
+    def slow(*args, **options):
+        monkeypatch.setattr(encoded_links, "encode_chunk", encode_chunk)
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)  # the other one, while this one computes
+        return encode_chunk(*args, **options)
+
+    monkeypatch.setattr(encoded_links, "encode_chunk", slow)
+    assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path), expected)
+    assert len(entries(tmp_path)) == 1
+
+
+def test_the_cache_forgets_what_was_not_used_for_longest(tmp_path, monkeypatch):
+    configs = [replace(CONFIG, seed=seed) for seed in range(3)]
+    folders = [tmp_path / key(graph(), PAIRS, config, 0) for config in configs]
+    half_written, abandoned = tmp_path / ".new-1", tmp_path / ".old-2"
+    for config, folder in zip(configs[:2], folders, strict=False):
+        cached(graph(), PAIRS, config, cache=tmp_path)
+        os.utime(folder, (1, 1))
+    for folder in (half_written, abandoned):
+        folder.mkdir()
+    os.utime(abandoned, (2, 2))
+    cached(graph(), PAIRS, configs[0], cache=tmp_path)  # used again, so the other one is the older now
+    size = sum(file.stat().st_size for file in folders[0].iterdir())
+    monkeypatch.setattr(cache, "CACHE_LIMIT", 2 * size)
+    cached(graph(), PAIRS, configs[2], cache=tmp_path)
+    assert entries(tmp_path) == sorted([folders[0], folders[2], half_written, abandoned])
+    monkeypatch.setattr(cache, "CACHE_LIMIT", 0)
+    last = cached(graph(), PAIRS, configs[1], cache=tmp_path)
+    assert same(last, encode(graph(), PAIRS, configs[1]))
+    assert entries(tmp_path) == sorted([folders[1], half_written])
+
+
+def test_no_links_are_no_bases(tmp_path):
+    none = PAIRS[:0]
+    assert len(encode(graph(), none, CONFIG)) == 0
+    assert len(cached(graph(), none, CONFIG, cache=tmp_path)) == 0
+    assert len(cached(graph(), none, CONFIG, cache=tmp_path)) == 0
+
+
+def test_the_estimate_is_what_the_arrays_take():
+    data = encode(graph(), PAIRS, CONFIG)
+    mean = float(data.sizes.double().mean())
+    assert abs(estimate_bytes(len(data), mean, CONFIG.steps) - data.num_bytes) <= 1
+
+
+def test_wrong_pairs_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match="outside the graph"):
+        cached(graph(), torch.tensor([[0, 50]]), CONFIG, cache=tmp_path)
+    assert entries(tmp_path) == []
+
+
+@pytest.mark.parametrize("cap", [0, 22])
+def test_distances_that_do_not_fit_their_class_are_refused(cap):
+    with pytest.raises(InputError, match=f"distance_cap is 1 to 21, got {cap}"):
+        BasisConfig(distance_cap=cap)
+
+
+def test_the_largest_distance_cap_fits():
+    config = BasisConfig(distance_cap=21)
+    subs, _ = link_bases(graph(), PAIRS.sort(1).values)
+    assert torch.equal(encode(graph(), PAIRS, config).label.long(), distance_encoding(subs, 21))
+
+
+def test_kernels_are_compiled_elsewhere_once_and_again_only_after_a_failure(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from llwlc.support import compiler
+
+    ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [0, 2]]))
+    codes, calls = [1, 0, 0], []
+    monkeypatch.setattr(compiler, "cache_dir", lambda module: str(tmp_path))
+    monkeypatch.setattr(
+        warmup.subprocess, "run", lambda *a, **k: calls.append(a) or SimpleNamespace(returncode=codes[len(calls) - 1])
+    )
+    for _ in range(4):
+        warmup.warm_up(ring, BasisConfig(steps=3))
+    assert len(calls) == 2  # the first failed, the second left its mark
+    warmup.warm_up(ring, BasisConfig(steps=4))
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("family", "start"), KINDS)
+@pytest.mark.parametrize("name", NASTY)
+def test_the_kernel_makes_the_specified_fields(name, family, start, weighted):
+    g = graph_of(NASTY[name], weighted)
+    assert_as_specified(g, some_pairs(g, 6), BasisConfig(constraints=family, start=start, steps=8), epoch=1)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize("distance_cap", [1, 2, 3, 4, 5, 21])
+@pytest.mark.parametrize("name", [*NASTY, "path"])
+def test_labels_are_right_up_to_any_distance(name, distance_cap, hops):
+    g = graph_of((NASTY | {"path": nx.path_graph(14)})[name])
+    config = BasisConfig(hops=hops, distance_cap=distance_cap, steps=2)
+    assert_as_specified(g, some_pairs(g, 30), config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # of a neighbour that a full hop leaves to the next one, the distance is not known from the ends alone
+        assert_as_specified(g, some_pairs(g, 30), replace(config, max_nodes_per_hop=2))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("budget", [memo.BUDGET, 0])
+def test_threads_and_what_is_kept_between_the_passes_change_nothing(threads, weighted, budget, monkeypatch):
+    monkeypatch.setattr(memo, "BUDGET", budget)
+    g = graph_of(NASTY["hubs"], weighted)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert_as_specified(g, some_pairs(g, 200), CONFIG)
+        assert_as_specified(g, some_pairs(g, 200)[:0], CONFIG)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
+def test_weighted_degrees_are_summed_as_the_weights_are(dtype):
+    g = nx.complete_graph(25)
+    weight = torch.logspace(0, 8, g.number_of_edges(), dtype=torch.float64).to(dtype)
+    weighted = Graph.from_edges(torch.tensor(sorted(g.edges)), weight=weight)
+    assert_as_specified(weighted, weighted.edges[::20], CONFIG)
+
+
+def test_a_weight_that_is_not_finite_stays_with_its_own_links():
+    g = nx.disjoint_union(nx.cycle_graph(6), nx.cycle_graph(7))
+    weight = torch.ones(g.number_of_edges(), dtype=torch.float64)
+    weight[0] = float("inf")
+    broken = Graph.from_edges(torch.tensor(sorted(g.edges)), weight=weight)
+    pairs = torch.tensor([[0, 3], [7, 9]])
+    assert_as_specified(broken, pairs, CONFIG)
+    assert encode(broken, pairs, CONFIG).mask.any(1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize("cap", [1, 2, 3, 5, 29, 30, 31])
+@pytest.mark.parametrize("name", ["hubs", "star", "edgeless", "tiny, n below κ"])
+def test_the_kernel_warns_of_hubs_as_link_bases_does(name, cap, hops):
+    g = graph_of(NASTY[name])
+    pairs, config = some_pairs(g, 30).sort(1).values, BasisConfig(max_nodes_per_hop=cap, hops=hops, steps=2)
+    said = []
+    for make in (lambda: encode(g, pairs, config, about=""), lambda: link_bases(g, pairs, config)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            subs = make()
+        said.append([str(warning.message) for warning in caught])
+    assert said[0] == said[1]
+    hop, graph_of_node = subs[0].hop, subs[0].graph
+    met = torch.zeros(len(pairs), hops + 1).index_put((graph_of_node, hop), torch.ones(len(hop)), accumulate=True)
+    full = int((met[:, 1:] >= cap).any(1).sum())
+    assert [text.split(" (")[0] for text in said[0]] == (
+        [f"{full} of {len(pairs)} pairs reach {cap} nodes in one hop"] if full else []
+    )
+
+
+def test_only_what_the_kernel_cannot_do_is_made_from_subgraphs(monkeypatch):
+    def ones(subs):
+        return custom(subs, torch.ones(subs.num_nodes))
+
+    calls = []
+    monkeypatch.setattr(
+        encoded_links, "link_bases_checked", lambda *a, **k: calls.append(a) or link_bases_checked(*a, **k)
+    )
+    for config in (CONFIG, DELETED, BasisConfig(constraints="none", hops=15)):
+        encode(graph(), PAIRS, config, about="")
+    assert not calls
+    for config in (
+        BasisConfig(constraints=ones),
+        BasisConfig(hops=16),
+        BasisConfig(constraints="neumann+neumann_degree"),
+    ):
+        calls.clear()
+        encode(graph(), PAIRS, config, about="")
+        assert len(calls) == 1

@@ -1,0 +1,141 @@
+"""On the way of a pair to its probability, and of a fit, nothing is done twice."""
+
+import copy
+import subprocess
+
+import pytest
+import torch
+
+import llwlc
+from llwlc import splits
+from llwlc.bases import warmup
+from llwlc.graph.graph import Graph
+from llwlc.predict import predictor
+from llwlc.predict.predictor import LinkPredictor
+from llwlc.splits.heart import with_hard_negatives
+from llwlc.subgraphs import extraction
+from llwlc.training import scoring
+from people import QUICK, people
+
+PAIRS = torch.tensor([[a, b] for a in range(60) for b in range(a + 1, 90)])
+
+
+@pytest.fixture(scope="module")
+def model() -> LinkPredictor:
+    return LinkPredictor(cache=None, device="cpu", **QUICK).fit(people())
+
+
+def counted(monkeypatch, owner, name: str) -> list:
+    """The calls of a function from now on."""
+    calls, real = [], getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *a, **k: calls.append(a) or real(*a, **k))
+    return calls
+
+
+def test_a_call_copies_the_network_once_however_many_pairs(model, monkeypatch):
+    monkeypatch.setattr(scoring, "CHUNK", 100)
+    copies = counted(monkeypatch, copy, "deepcopy")
+    model.score(PAIRS[:1000])
+    assert sum(isinstance(args[0], llwlc.LLwLCNet) for args in copies) == 1
+
+
+def test_pairs_are_looked_at_once(model, monkeypatch):
+    monkeypatch.setattr(scoring, "CHUNK", 100)
+    looked = counted(monkeypatch, predictor, "check_pairs")
+    again = counted(monkeypatch, extraction, "check_pairs")
+    model.score(PAIRS[:1000])
+    assert len(looked) == 1
+    assert not again
+
+
+def test_chunks_change_nothing(model, monkeypatch):
+    whole = model.score(PAIRS[:1000])
+    monkeypatch.setattr(scoring, "CHUNK", 97)
+    parts = model.score(PAIRS[:1000])
+    torch.testing.assert_close(parts.score, whole.score, rtol=0, atol=1e-9)
+
+
+def test_no_process_is_started_on_the_way_of_a_pair(model, monkeypatch):
+    model.score(PAIRS[:3])
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("a process was started"))
+    warmup._compile_elsewhere.cache_clear()
+    model.score(PAIRS[:3])
+    model.recommend(top=3)
+    llwlc.link_bases(model.graph, PAIRS[:3])
+
+
+def test_loading_builds_no_preset_beside_the_runs_own(model, tmp_path, monkeypatch):
+    model.save(tmp_path / "run")
+    built = counted(monkeypatch, predictor, "find_preset")
+    again = LinkPredictor.load(tmp_path / "run")
+    assert not built
+    assert again.preset == model.fitted.preset
+
+
+def test_validation_links_are_scored_once_an_epoch_and_no_more(monkeypatch):
+    calls, real = [], scoring.Scorer.__call__
+    monkeypatch.setattr(scoring.Scorer, "__call__", lambda self, data: calls.append(len(data)) or real(self, data))
+    split = splits.make(people(), protocol="seal", seed=1)
+    epochs = []
+    LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), split=split, on_epoch=epochs.append)
+    assert calls.count(len(split.valid_pos)) == 2 * len(epochs)  # links and as many negatives
+    assert len(calls) == 2 * len(epochs) + 2  # and the test links once
+
+
+def test_the_graph_is_hashed_once_for_all_its_parts(tmp_path, monkeypatch):
+    hashed = []
+    real = Graph.__dict__["digest"].func
+    watched = type(Graph.__dict__["digest"])(lambda self: hashed.append(id(self)) or real(self))
+    watched.__set_name__(Graph, "digest")
+    monkeypatch.setattr(Graph, "digest", watched)
+    split = splits.make(people(), protocol="seal", seed=1)  # one message graph for all stages
+    LinkPredictor(cache=tmp_path, device="cpu", **QUICK).fit(people(), split=split)
+    assert len(hashed) == 1
+
+
+def test_the_forecast_comes_before_the_work_and_never_for_a_finished_run(tmp_path):
+    order: list[str] = []
+
+    def fit() -> LinkPredictor:
+        return LinkPredictor(cache=None, device="cpu", **QUICK).fit(
+            people(),
+            out=tmp_path / "run",
+            on_forecast=lambda ahead: order.append(f"forecast of {ahead.links} links"),
+            on_epoch=lambda record: order.append(f"epoch {record.epoch}"),
+        )
+
+    fit()
+    assert order[0].startswith("forecast of ")
+    assert order[1:] == ["epoch 0", "epoch 1"]
+    order.clear()
+    fit()
+    assert order == []
+
+
+def test_hard_negatives_are_ranked_by_the_same_features_in_fit_and_evaluate(tmp_path, monkeypatch):
+    """The compact features of a run would give other negatives under the same name."""
+    graph = people()
+    LinkPredictor(cache=None, device="cpu", features=2, **QUICK).fit(graph, out=tmp_path / "run")
+    loaded = LinkPredictor.load(tmp_path / "run", device="cpu", cache=None)
+
+    def few(split, *, num_hard):
+        return with_hard_negatives(split, num_hard=6)
+
+    monkeypatch.setattr("llwlc.splits.heart.with_hard_negatives", few)
+    wanted, seen = splits.make(graph, protocol="heart", seed=2), []
+    monkeypatch.setattr(predictor, "fit_split", lambda graph, split, *a, **k: seen.append(split) or loaded.fitted)
+    loaded.evaluate("heart", seed=2)
+    assert torch.equal(seen[0].test_neg, wanted.test_neg)
+    assert torch.equal(seen[0].valid_neg, wanted.valid_neg)
+    assert torch.equal(loaded.graph.x, graph.x)
+
+
+def test_sparse_features_come_back_from_a_run(tmp_path):
+    import scipy.sparse
+
+    graph = people()
+    sparse = Graph(graph.indptr, graph.indices, x=scipy.sparse.csr_array((graph.x > 1).numpy().astype("float32")))
+    model = LinkPredictor(cache=None, device="cpu", **QUICK).fit(sparse, out=tmp_path / "run")
+    again = LinkPredictor.load(tmp_path / "run")
+    assert (again.graph.x != sparse.x).nnz == 0
+    assert torch.equal(again.score(PAIRS[:5]).score, model.score(PAIRS[:5]).score)

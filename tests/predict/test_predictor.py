@@ -1,0 +1,251 @@
+"""What LinkPredictor promises: a score belongs to the pair and the graph alone; recommendations are the best missing links."""
+
+from dataclasses import replace
+from functools import cache
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from llwlc.candidates.retrieval import candidates
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.heuristics.neighbors import common_neighbors
+from llwlc.predict.predictor import LinkPredictor
+from llwlc.predict.ranking import distances
+from people import QUICK, people, relabelled
+
+SAME = {"rtol": 0, "atol": 1e-6}
+
+
+@cache
+def fitted(preset: str, features: bool) -> LinkPredictor:
+    return LinkPredictor(preset, cache=None, **QUICK).fit(people(features=features))
+
+
+@pytest.fixture(params=["anchored", "paper"])
+def any_model(request):
+    return fitted(request.param, True)
+
+
+@pytest.fixture
+def model():
+    return fitted("anchored", True)
+
+
+@pytest.fixture
+def plain():
+    """A model without features."""
+    return fitted("anchored", False)
+
+
+def held_out(model) -> torch.Tensor:
+    split = model.run.split
+    return torch.cat([split.test_pos, split.test_neg])
+
+
+def test_a_score_depends_on_the_pair_alone(any_model):
+    pairs = held_out(any_model)
+    whole = any_model.score(pairs)
+    alone = [any_model.score(pair[None]) for pair in pairs]
+    torch.testing.assert_close(torch.cat([s.probability for s in alone]), whole.probability, **SAME)
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(0))
+    for size in (3, 17):
+        parts = [any_model.score(part).probability for part in torch.split(pairs[order], size)]
+        torch.testing.assert_close(torch.cat(parts), whole.probability[order], **SAME)
+    assert torch.equal(any_model.score(pairs.flip(1)).score, whole.score)
+
+
+def test_a_score_survives_saving_and_loading(any_model, tmp_path):
+    pairs = held_out(any_model)
+    any_model.save(tmp_path / "run")
+    again = LinkPredictor.load(tmp_path / "run")
+    torch.testing.assert_close(again.score(pairs).probability, any_model.score(pairs).probability, **SAME)
+    assert again.recommend(top=3) == any_model.recommend(top=3)
+    assert again.metrics == any_model.metrics
+
+
+@pytest.mark.parametrize("which", ["model", "plain"])
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_score_does_not_depend_on_how_nodes_are_numbered(which, raw, request):
+    model = request.getfixturevalue(which)
+    pairs, graph = held_out(model), people(features=which == "model")
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(5))
+    other = relabelled(graph, order)
+    found = model.score(order[pairs], graph=other if raw else replace(other, x=None))
+    torch.testing.assert_close(found.probability, model.score(pairs).probability, **SAME)
+
+
+@pytest.mark.slow
+def test_all_held_out_pairs_of_cora_under_relabelling_and_batching():
+    from llwlc import datasets
+
+    graph = datasets.load("cora")
+    model = LinkPredictor(cache=None, fraction=0.1, epochs=1, copies=0, negative_pool=1).fit(graph)
+    pairs = held_out(model)
+    whole = model.score(pairs).probability
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(5))
+    other = Graph.from_edges(order[graph.edges], names=[str(i) for i in torch.argsort(order).tolist()])
+    torch.testing.assert_close(model.score(order[pairs], graph=other).probability, whole, **SAME)
+    parts = [model.score(part).probability for part in torch.split(pairs.flip(0, 1), 100)]
+    torch.testing.assert_close(torch.cat(parts).flip(0), whole, **SAME)
+
+
+def test_pairs_go_by_name_by_number_and_as_an_array(model):
+    names = [("Person 03", "Person 44"), ("Person 10", "Person 11")]
+    numbers = torch.tensor([[3, 44], [10, 11]])
+    wanted = model.score(numbers).score
+    assert torch.equal(model.score(names).score, wanted)
+    assert torch.equal(model.score(numbers.numpy()).score, wanted)
+    assert torch.equal(model.score(numbers.numpy().astype(np.int32)).score, wanted)
+    assert model.score(torch.zeros(0, 2, dtype=torch.long)).score.shape == (0,)
+    assert model.score([]).probability.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("Person 03", "Preson 44")], "no node 'Preson 44'. Did you mean 'Person 44'?"),
+        ([("Person 03", "Person 03")], "no link to itself"),
+        (torch.tensor([[0, 90]]), "outside the graph"),
+        ([("Person 03", "Person 44"), ("Person 03",)], r"two nodes, got \('Person 03',\)"),
+        (["Person 03", "Person 44"], "two nodes, got 'Person 03'"),
+        (torch.tensor([0, 1]), "shape"),
+        (torch.tensor([[0.0, 1.0]]), "integers"),
+    ],
+)
+def test_bad_pairs_are_refused(model, pairs, message):
+    with pytest.raises(InputError, match=message.replace("?", r"\?")):
+        model.score(pairs)
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.3, 0.01])
+def test_a_prior_moves_probabilities_by_bayes_rule(model, prior):
+    pairs = held_out(model)
+    even, stated = model.score(pairs), model.score(pairs, prior=prior)
+    assert torch.equal(even.score, stated.score)
+    odds = even.probability / (1 - even.probability) * prior / (1 - prior)
+    torch.testing.assert_close(stated.probability, odds / (1 + odds))
+
+
+@pytest.mark.parametrize("prior", [0, 1, -0.1, 1.5, float("nan")])
+def test_a_prior_that_is_no_share_is_refused(model, prior):
+    with pytest.raises(InputError, match="prior"):
+        model.score(torch.tensor([[0, 1]]), prior=prior)
+    with pytest.raises(InputError, match="prior"):
+        model.recommend(prior=prior)
+
+
+def test_recommendations_are_the_best_of_all_candidates(model):
+    graph = model.graph
+    every = torch.cat(list(candidates(graph, model.fitted.features)))
+    best = model.score(every).score.sort(descending=True).values
+    found = model.recommend(top=25)
+    assert [r.score for r in found] == pytest.approx(best[:25].tolist())
+    pairs = torch.tensor([[graph.names.index(r.source), graph.names.index(r.target)] for r in found])
+    assert not graph.has_edges(pairs).any()
+    assert len({frozenset(p) for p in pairs.tolist()}) == 25
+    assert [r.common_neighbors for r in found] == common_neighbors(graph, pairs).tolist()
+    assert [r.score for r in found] == pytest.approx(model.score(pairs).score.tolist())
+    assert all(0 < r.probability < 1 for r in found)
+
+
+def test_recommendations_do_not_depend_on_the_chunk(model, monkeypatch):
+    wanted = model.recommend(top=15)
+    monkeypatch.setattr("llwlc.training.scoring.CHUNK", 97)
+    assert [(r.source, r.target, r.distance) for r in model.recommend(top=15)] == [
+        (r.source, r.target, r.distance) for r in wanted
+    ]
+
+
+def test_recommendations_of_a_node_are_its_own(model):
+    found = model.recommend(node="Person 40", top=7)
+    assert len(found) == 7
+    assert {r.source for r in found} == {"Person 40"}
+    assert [r.score for r in found] == sorted((r.score for r in found), reverse=True)
+    linked = {model.graph.name(v) for u, v in model.graph.edge_index.T.tolist() if u == 40}
+    assert not linked & {r.target for r in found}
+    with pytest.raises(InputError, match=r"Did you mean 'Person 40'\?"):
+        model.recommend(node="Persn 40")
+
+
+def test_recommending_none_or_more_than_there_are(model):
+    with pytest.raises(InputError, match="top must be at least 1"):
+        model.recommend(top=0)
+    every = sum(len(block) for block in candidates(model.graph, model.fitted.features))
+    assert len(model.recommend(top=10**9)) == every
+
+
+def test_distances_are_those_of_networkx():
+    graph = nx.disjoint_union(nx.gnp_random_graph(40, 0.05, seed=2), nx.path_graph(9))
+    pairs = [(u, v) for u in graph for v in graph if u < v and not graph.has_edge(u, v)]
+    away = dict(nx.all_pairs_shortest_path_length(graph))
+    wanted = [d if (d := away[u].get(v, 99)) <= 5 else None for u, v in pairs]
+    whole = Graph.from_edges(torch.tensor(list(graph.edges)), num_nodes=len(graph))
+    assert distances(whole, torch.tensor(pairs)) == wanted
+
+
+def test_an_updated_graph_is_what_is_scored_on(plain):
+    graph = plain.graph
+    near = [w for w in range(60, 70) if w != 3]
+    more = torch.cat([graph.edges, torch.tensor([[3, w] for w in near] + [[80, w] for w in near])])
+    updated = replace(graph, indptr=(new := Graph.from_edges(more, num_nodes=90)).indptr, indices=new.indices)
+    pair = [("Person 03", "Person 80")]
+    before, after = plain.score(pair).score, plain.score(pair, graph=updated).score
+    assert after != before  # ten friends in common that there were not
+    assert torch.equal(plain.score(pair).score, before)
+
+
+def test_an_updated_graph_has_weights_where_the_run_has_them(plain):
+    graph, pair = plain.graph, [("Person 03", "Person 80")]
+    weights = torch.rand(len(graph.edges), generator=torch.Generator().manual_seed(0)) + 0.5
+    heavy = Graph.from_edges(graph.edges, num_nodes=90, weight=weights, names=graph.names)
+    assert torch.equal(plain.score(pair, graph=heavy).score, plain.score(pair).score)
+    other = LinkPredictor(cache=None)
+    other._run = replace(plain.run, graph=heavy)
+    assert torch.equal(other.score(pair, graph=heavy).score, other.score(pair).score)
+    with pytest.raises(InputError, match="have weights and the updated graph's have none"):
+        other.score(pair, graph=graph)
+
+
+def with_newcomer(graph: Graph, *, x: bool) -> Graph:
+    edges = torch.cat([graph.edges, torch.tensor([[90, 1], [90, 2]])])
+    known = people().x
+    return Graph.from_edges(edges, x=torch.cat([known, known[1:2]]) if x else None, names=[*graph.names, "Newcomer"])
+
+
+def test_a_newcomer_needs_features_only_where_the_model_has_them(model, plain):
+    pair = [("Newcomer", "Person 03")]
+    assert plain.score(pair, graph=with_newcomer(plain.graph, x=False)).score.isfinite().all()
+    assert model.score(pair, graph=with_newcomer(model.graph, x=True)).score.isfinite().all()
+    with pytest.raises(InputError, match="1 nodes that the model has no features of, such as Newcomer"):
+        model.score(pair, graph=with_newcomer(model.graph, x=False))
+    wide = with_newcomer(model.graph, x=True)
+    with pytest.raises(InputError, match="4 columns, but the model was fitted on 6"):
+        model.score(pair, graph=replace(wide, x=wide.x[:, :4]))
+
+
+def test_before_fitting_there_is_nothing_to_ask():
+    with pytest.raises(InputError, match="not fitted yet"):
+        LinkPredictor().score([("a", "b")])
+    with pytest.raises(InputError, match="no preset is called 'best'"):
+        LinkPredictor("best")
+    with pytest.raises(InputError, match="no option is called 'epoch'"):
+        LinkPredictor(epoch=3)
+    with pytest.raises(InputError, match="option epochs is of type int, got 'many'"):
+        LinkPredictor(epochs="many")
+
+
+def test_a_complete_circle_has_nothing_to_recommend(plain):
+    full = nx.complete_graph(90)
+    run = replace(plain.run, graph=Graph.from_edges(torch.tensor(list(full.edges)), names=plain.graph.names))
+    other = LinkPredictor(cache=None)
+    other._run = run
+    assert other.recommend() == []
+
+
+def test_only_a_graph_is_fitted():
+    with pytest.raises(InputError, match=r"datasets\.load"):
+        LinkPredictor(cache=None).fit("cora")
+    assert repr(LinkPredictor(cache=None)) == "LinkPredictor('anchored', not fitted)"

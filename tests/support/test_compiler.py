@@ -1,0 +1,84 @@
+"""Compiled code is kept under a digest of all that it is made of: an edit anywhere below runs new machine code."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llwlc.support import compiler
+from llwlc.support.compiler import source_digest
+
+SOURCE = Path(compiler.__file__).parents[1]
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """The package's sources, elsewhere, to edit."""
+    shutil.copytree(SOURCE, tmp_path / "llwlc", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compiler, "ROOT", tmp_path / "llwlc")
+    return tmp_path / "llwlc"
+
+
+FUSED, SPECTRA = "llwlc.kernels.numba.fused", "llwlc.expressivity.spectra"
+
+
+@pytest.mark.parametrize(
+    ("edited", "fused", "spectra"),
+    [
+        ("kernels/numba/vectors.py", True, False),  # inlined three calls down
+        ("kernels/numba/enclosing.py", True, False),  # has constants that are frozen into code
+        ("support/compiler.py", True, True),
+        ("expressivity/spectra.py", False, True),
+        ("expressivity/columns.py", False, True),
+        ("training/loop.py", False, False),
+        ("constraints/boundary.py", False, False),
+    ],
+)
+def test_an_edit_changes_the_digest_of_what_is_made_of_it(copy, edited, fused, spectra):
+    before = [source_digest(name) for name in (FUSED, SPECTRA)]
+    with (copy / edited).open("a") as file:
+        file.write("# edited\n")
+    after = [source_digest(name) for name in (FUSED, SPECTRA)]
+    assert [a != b for a, b in zip(before, after, strict=True)] == [fused, spectra]
+
+
+def test_every_user_of_the_compiler_goes_through_it():
+    """No module calls numba by itself: its cache would know nothing of the modules below."""
+    own = [
+        path for path in SOURCE.rglob("*.py") if "import numba" in path.read_text() or "from numba" in path.read_text()
+    ]
+    assert own == [Path(compiler.__file__)]
+
+
+def test_stale_machine_code_is_not_run(tmp_path):
+    """In a package of its own name: a function in one module, inlined into another; edited, the caller gives the new answer."""
+    package = tmp_path / "llwlc"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "expressivity" / "__init__.py").write_text("")
+    below, above = package / "expressivity" / "below.py", package / "expressivity" / "above.py"
+    head = "from llwlc.support.compiler import compiled\n"
+    below.write_text(head + "\n@compiled\ndef part(x):\n    return 2.0 * x\n")
+    above.write_text(
+        head + "from llwlc.expressivity.below import part\n\n@compiled\ndef whole(x):\n    return part(x) + 1.0\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    command = [sys.executable, "-c", "from llwlc.expressivity.above import whole; print(whole(10.0))"]
+
+    def answer() -> str:
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert answer() == "21.0"
+    assert answer() == "21.0"
+    below.write_text(below.read_text().replace("2.0", "3.0"))
+    assert answer() == "31.0"
+
+
+def test_it_works_where_the_system_has_no_user_numbers(monkeypatch):
+    monkeypatch.delattr(os, "getuid")
+    monkeypatch.setenv("USERNAME", "ada")
+    monkeypatch.setenv("LOGNAME", "ada")
+    assert compiler._user() == "ada"

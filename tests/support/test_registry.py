@@ -1,0 +1,110 @@
+"""Registries: names, refusals, code by path, digests; and records across versions."""
+
+import sys
+from dataclasses import dataclass, field
+
+import pytest
+
+from llwlc.errors import InputError
+from llwlc.support.records import plain, read_record
+from llwlc.support.registry import Record, Registry, code_digest
+
+
+def colours() -> Registry[Record]:
+    registry: Registry[Record] = Registry("colour")
+    registry.add(Record("red", "like blood", "llwlc.errors:InputError"))
+    registry.add(Record("green", "like grass", "llwlc.errors:InputError"))
+    return registry
+
+
+def test_lists_are_made_from_the_records():
+    registry = colours()
+    assert registry.list() == "red or green"
+    assert registry.list(quoted=True) == "'red' or 'green'"
+    assert registry.markdown().splitlines()[-1] == "| `green` | like grass |"
+    assert list(registry) == ["red", "green"]
+    assert len(registry) == 2
+
+
+def test_code_is_loaded_on_first_use_only():
+    registry = colours()
+    registry.add(Record("blue", "of a module that is not there", "llwlc.nowhere:blue"))
+    assert registry["blue"].about.startswith("of a module")
+    with pytest.raises(ModuleNotFoundError):
+        registry["blue"].load()
+    assert registry["red"].load() is InputError
+
+
+def test_a_builtin_name_stays_and_a_users_is_replaced():
+    registry = colours()
+    with pytest.raises(InputError, match="there is a colour called 'red' already"):
+        registry.add(Record("red", "mine", lambda: 1))
+    with pytest.raises(InputError, match="came with llwlc and stays"):
+        registry.remove("red")
+    registry.add(Record("mine", "first", lambda: 1))
+    registry.add(Record("mine", "second", lambda: 2))
+    assert registry["mine"].load()() == 2
+    registry.remove("mine")
+    assert "mine" not in registry
+
+
+def made(text: str):
+    """A function as a notebook would make it: there is no file."""
+    space: dict = {}
+    exec(text, space)
+    return space["f"]
+
+
+def test_a_digest_follows_the_code_and_what_it_captures():
+    one = "def f(x):\n    return x + 1\n"
+    assert code_digest(made(one)) == code_digest(made(one))
+    assert code_digest(made(one)) != code_digest(made(one.replace("1", "2")))
+    assert code_digest(made(one)) != code_digest(made(one.replace("x + 1", "abs(x)")))
+
+    def capture(value):
+        return lambda x: x + value
+
+    assert code_digest(capture(1)) == code_digest(capture(1))
+    assert code_digest(capture(1)) != code_digest(capture(2))
+    torch = sys.modules["torch"]
+    assert code_digest(capture(torch.zeros(2000))) != code_digest(
+        capture(torch.zeros(2000).index_fill(0, torch.tensor(999), 1))
+    )
+
+
+@dataclass(frozen=True)
+class Shape:
+    width: int
+    height: int = field(default=7, metadata={"absent": 3})  # chosen for all before it could be chosen
+
+
+@dataclass(frozen=True)
+class Box:
+    shape: Shape
+    depth: int = 1
+
+
+def test_an_option_that_came_later_reads_as_what_it_was_where_it_is_absent():
+    assert read_record(Shape, {"width": 1}, "run") == Shape(1, 3)
+    assert read_record(Shape, {"width": 1, "height": 7}, "run") == Shape(1, 7)
+    assert Shape(1).height == 7
+
+
+def test_what_could_be_written_before_is_written_the_same():
+    assert plain(Box(Shape(1, 3)), settled=True) == {"shape": {"width": 1}, "depth": 1}
+    assert plain(Box(Shape(1, 7)), settled=True) == {"shape": {"width": 1, "height": 7}, "depth": 1}
+    assert plain(Box(Shape(1, 3))) == {"shape": {"width": 1, "height": 3}, "depth": 1}
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"width": 1, "colour": 2}, "newer one"),
+        ({"height": 2}, "lacks 'width'"),
+        ([1], "is damaged"),
+        (None, "is damaged"),
+    ],
+)
+def test_what_is_no_such_record_is_refused(data, why):
+    with pytest.raises(InputError, match=why):
+        read_record(Shape, data, "run/config.json")

@@ -1,0 +1,217 @@
+"""A stranger's exercises: one file each, written from docs/architecture.md, and the new thing works wherever a built-in one does."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import llwlc
+from llwlc.bases import cache as cache_module
+from llwlc.bases import warmup
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.starts import STARTS
+from llwlc.constraints.registry import FAMILIES
+from llwlc.datasets.catalog import DATASETS
+from llwlc.errors import InputError
+from llwlc.nn.registry import READOUTS
+from llwlc.splits.registry import PROTOCOLS
+from llwlc.support.plugins import load_plugin
+from people import QUICK, people
+
+ROOT = Path(__file__).parents[1]
+PLUGINS = ROOT / "examples" / "plugins"
+PAIRS = torch.tensor([[3, 44], [10, 11], [0, 80]])
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """What a test registers is gone after it."""
+    yield
+    for registry in (FAMILIES, STARTS, READOUTS, PROTOCOLS, DATASETS):
+        for record in registry.records():
+            if not record.builtin:
+                registry.remove(record.name)
+
+
+def copied(name: str, folder: Path) -> Path:
+    path = folder / name
+    path.write_text((PLUGINS / name).read_text())
+    return path
+
+
+def test_a_constraint_of_at_most_twenty_lines_works_everywhere(tmp_path):
+    plugin = copied("my_constraint.py", tmp_path)
+    assert len(plugin.read_text().splitlines()) <= 20
+    assert load_plugin(plugin) == ["constraint common"]
+    graph = people()
+    # the basis lies in the null space of the column, whichever backend made it
+    subs, basis = llwlc.link_bases(graph, PAIRS, constraints="common", dtype=torch.float64)
+    column = ((subs.dist_u == 1) & (subs.dist_v == 1)).double()
+    assert float((column[:, None] * basis.vectors).sum(0).abs().max()) < 1e-12
+    _, slow = llwlc.link_bases(graph, PAIRS, constraints="common", dtype=torch.float64, backend="reference")
+    torch.testing.assert_close(basis.values, slow.values, rtol=0, atol=1e-10)
+    both = llwlc.link_bases(graph, PAIRS, constraints="neumann+common", count=3)[1]
+    assert both.values.shape == basis.values.shape
+    # fitted, kept, loaded, scored
+    model = llwlc.LinkPredictor(constraints="common", cache=tmp_path / "bases", device="cpu", **QUICK)
+    model.fit(graph, out=tmp_path / "run")
+    again = llwlc.LinkPredictor.load(tmp_path / "run")
+    assert torch.equal(again.score(PAIRS).score, model.score(PAIRS).score)
+    needs = json.loads((tmp_path / "run" / "config.json").read_text())["needs"]
+    assert needs == {"constraint common": {"digest": FAMILIES["common"].digest, "file": "my_constraint.py"}}
+
+
+def test_a_function_without_a_name_serves_too_and_is_registered_where_a_run_needs_it(tmp_path):
+    def ends(subs):
+        at = torch.zeros(subs.num_nodes, dtype=torch.float64)
+        at[subs.u] = 1
+        return llwlc.constraints.custom(subs, at)
+
+    graph = people()
+    assert llwlc.link_bases(graph, PAIRS, constraints=ends)[1].mask.any()
+    model = llwlc.LinkPredictor(constraints=ends, cache=None, device="cpu", **QUICK).fit(graph)
+    assert model.preset.basis.constraints == "ends"
+    assert "ends" in FAMILIES
+    with pytest.raises(InputError, match="give the constraint one"):
+        llwlc.LinkPredictor(constraints=lambda subs: ends(subs))
+
+
+def test_an_edited_constraint_gets_fresh_bases_and_its_own_fingerprint(tmp_path, monkeypatch):
+    plugin = copied("my_constraint.py", tmp_path)
+    load_plugin(plugin)
+    graph, config = people(), BasisConfig(constraints="common")
+    computed = []
+    parts = cache_module.encode_parts
+    monkeypatch.setattr(cache_module, "encode_parts", lambda *a, **k: computed.append(1) or parts(*a, **k))
+    options = {"cache": tmp_path / "bases", "about": ""}
+    before = cache_module.cached(graph, PAIRS, config, **options)
+    cache_module.cached(graph, PAIRS, config, **options)
+    assert len(computed) == 1
+    plugin.write_text(plugin.read_text().replace("subs.dist_v == 1", "subs.dist_v == 2"))
+    load_plugin(plugin)
+    after = cache_module.cached(graph, PAIRS, BasisConfig(constraints="common"), **options)
+    assert len(computed) == 2
+    assert not torch.equal(before.values, after.values)
+    # a run of the old code is not taken for one of the new
+    model = llwlc.LinkPredictor(constraints="common", cache=None, device="cpu", **QUICK).fit(
+        graph, out=tmp_path / "run"
+    )
+    plugin.write_text(plugin.read_text().replace("subs.dist_v == 2", "subs.dist_v == 3"))
+    load_plugin(plugin)
+    changed = llwlc.LinkPredictor(constraints="common", cache=None, device="cpu", **QUICK)
+    with pytest.warns(UserWarning, match="has changed"), pytest.raises(InputError, match="another run"):
+        changed.fit(graph, out=tmp_path / "run")
+    with pytest.warns(UserWarning, match=r"'common', which came from my_constraint\.py, has changed since the run"):
+        llwlc.LinkPredictor.load(tmp_path / "run")
+    assert model.run.info.needs
+
+
+def test_no_process_is_started_for_a_constraint_once_the_kernels_are_there(tmp_path, monkeypatch):
+    load_plugin(copied("my_constraint.py", tmp_path))
+    graph, config = people(), BasisConfig(constraints="common", steps=7)
+    warmup.warm_up(graph, config)
+    started = []
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: started.append(a))
+    warmup._compile_elsewhere.cache_clear()
+    warmup.warm_up(graph, config)
+    assert not started
+
+
+def llwlc_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "llwlc", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_a_run_names_what_it_needs_and_refuses_without_it(tmp_path):
+    plugin = copied("my_constraint.py", tmp_path)
+    people().to_csv(tmp_path / "edges.csv")
+    settings = [part for name, value in QUICK.items() for part in ("--set", f"{name}={value}")]
+    arguments = ["fit", "edges.csv", "--out", "run", "--set", "constraints=common", *settings]
+    without = llwlc_command(*arguments, cwd=tmp_path)
+    assert without.returncode == 2
+    assert "unknown name 'common'" in without.stderr
+    assert not (tmp_path / "run").exists()
+    fitted = llwlc_command(*arguments, "--plugin", plugin, cwd=tmp_path)
+    assert fitted.returncode == 0, fitted.stderr
+    (tmp_path / "pairs.csv").write_text("source,target\nPerson 03,Person 44\n")
+    score = ["score", "run", "pairs.csv"]
+    refused = llwlc_command(*score, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "needs the constraint 'common', which came from my_constraint.py" in refused.stderr
+    assert "--plugin" in refused.stderr
+    scored = llwlc_command(*score, "--plugin", plugin, cwd=tmp_path)
+    assert scored.returncode == 0, scored.stderr
+    assert scored.stdout.startswith("source,target,score,probability\nPerson 03,Person 44,")
+    again = llwlc_command(*arguments, "--plugin", plugin, cwd=tmp_path)  # finished: read, not repeated
+    assert again.returncode == 0
+    assert "time expected" not in again.stdout
+
+
+def test_a_readout(tmp_path):
+    assert load_plugin(copied("my_readout.py", tmp_path)) == ["readout mean"]
+    model = llwlc.LinkPredictor(pooling="mean", cache=None, device="cpu", **QUICK).fit(people())
+    model.save(tmp_path / "run")
+    assert torch.equal(llwlc.LinkPredictor.load(tmp_path / "run").score(PAIRS).score, model.score(PAIRS).score)
+    READOUTS.remove("mean")
+    with pytest.raises(InputError, match=r"needs the readout 'mean', which came from my_readout\.py"):
+        llwlc.LinkPredictor.load(tmp_path / "run")
+
+
+def test_a_start(tmp_path):
+    assert load_plugin(copied("my_start.py", tmp_path)) == ["start degree"]
+    graph = people()
+    fast = llwlc.link_bases(graph, PAIRS, start="degree", constraints="none", dtype=torch.float64)[1]
+    slow = llwlc.link_bases(graph, PAIRS, start="degree", constraints="none", dtype=torch.float64, backend="reference")[
+        1
+    ]
+    torch.testing.assert_close(fast.values, slow.values, rtol=0, atol=1e-10)
+    model = llwlc.LinkPredictor(start="degree", cache=None, device="cpu", **QUICK).fit(graph)
+    assert model.run.info.needs["start degree"]["file"] == "my_start.py"
+
+
+def test_a_dataset_and_a_protocol(tmp_path):
+    assert load_plugin(copied("my_dataset.py", tmp_path)) == ["dataset karate"]
+    assert load_plugin(copied("my_protocol.py", tmp_path)) == ["protocol half"]
+    graph = llwlc.datasets.load("karate")
+    assert (graph.num_nodes, graph.num_edges) == (34, 78)
+    assert "karate" in llwlc.datasets.names()
+    assert llwlc.datasets.info("karate").what == "members of a karate club who met outside of it"
+    split = llwlc.splits.make(graph, protocol="half", seed=3)
+    assert (len(split.train_pos), len(split.valid_pos), len(split.test_pos)) == (40, 19, 19)
+    assert llwlc.splits.audit(split, graph).ok
+    assert split.test_graph.num_edges == 59
+
+
+def test_a_name_of_the_package_is_not_taken_over():
+    with pytest.raises(InputError, match="there is a constraint called 'neumann' already"):
+        llwlc.constraints.register("neumann")(lambda subs: llwlc.constraints.none(subs))
+    with pytest.raises(InputError, match="letters, digits"):
+        llwlc.constraints.register("a+b")(lambda subs: llwlc.constraints.none(subs))
+
+
+def test_what_is_no_constraint_is_named():
+    llwlc.constraints.register("wrong")(lambda subs: torch.ones(subs.num_nodes))
+    with pytest.raises(InputError, match="'wrong' returned Tensor, not Constraints: wrap its columns"):
+        llwlc.link_bases(people(), PAIRS, constraints="wrong")
+
+
+def test_lists_of_the_architecture_page_are_those_of_the_registries():
+    spec = importlib.util.spec_from_file_location("registry_lists", ROOT / "scripts" / "registry_lists.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert script.page(text) == text, "run python scripts/registry_lists.py"
+
+
+def test_every_file_that_the_architecture_page_names_is_there():
+    import re
+
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", text):
+        assert any((base / name).is_file() for base in (ROOT, ROOT / "src" / "llwlc")), name
+    for name in re.findall(r"\]\(\.\./([^)]+)\)", text):
+        assert (ROOT / name).is_file(), name

@@ -1,0 +1,169 @@
+"""Data flows one way, and imports follow it: a room imports only rooms that `docs/architecture.md` lists before it."""
+
+import ast
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "llwlc"
+# Graph has its readers as methods, and they make Graphs: the one cycle, inside one room and inside functions
+ALLOWED_CYCLE = "llwlc.graph."
+
+
+def rooms() -> list[str]:
+    """The rooms in the order of the tree in docs/architecture.md."""
+    tree = (ROOT / "docs" / "architecture.md").read_text().split("```text\nsrc/llwlc/", 1)[1].split("```", 1)[0]
+    lines = [line.split() for line in tree.splitlines()[1:] if line.startswith("  ") and not line.startswith("   ")]
+    names = [word for words in lines for word in (words if not words[0].endswith("/") else words[:1])]
+    return [name.rstrip("/") for name in names if re.fullmatch(r"[a-z_]+/?", name)]
+
+
+def modules(source: Path) -> dict[str, Path]:
+    """Every module of the package by its full name."""
+    found = {}
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(text: str, known: Iterable[str]) -> list[tuple[str, str, int]]:
+    """(module, name, line) of every import of this package in a source, inside functions too; a name may be a module itself."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found += [(a.name, "", node.lineno) for a in node.names if a.name.split(".")[0] == "llwlc"]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide which room they reach"
+            module = node.module or ""
+            if module.split(".")[0] == "llwlc":
+                for a in node.names:
+                    inner = f"{module}.{a.name}"
+                    found.append((inner, "", node.lineno) if inner in known else (module, a.name, node.lineno))
+    return found
+
+
+def room_of(module: str) -> str:
+    return [*module.split("."), "llwlc"][1]
+
+
+def faults(source: Path, order: list[str]) -> list[str]:
+    """Imports of a later room, and of private names, each with its place."""
+    found, known = [], modules(source)
+    for module, path in known.items():
+        if module in ("llwlc", "llwlc.__main__"):
+            continue
+        for target, name, line in imports(path.read_text(), known):
+            place = f"{path.relative_to(source)}:{line}"
+            if target == "llwlc":
+                found.append(f"{place} imports from the package itself")
+            elif order.index(room_of(target)) > order.index(room_of(module)):
+                found.append(f"{place} imports the later room {room_of(target)}")
+            if any(part.startswith("_") and part != "__main__" for part in (*target.split("."), name)):
+                found.append(f"{place} imports the private {target}.{name}")
+    return found
+
+
+def cycles(source: Path) -> list[list[str]]:
+    """Modules that import each other, directly or not, found by Tarjan's algorithm."""
+    known = modules(source)
+    edges = {
+        module: sorted({t for t, _, _ in imports(path.read_text(), known) if t in known and t != module})
+        for module, path in known.items()
+        if module != "llwlc"
+    }
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for target in edges.get(module, ()):
+            if target not in index:
+                visit(target)
+                low[module] = min(low[module], low[target])
+            elif target in stack:
+                low[module] = min(low[module], index[target])
+        if low[module] == index[module]:
+            at = stack.index(module)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for module in edges:
+        if module not in index:
+            visit(module)
+    return found
+
+
+def test_every_room_stands_in_the_tree_of_the_architecture_page_and_the_other_way_round():
+    there = {room_of(module) for module in modules(SOURCE)} - {"llwlc", "__main__"}
+    planned = {"transforms", "explain", "report", "experiments"}  # rooms of issues that are still open
+    assert there <= set(rooms())
+    assert set(rooms()) - there <= planned
+
+
+def test_the_root_holds_a_handful_of_files():
+    assert {path.name for path in SOURCE.glob("*.py")} == {"__init__.py", "__main__.py", "errors.py", "metrics.py"}
+
+
+def test_no_room_imports_a_later_one_and_no_private_name_crosses_modules():
+    assert faults(SOURCE, rooms()) == []
+
+
+def test_no_module_imports_itself_in_a_circle_but_for_graph_and_its_readers():
+    assert [c for c in cycles(SOURCE) if not all(module.startswith(ALLOWED_CYCLE) for module in c)] == []
+
+
+@pytest.mark.parametrize(
+    ("planted", "fault"),
+    [
+        ("from llwlc.cli.console import say\n", "later room cli"),
+        ("def f():\n    from llwlc.training.loop import train\n    return train\n", "later room training"),
+        ("import llwlc.predict.predictor\n", "later room predict"),
+        ("from llwlc.support.registry import _source\n", "private llwlc.support.registry._source"),
+        ("from llwlc import LinkPredictor\n", "from the package itself"),
+    ],
+)
+def test_a_planted_import_is_found(tmp_path, planted, fault):
+    for module, path in modules(SOURCE).items():
+        target = tmp_path / "llwlc" / path.relative_to(SOURCE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(planted if module == "llwlc.linalg.basis" else path.read_text())
+    found = faults(tmp_path / "llwlc", rooms())
+    assert len(found) == 1
+    assert found[0].startswith("linalg/basis.py:")
+    assert fault in found[0]
+
+
+def test_a_planted_circle_is_found(tmp_path):
+    package = tmp_path / "llwlc"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text("from llwlc.b import f\n")
+    (package / "b.py").write_text("def f():\n    from llwlc import c\n    return c\n")
+    (package / "c.py").write_text("from llwlc.a import f\n")
+    assert cycles(package) == [["llwlc.a", "llwlc.b", "llwlc.c"]]
+
+
+def test_tests_mirror_the_source():
+    """Every folder of tests is a room, or a folder in one; every room with code has its tests."""
+    folders = {str(p.parent.relative_to(ROOT / "tests")) for p in (ROOT / "tests").rglob("test_*.py")} - {"."}
+    assert all((SOURCE / folder).is_dir() for folder in folders)
+    assert {room_of(m) for m in modules(SOURCE)} - {"llwlc", "__main__", "errors", "metrics"} <= {
+        folder.split("/")[0] for folder in folders
+    }
+
+
+def test_no_module_has_the_name_of_a_function_that_its_room_shows():
+    """Importing the module would hide the function: `llwlc.splits.audit` is a function, so its module is called `auditing`."""
+    clashes = []
+    for path in SOURCE.glob("*/__init__.py"):
+        shown = re.findall(r'^    "(\w+)": ', path.read_text(), re.MULTILINE)
+        clashes += [f"{path.parent.name}.{name}" for name in shown if (path.parent / f"{name}.py").exists()]
+    assert clashes == []

@@ -1,0 +1,277 @@
+"""From a split to a measured network: what is reported, what a fraction and a redraw mean, and bad input."""
+
+import math
+from dataclasses import replace
+
+import networkx as nx
+import pytest
+import torch
+
+from llwlc import metrics, splits
+from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.heuristics.registry import HEURISTICS
+from llwlc.support.devices import pick_device
+from llwlc.training.checkpoint import Checkpoint
+from llwlc.training.encoded_split import EncodedSplit
+from llwlc.training.fingerprint import fingerprint
+from llwlc.training.fit import Fitted, fit_split, heuristics
+from llwlc.training.forecast import forecast
+from llwlc.training.presets import Preset, preset
+from llwlc.training.records import FitMetrics
+from llwlc.training.scoring import scores
+
+CPU = torch.device("cpu")
+TITLES = {record.title for record in HEURISTICS.records()}
+SMALL = {"channels": 8, "filters": 2, "filter_hidden": 8, "filtered_channels": 8, "batch_size": 32}
+
+
+def communities() -> Graph:
+    """Four communities of 20 with features that hint at them."""
+    g = nx.planted_partition_graph(4, 20, 0.35, 0.02, seed=2)
+    noise = torch.randn(80, 6, generator=torch.Generator().manual_seed(0))
+    return Graph.from_edges(torch.tensor(list(g.edges)), num_nodes=80, x=noise + torch.eye(6)[torch.arange(80) // 20])
+
+
+def karate() -> Graph:
+    return Graph.from_edges(torch.tensor(list(nx.karate_club_graph().edges)))
+
+
+def quick(name: str = "anchored", **changes) -> Preset:
+    redrawn = "vertex_deleted" in changes.get("constraints", "")
+    options = SMALL | {"epochs": 3} | ({} if redrawn else {"copies": 1}) | changes
+    if name != "anchored" and "features" not in changes:
+        del options["filtered_channels"]  # it would have no effect, and is refused
+    return preset(name, **options)
+
+
+def links_of(split, chosen: Preset, cache=None, memory_budget: int = 1 << 30) -> EncodedSplit:
+    return EncodedSplit(split, chosen, cache=cache, device=CPU, memory_budget=memory_budget)
+
+
+def same(a: EncodedLinks, b: EncodedLinks) -> bool:
+    return all(torch.equal(getattr(a, name), getattr(b, name)) for name in FIELDS)
+
+
+def bits(fitted: Fitted) -> dict[str, bytes]:
+    return {k: v.numpy().tobytes() for k, v in fitted.net.state_dict().items()}
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return communities()
+
+
+@pytest.fixture(scope="module")
+def split(graph):
+    return splits.make(graph, protocol="random", val=0.1, test=0.15, seed=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(graph, split) -> Fitted:
+    return fit_split(graph, split, quick(epochs=8), device="cpu")
+
+
+def test_every_metric_is_there_with_the_untrained_scores_beside_it(graph, split, fitted):
+    found = fitted.metrics.as_dict()
+    wanted = {"hits@10", "hits@100", "hits@100_fpr", "mrr", "auc", "ap", "num_positives", "num_negatives"}
+    assert wanted | {"calibration_error", "calibration_prior", "parameters", "epochs", "seconds"} <= set(found)
+    assert all(math.isfinite(v) for v in found.values() if not isinstance(v, dict))
+    assert found["parameters"] == fitted.net.num_parameters
+    assert found["epochs"] == len(fitted.history) <= 8
+    assert found["num_positives"] == len(split.test_pos)
+    assert set(found["heuristics"]) == TITLES
+    assert FitMetrics.from_dict(found) == fitted.metrics
+    for record in HEURISTICS.records():
+        score = record.load()
+        pos, neg = score(split.test_graph, split.test_pos), score(split.test_graph, split.test_neg)
+        assert found["heuristics"][record.title] == metrics.evaluate(pos, neg).as_dict()
+
+
+def test_metrics_are_those_of_the_kept_network_on_the_test_links(split, fitted):
+    pos, neg = (
+        scores(fitted.net, encode(split.test_graph, part, fitted.preset.basis, about=""), fitted.features)
+        for part in (split.test_pos, split.test_neg)
+    )
+    assert fitted.metrics["auc"] == metrics.auc(pos, neg)
+    probability = fitted.calibration.probability(torch.cat([pos, neg]), prior=fitted.metrics["calibration_prior"])
+    label = torch.cat([torch.ones(len(pos)), torch.zeros(len(neg))])
+    assert fitted.metrics["calibration_error"] == metrics.calibration_error(probability, label)
+    assert fitted.metrics["calibration_prior"] == len(pos) / len(label)
+
+
+def test_it_learns_more_than_chance(fitted):
+    assert fitted.metrics["auc"] > 0.65
+    assert fitted.history[-1].loss < fitted.history[0].loss
+
+
+def test_features_enter_compact_and_only_where_there_are_some(fitted):
+    assert fitted.compactor is not None
+    assert fitted.features is not None
+    assert fitted.net.config.feature_channels == fitted.compactor.channels == fitted.features.shape[1] == 6
+    club = karate()
+    found = fit_split(club, splits.make(club, protocol="random", val=0.1, test=0.2, seed=1), quick(), device="cpu")
+    assert found.compactor is found.features is None
+    assert set(found.metrics["heuristics"]) == TITLES - {"cosine of Â²X"}
+    assert 0 <= found.metrics["auc"] <= 1
+
+
+@pytest.mark.parametrize("name", ["paper", "lanczosnet"])
+def test_the_papers_presets_choose_their_rows_by_the_sizes_of_subgraphs(graph, split, name):
+    found = fit_split(graph, split, quick(name, copies=0, epochs=1), device="cpu")
+    sizes = links_of(split, found.preset).training(0).sizes.double()
+    assert found.preset.net.sort_rows == int(torch.quantile(sizes, 0.6))
+    assert found.features is None
+    assert math.isfinite(found.metrics["auc"])
+
+
+def test_same_seed_same_weights_and_the_cache_changes_nothing(graph, split, tmp_path):
+    plain = fit_split(graph, split, quick(), device="cpu")
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    for budget in (1 << 30, 0):
+        again = fit_split(graph, split, quick(), device="cpu", cache=tmp_path / "cache", memory_budget=budget)
+        assert bits(again) == bits(plain)
+        assert again.history == plain.history
+    assert torch.equal(torch.get_rng_state(), state)
+    assert bits(fit_split(graph, split, quick(seed=1), device="cpu")) != bits(plain)
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_weights(graph, split, tmp_path):
+    chosen = quick(constraints="vertex_deleted")
+    whole = fit_split(graph, split, chosen, device="cpu")
+
+    def kill(record):
+        if record.epoch == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_split(graph, split, chosen, device="cpu", checkpoint=Checkpoint(tmp_path / "at", ""), on_epoch=kill)
+    resumed = fit_split(graph, split, chosen, device="cpu", checkpoint=Checkpoint(tmp_path / "at", ""))
+    assert bits(resumed) == bits(whole)
+    assert resumed.calibration == whole.calibration
+
+
+@pytest.mark.parametrize("fraction", [0.05, 0.5, 1.0])
+def test_a_fraction_uses_that_share_of_the_training_links(split, fraction):
+    links = links_of(split, quick(fraction=fraction).adapted(len(split.train_pos)))
+    expected = round(fraction * len(split.train_pos))
+    assert links.num_positive == len(links.positives) == expected
+    everything = set(map(tuple, split.train_pos.tolist()))
+    assert set(map(tuple, links.positives.tolist())) <= everything
+    assert len(links.training(0)) >= 2 * expected
+    other = links_of(split, quick(fraction=fraction, seed=3))
+    assert (fraction == 1) == torch.equal(other.positives, links.positives)
+
+
+def test_the_smallest_fraction_still_has_a_link(split):
+    assert links_of(split, quick(fraction=1e-6)).num_positive == 1
+
+
+def test_stochastic_constraints_are_redrawn_each_epoch_and_again_alike(split):
+    links = links_of(split, quick(constraints="vertex_deleted"))
+    first, second = links.training(0), links.training(1)
+    n = links.num_positive
+    rows = int(first.sizes[:n].sum())
+    assert len(first) == len(second) == 2 * n
+    assert torch.equal(first.node[:rows], second.node[:rows]), "the positives are the same links"
+    assert not torch.equal(first.vectors[:rows], second.vectors[:rows]), "with other deleted vertices"
+    assert not torch.equal(first.sizes[n:], second.sizes[n:]), "and the negatives are fresh"
+    assert same(links_of(split, quick(constraints="vertex_deleted")).training(1), second)
+
+
+def test_fixed_constraints_are_encoded_once_and_thinned_copies_take_turns(split):
+    links = links_of(split, quick(copies=2))
+    assert links.training(0) is links.training(3)
+    assert links.training(1) is links.training(4)
+    original, thinned, other = (links.training(epoch) for epoch in range(3))
+    assert original.degree.sum() > thinned.degree.sum()
+    assert not same(thinned, other)
+    assert same(links_of(split, quick(copies=0)).training(1), original)
+
+
+def test_no_training_negative_is_a_link_or_held_out(split):
+    pairs = links_of(split, quick())._training_pairs
+    n = len(split.train_pos)
+    held = torch.cat([split.train_pos, split.valid_pos, split.test_pos, split.valid_neg, split.test_neg])
+    taken = set(map(tuple, held.sort(1).values.tolist()))
+    assert taken.isdisjoint(map(tuple, pairs[n:].sort(1).values.tolist()))
+
+
+@pytest.mark.parametrize("constraints", ["neumann_boundary", "vertex_deleted"])
+def test_a_dense_graph_with_few_non_links_trains(constraints):
+    """Fewer pairs without a link are left than there are links."""
+    g = nx.complete_graph(16)
+    g.remove_edges_from([(i, i + 8) for i in range(8)] + [(i, i + 5) for i in range(10)])
+    graph = Graph.from_edges(torch.tensor(list(g.edges)))
+    split = splits.make(graph, protocol="random", val=0.05, test=0.05, seed=0)
+    assert len(split.train_neg) < len(split.train_pos)
+    found = fit_split(graph, split, quick(constraints=constraints, epochs=2), device="cpu")
+    assert math.isfinite(found.metrics["auc"])
+
+
+def test_hard_negatives_are_ranked_against_their_own_link(graph):
+    split = splits.make(graph, protocol="heart", seed=0, num_hard=10)
+    found = fit_split(graph, split, quick(epochs=1), device="cpu")
+    assert found.metrics["num_negatives"] == 10
+    assert set(heuristics(split)) == TITLES
+
+
+@pytest.mark.parametrize("chosen", [quick(), quick("paper"), quick(constraints="vertex_deleted"), quick(fraction=0.1)])
+def test_the_forecast_is_finite_and_positive(split, chosen):
+    state = torch.get_rng_state()
+    seen = forecast(split, chosen)
+    assert torch.equal(torch.get_rng_state(), state), "looking ahead must not change what follows"
+    assert seen.links > 0
+    assert 2 <= seen.mean_size <= seen.largest <= 80
+    assert seen.num_bytes > 0
+    assert 0 < seen.seconds < 600
+
+
+@pytest.mark.parametrize("changes", [{}, {"copies": 2}, {"fraction": 0.1}, {"constraints": "vertex_deleted"}])
+def test_the_forecast_counts_the_links_that_training_encodes(split, changes):
+    chosen = quick(**changes).adapted(len(split.train_pos))
+    seen, links = forecast(split, chosen), links_of(split, chosen)
+    assert seen.links == len(links.training(0))
+    actual = {id(data): data.num_bytes for data in (links.training(epoch) for epoch in range(chosen.train.epochs))}
+    kept = min(actual.values()) if chosen.basis.stochastic else sum(actual.values())
+    # sizes come from a sample in which links and negatives are equally many
+    assert 0.6 < seen.num_bytes / kept < 1.6
+
+
+def test_devices():
+    assert pick_device("cpu") == CPU
+    assert pick_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    with pytest.raises(InputError, match="no device is called 'gpu0': use auto, cpu or cuda"):
+        pick_device("gpu0")
+
+
+def test_cuda_without_a_gpu_is_refused_before_any_work(graph, split, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="cuda was asked for, but there is none here"):
+        fit_split(graph, split, quick(), device="cuda")
+
+
+def test_a_split_without_validation_links_is_refused(graph):
+    split = splits.make(graph, protocol="random", val=0.0, test=0.1, seed=0)
+    with pytest.raises(InputError, match="at least one link and one non-link"):
+        fit_split(graph, split, quick(epochs=1), device="cpu")
+
+
+def test_the_fingerprint_is_of_all_that_weights_depend_on(graph, split):
+    base = fingerprint(graph, split, quick())
+    assert base == fingerprint(
+        communities(), splits.make(communities(), protocol="random", val=0.1, test=0.15, seed=0), quick()
+    )
+    others = [
+        fingerprint(graph, split, quick(seed=1)),
+        fingerprint(graph, split, quick(dropout=0.1)),
+        fingerprint(graph, split, quick(fraction=0.5)),
+        fingerprint(graph, splits.make(graph, protocol="random", val=0.1, test=0.15, seed=1), quick()),
+        fingerprint(replace(graph, x=None), split, quick()),
+        fingerprint(replace(graph, x=2 * graph.x), split, quick()),
+        fingerprint(graph.with_edges(graph.edges[1:]), split, quick()),
+        fingerprint(replace(graph, weight=torch.ones(len(graph.indices))), split, quick()),
+    ]
+    assert len({base, *others}) == len(others) + 1

@@ -1,0 +1,120 @@
+"""Batches filled up to one width give what ragged ones give; on a GPU, recorded steps give what plain ones give."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from llwlc import datasets
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.encoded_links import encode
+from llwlc.nn import LLwLCNet, NetConfig
+from llwlc.training import scoring
+from llwlc.training.config import TrainConfig
+from llwlc.training.loop import adam, train_epoch
+from llwlc.training.step import Stepper, width_for
+
+CONFIG = NetConfig(feature_channels=16, dropout=0.0, feature_dropout=0.0)
+
+
+def some_links(count: int = 300):
+    cora = datasets.load("cora")
+    draw = torch.Generator().manual_seed(0)
+    other = torch.randint(cora.num_nodes, (count, 2), generator=draw)
+    other = other[other[:, 0] != other[:, 1]]
+    pairs = torch.cat([cora.edges[:count], torch.tensor([[0, 2707]]), other])
+    return encode(cora, pairs, BasisConfig(), about=""), torch.randn(cora.num_nodes, 16, generator=draw)
+
+
+def network(seed: int = 0, **changes) -> LLwLCNet:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return LLwLCNet(replace(CONFIG, **changes))
+
+
+@pytest.mark.parametrize("extra", [0, 37])
+def test_a_uniform_batch_gives_the_same_scores_and_gradients(extra):
+    data, features = some_links()
+    net = network().double()
+    index = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))[:100]
+    width = int(data.sizes[index].max()) + extra
+    found = []
+    for batch in (data.batch(index), data.uniform_batch(index, width)):
+        net.zero_grad()
+        scores = net(batch.to("cpu", torch.float64), features.double())
+        scores.square().sum().backward()
+        found.append((scores.detach(), [p.grad.clone() for p in net.parameters()]))
+    (ragged, grads), (uniform, others) = found
+    torch.testing.assert_close(uniform, ragged, rtol=1e-12, atol=1e-12)
+    for one, two in zip(grads, others, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-9)
+
+
+def test_a_uniform_batch_keeps_its_layout_when_it_moves():
+    data, _ = some_links()
+    batch = data.uniform_batch(torch.arange(10), 200)
+    assert batch.basis.slots == (None, 10, 200)
+    assert batch.to("cpu", torch.float64).basis.slots.at is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 48, 49, 64, 65, 1000, 1025, 3002])
+def test_widths_hold_their_links_and_waste_less_than_half(size):
+    assert size <= width_for(size) <= max(32, 1.5 * size)
+
+
+def test_runs_cover_all_links_and_stay_within_the_bound():
+    sizes = torch.randint(2, 500, (9000,), generator=torch.Generator().manual_seed(0))
+    order = sizes.argsort(stable=True)
+    runs = list(scoring.runs(order, sizes, 40_000))
+    assert torch.equal(torch.cat(runs), order)
+    assert all(len(run) * int(sizes[run].max()) <= 40_000 and len(run) <= 4096 for run in runs)
+    assert [len(run) for run in scoring.runs(order[-3:], sizes, 10)] == [1, 1, 1]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+class TestRecorded:
+    def test_recorded_steps_equal_plain_ones(self):
+        """Two epochs, the same weights to rounding; without dropout, whose draws differ."""
+        data, features = some_links()
+        data, features = data.to("cuda"), features.cuda()
+        config = TrainConfig(batch_size=64, learning_rate=1e-3)
+        found = []
+        for recorded in (True, False):
+            net = network().cuda()
+            mean = copy.deepcopy(net)
+            stepper = Stepper(net, mean, adam(net, config), features, 64)
+            if not recorded:
+                stepper._recordable = lambda links, width: False
+            losses = [train_epoch(stepper, data, 300, config, epoch) for epoch in range(2)]
+            assert bool(stepper._graphs) == recorded
+            found.append((losses, [*net.parameters(), *mean.parameters()]))
+        (one, weights), (two, others) = found
+        assert one == pytest.approx(two, rel=1e-3)
+        for a, b in zip(weights, others, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-2, atol=2e-3)
+
+    def test_dropout_is_drawn_anew_and_repeats_by_its_seed(self):
+        data, features = some_links()
+        data, features = data.to("cuda"), features.cuda()
+        config = TrainConfig(batch_size=64, learning_rate=1e-3)
+        runs = []
+        for _ in range(2):
+            net = network(dropout=0.5, feature_dropout=0.5).cuda()
+            stepper = Stepper(net, copy.deepcopy(net), adam(net, config), features, 64)
+            runs.append([train_epoch(stepper, data, 300, config, epoch) for epoch in range(3)])
+        assert runs[0] == pytest.approx(runs[1], rel=1e-4)
+
+    def test_recording_changes_nothing(self):
+        data, features = some_links()
+        data, features = data.to("cuda"), features.cuda()
+        net = network().cuda()
+        mean = copy.deepcopy(net)
+        stepper = Stepper(net, mean, adam(net, TrainConfig()), features, 64)
+        before = [t.clone() for t in stepper._changing()]
+        index = torch.arange(64, device="cuda")
+        label = torch.ones(64, device="cuda")
+        stepper._record(data.uniform_batch(index, 256), label)
+        for a, b in zip(before, stepper._changing(), strict=True):
+            assert torch.equal(a, b)
