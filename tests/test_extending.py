@@ -116,7 +116,7 @@ def test_no_process_is_started_for_a_constraint_once_the_kernels_are_there(tmp_p
     warmup.warm_up(graph, config)
     started = []
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: started.append(a))
-    warmup._compile_elsewhere.cache_clear()
+    warmup._READY.clear()
     warmup.warm_up(graph, config)
     assert not started
 

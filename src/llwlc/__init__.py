@@ -9,9 +9,10 @@ Names are imported when they are first used, so that the command line answers qu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llwlc.support.lazy import lazy
+from llwlc.support.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from llwlc import baselines as baselines
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from llwlc.splits.linksplit import LinkSplit as LinkSplit
     from llwlc.subgraphs.batch import Subgraphs as Subgraphs
 
-    __version__: str
 
 _MODULES = (
     "baselines",
@@ -77,12 +77,4 @@ _HOMES = {
     "stream_bases": "bases.link_bases",
 }
 __all__ = [*sorted(_HOMES), "__version__"]
-_find, __dir__ = lazy(__name__, _HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("llwlc")
-    return _find(name)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

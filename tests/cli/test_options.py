@@ -4,8 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from llwlc.cli.app import app
-from llwlc.cli.options import ELSEWHERE, listed, options, settable
+from llwlc.cli.options import ELSEWHERE, options, settable
 from llwlc.errors import InputError
+from llwlc.support.registry import listed
 from llwlc.training.presets import PRESETS, preset
 
 

@@ -58,7 +58,7 @@ def test_chunks_change_nothing(model, monkeypatch):
 def test_no_process_is_started_on_the_way_of_a_pair(model, monkeypatch):
     model.score(PAIRS[:3])
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("a process was started"))
-    warmup._compile_elsewhere.cache_clear()
+    warmup._READY.clear()
     model.score(PAIRS[:3])
     model.recommend(top=3)
     llwlc.link_bases(model.graph, PAIRS[:3])

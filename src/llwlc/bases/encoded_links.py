@@ -13,15 +13,15 @@ import torch
 from torch import Tensor
 
 from llwlc.bases.config import BasisConfig
-from llwlc.bases.kernel_plan import not_fusible, plan_of, reach_of
-from llwlc.bases.link_bases import link_bases_checked, warn_of_hubs
+from llwlc.bases.kernel_plan import plan_of, reach_of
+from llwlc.bases.link_bases import link_bases_checked, unable, warn_of_hubs
 from llwlc.bases.link_batch import LinkBatch
 from llwlc.graph.graph import Graph
 from llwlc.kernels import cuda
 from llwlc.kernels.backends import choose
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.subgraphs.batch import Subgraphs
-from llwlc.subgraphs.extraction import adjacency_of, check_pairs, not_compilable, not_on_gpu
+from llwlc.subgraphs.extraction import adjacency_of, check_pairs
 from llwlc.subgraphs.labels import distance_encoding
 from llwlc.support.progress import track
 from llwlc.support.ragged import expand, pointer
@@ -103,6 +103,8 @@ def encode(
 ) -> EncodedLinks:
     """The bases of these pairs `[B, 2]` in the memory of the graph's device. `about` heads the progress bar; none where it is empty."""
     parts = list(encode_parts(graph, pairs, config, epoch=epoch, about=about))
+    if len(parts) == 1:
+        return with_pointer(parts[0])
     return with_pointer({name: torch.cat([p[name] for p in parts]) for name in FIELDS})
 
 
@@ -125,11 +127,7 @@ def encode_parts(
 def encode_chunk(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0) -> dict[str, Tensor]:
     """The fields of pairs that were looked at before, the smaller id first, all at once: by one kernel where it can, else from
     whatever makes the bases."""
-    unable = {
-        "cuda": not_on_gpu(graph, config.hops),
-        "numba": not_compilable(graph, config.hops) or not_fusible(config),
-    }
-    if choose("auto", unable, what="these links").name == "numba":
+    if choose("auto", unable(graph, config), what="these links").name == "numba":
         return _by_kernel(graph, pairs, config, epoch)
     return fields_of(*link_bases_checked(graph, pairs, config, epoch=epoch, dtype=torch.float32), config)
 

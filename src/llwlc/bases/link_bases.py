@@ -93,15 +93,19 @@ def link_bases_checked(
     graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int, dtype: torch.dtype, backend: str = "auto"
 ) -> tuple[Subgraphs, Eigenbasis]:
     """`link_bases` of pairs that were looked at before."""
-    unable = {
-        "cuda": not_on_gpu(graph, config.hops),
-        "numba": not_compilable(graph, config.hops) or not_fusible(config),
-    }
-    chosen = choose(backend, unable, what="these bases").name
+    chosen = choose(backend, unable(graph, config), what="these bases").name
     made = _fused if chosen == "numba" else _staged
     subs, basis = made(graph, pairs, config, epoch, dtype, backend)
     warn_of_hubs(graph, len(pairs), _full(subs, config.max_nodes_per_hop), config.max_nodes_per_hop)
     return subs, basis
+
+
+def unable(graph: Graph, config: BasisConfig) -> dict[str, str]:
+    """Why a backend cannot take a link through all stages at once, "" where it can."""
+    return {
+        "cuda": not_on_gpu(graph, config.hops),
+        "numba": not_compilable(graph, config.hops) or not_fusible(config),
+    }
 
 
 def _fused(

@@ -11,7 +11,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 from llwlc.bases.config import BasisConfig
@@ -42,16 +41,22 @@ def warm_up(graph: Graph, config: BasisConfig) -> None:
     names = ["hops", "steps", "laplacian", "max_nodes_per_hop", *(("constraints", "count", "start") if fused else ())]
     options = {name: getattr(config, name) for name in names}
     weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
-    _compile_elsewhere(json.dumps([options, fused, weight]))
+    what = json.dumps([options, fused, weight])
+    if what not in _READY and _compile_elsewhere(what):
+        _READY.add(what)
 
 
-@cache
-def _compile_elsewhere(what: str) -> None:
+_READY: set[str] = set()  # what this process has looked up already
+
+
+def _compile_elsewhere(what: str) -> bool:
+    """Whether the kernels are there now; where compiling failed, the call itself will say what is wrong."""
     from llwlc.support.compiler import cache_dir
 
-    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+    stamp = Path(cache_dir("llwlc.kernels.numba.encoding")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
     if stamp.exists():
-        return
+        return True
     done = subprocess.run([sys.executable, "-c", COMPILE, what], capture_output=True, check=False)
-    if done.returncode == 0:  # else the call itself will say what is wrong
+    if done.returncode == 0:
         stamp.touch()
+    return done.returncode == 0

@@ -14,6 +14,7 @@ from llwlc.cli.expressivity import expressivity
 from llwlc.cli.fit import KINDS, fit
 from llwlc.cli.recommend import recommend
 from llwlc.cli.score import score
+from llwlc.support.version import VERSION
 
 app = typer.Typer(
     cls=Group,
@@ -34,7 +35,5 @@ def about(
     show_version: Annotated[bool, typer.Option("--version", help="Say the version and stop.", is_eager=True)] = False,
 ) -> None:
     if show_version:
-        from importlib.metadata import version
-
-        typer.echo(f"llwlc {version('llwlc')}")
+        typer.echo(f"llwlc {VERSION}")
         raise typer.Exit

@@ -12,7 +12,6 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from llwlc.nn.registry import READOUTS
 from llwlc.support.files import file_digest, write_text
 from llwlc.support.records import read_record
 from llwlc.support.registry import Registry
+from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
 from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
@@ -68,13 +68,13 @@ class RunConfig:
             name: getattr(self.info, name)
             for name in ("graph_name", "preset_name", "fingerprint", "candidate_prior", "needs")
         }
-        return {"format": FORMAT, "llwlc": version("llwlc"), **about, "preset": preset, "calibration": calibration}
+        return {"format": FORMAT, "llwlc": VERSION, **about, "preset": preset, "calibration": calibration}
 
 
 def write_manifest(folder: Path) -> None:
     """The digests of all files of a run, beside them."""
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in FILES}
-    about = {"format": FORMAT, "llwlc": version("llwlc"), "files": files}
+    about = {"format": FORMAT, "llwlc": VERSION, "files": files}
     write_text(folder / MANIFEST, json.dumps(about, indent=2) + "\n")
 
 
