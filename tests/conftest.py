@@ -16,6 +16,26 @@ if "LLWLC_DATA" not in os.environ and (ROOT.parent / "shared" / "data").is_dir()
     os.environ["LLWLC_DATA"] = str(ROOT.parent / "shared" / "data")
 
 
+def pytest_configure(config):
+    """Has the kernels that most tests need compiled once, two at a time, before the workers start: each would compile all of them by itself."""
+    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    from llwlc.bases.config import BasisConfig
+    from llwlc.bases.warmup import warm_up
+    from llwlc.graph.graph import Graph
+
+    plain = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]))
+    weighted = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), weight=torch.ones(2))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(warm_up, (plain, weighted, plain), (BasisConfig(), BasisConfig(), BasisConfig(constraints=_own))))
+
+
+def _own(subs):
+    """A constraint that no kernel makes by itself."""
+
+
 @pytest.fixture
 def data_root():
     """The data root as a function: `data_root("brec/str.npy")` is that file, or skips the test, naming what is missing."""

@@ -310,7 +310,10 @@ def test_threads_and_what_is_kept_between_the_passes_change_nothing(threads, wei
         torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
+# every type of weights is compiled for, half a minute each
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, *(pytest.param(d, marks=pytest.mark.slow) for d in (torch.float64, torch.int64))]
+)
 def test_weighted_degrees_are_summed_as_the_weights_are(dtype):
     g = nx.complete_graph(25)
     weight = torch.logspace(0, 8, g.number_of_edges(), dtype=torch.float64).to(dtype)
@@ -320,7 +323,7 @@ def test_weighted_degrees_are_summed_as_the_weights_are(dtype):
 
 def test_a_weight_that_is_not_finite_stays_with_its_own_links():
     g = nx.disjoint_union(nx.cycle_graph(6), nx.cycle_graph(7))
-    weight = torch.ones(g.number_of_edges(), dtype=torch.float64)
+    weight = torch.ones(g.number_of_edges())
     weight[0] = float("inf")
     broken = Graph.from_edges(torch.tensor(sorted(g.edges)), weight=weight)
     pairs = torch.tensor([[0, 3], [7, 9]])

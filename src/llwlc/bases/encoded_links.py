@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -159,19 +160,19 @@ def with_pointer(fields: dict[str, Tensor]) -> EncodedLinks:
 
 def _by_kernel(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> dict[str, Tensor]:
     """The fields straight from the graph, without a `Subgraphs` between."""
-    from llwlc.kernels.numba.encoding import encode_links
+    from llwlc.kernels.numba.fused import encode_links
 
     plan = plan_of(config, epoch=epoch, dtype=torch.float32)
     made = encode_links(adjacency_of(graph), pairs.contiguous().numpy(), reach_of(config), plan, config.distance_cap)
-    warn_of_hubs(graph, len(pairs), int(made.full.sum()), config.max_nodes_per_hop)
+    warn_of_hubs(graph, len(pairs), int(made.encoded.full.sum()), config.max_nodes_per_hop)
     found = {
-        "sizes": made.sizes,
+        "sizes": np.diff(made.ptr),
         "values": made.ritz.values,
         "mask": made.ritz.mask,
         "residual": made.ritz.residual,
         "vectors": made.ritz.vectors,
-        "node": made.node,
-        "label": made.label,
-        "degree": made.degree,
+        "node": made.encoded.node,
+        "label": made.encoded.label,
+        "degree": made.encoded.degree,
     }
     return {name: torch.from_numpy(found[name]) for name in FIELDS}

@@ -53,7 +53,7 @@ def _compile_elsewhere(what: str) -> bool:
     """Whether the kernels are there now; where compiling failed, the call itself will say what is wrong."""
     from llwlc.support.compiler import cache_dir
 
-    stamp = Path(cache_dir("llwlc.kernels.numba.encoding")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
     if stamp.exists():
         return True
     done = subprocess.run([sys.executable, "-c", COMPILE, what], capture_output=True, check=False)

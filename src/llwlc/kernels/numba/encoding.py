@@ -1,5 +1,5 @@
-"""Pairs to what a network reads of them, in the types in which it is stored: no edge and no hop leaves the kernel, and a distance only as
-far as it is told apart."""
+"""What a network reads of a subgraph, in the types in which it is stored: no edge and no hop leaves the kernel, and a distance only as far as
+it is told apart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.numba import memo, memory
+from llwlc.kernels.numba import memory
 from llwlc.kernels.numba.enclosing import (
     Adjacency,
     ExtractionScratch,
@@ -16,62 +16,38 @@ from llwlc.kernels.numba.enclosing import (
     seed_distances,
     settle_distances,
 )
-from llwlc.kernels.numba.extraction import Reach, count, enclose
-from llwlc.kernels.numba.fused import LanczosScratch, Plan, Ritz, basis_of, make_ritz, over_scratch
-from llwlc.kernels.numba.krylov import RitzScratch
 from llwlc.support.compiler import U, compiled, in_order
 
 
 class Encoded(NamedTuple):
-    """The arrays of `EncodedLinks`: `sizes [B]`, `node`, `label`, `degree [N]`, and the bases; and whether some hop of a link is at its cap,
-    `full [B]`."""
+    """`node`, `label`, `degree [N]` of `EncodedLinks`, and whether some hop of a link is at its cap, `full [B]`."""
 
-    sizes: np.ndarray
     node: np.ndarray
     label: np.ndarray
     degree: np.ndarray
     full: np.ndarray
-    ritz: Ritz
 
 
-def encode_links(graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int) -> Encoded:
-    """The enclosing subgraphs of `pairs [B, 2]`, without their edges, and their constrained eigenbases in float32."""
-    counted = count(graph, pairs, reach)
-    ptr = np.cumsum(counted.sizes)
-    links, nodes = len(pairs), int(ptr[-1])
-    out = Encoded(
-        sizes=counted.sizes[1:],
+def allocate_encoded(links: int, nodes: int) -> Encoded:
+    return Encoded(
         node=memory.empty(nodes, np.int32),
         label=memory.empty(nodes, np.uint8),
         degree=memory.empty(nodes, np.float32),
         full=np.zeros(links, np.bool_),
-        ritz=make_ritz(links, nodes, plan.steps, np.float32),
     )
-
-    def work(room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, begin: int, end: int) -> None:
-        kept = counted.kept[begin]
-        _run(graph, pairs, reach, plan, distance_cap, begin, end, kept, room, space, small, ptr, out)
-
-    over_scratch(graph, links, plan, counted.largest, work)
-    return out
 
 
 @compiled
-def _run(
-    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, begin: int, end: int, words: np.ndarray,
-    room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, ptr: np.ndarray, out: Encoded,
+def write_encoded(
+    graph: Adjacency, b: int, p: int, n: int, hops: int, cap: int, distance_cap: int,
+    room: ExtractionScratch, near: np.ndarray, out: Encoded,
 ) -> None:  # fmt: skip
-    at = 0
-    for b in range(begin, end):
-        u, v, p = pairs[b, 0], pairs[b, 1], ptr[b]
-        n, near = enclose(graph, u, v, reach, room, words, at)
-        at += memo.words_of(n, room)
-        out.full[b] = has_full_hop(room.hop, n, reach.cap)
-        for i in range(n):
-            out.node[p + i] = room.node[i]
-        write_labels(room, near, n, reach.hops, distance_cap, out.label[p : p + n])
-        write_degrees(graph, room, n, out.degree[p : p + n])
-        basis_of(graph, b, u, v, p, n, plan, room, near, space, small, out.ritz)
+    """Link b, whose subgraph of n nodes is in `room` and `near`, to its places in the output, which begin at p."""
+    out.full[b] = has_full_hop(room.hop, n, cap)
+    for i in range(n):
+        out.node[p + i] = room.node[i]
+    write_labels(room, near, n, hops, distance_cap, out.label[p : p + n])
+    write_degrees(graph, room, n, out.degree[p : p + n])
 
 
 @compiled

@@ -122,6 +122,12 @@ def allocate(graph: Adjacency, counted: Counted) -> Ragged:
     return Ragged(ptr, first, node, row, col, weight, hop, dist_u, dist_v)
 
 
+def no_subgraphs(graph: Adjacency) -> Ragged:
+    """An output without places: nothing is written there."""
+    none = np.empty(0, np.int64)
+    return Ragged(none, none, none, none, none, np.empty(0, graph.weight.dtype), none, none, none)
+
+
 def room_bytes(graph: Adjacency) -> int:
     """What a thread's scratch takes for the whole graph: `where` in full, and the node list if a link reaches everything."""
     return 16 * len(graph.indptr)

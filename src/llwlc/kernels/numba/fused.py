@@ -24,7 +24,19 @@ from llwlc.kernels.numba.columns import (
     random_start,
 )
 from llwlc.kernels.numba.enclosing import Adjacency, ExtractionScratch
-from llwlc.kernels.numba.extraction import Ragged, Reach, allocate, count, emit, enclose, make_room, room_bytes
+from llwlc.kernels.numba.encoding import Encoded, allocate_encoded, write_encoded
+from llwlc.kernels.numba.extraction import (
+    Counted,
+    Ragged,
+    Reach,
+    allocate,
+    count,
+    emit,
+    enclose,
+    make_room,
+    no_subgraphs,
+    room_bytes,
+)
 from llwlc.kernels.numba.hashing import link_key
 from llwlc.kernels.numba.krylov import ClosedFormProjector, RitzScratch, carry_back, krylov, orthonormal
 from llwlc.kernels.numba.matrix import Matrix, rough_bound
@@ -84,6 +96,14 @@ class LanczosScratch(NamedTuple):
     flags: np.ndarray
 
 
+class Links(NamedTuple):
+    """What became of a list of pairs: `ptr [B + 1]` where the nodes of each begin, the `encoded` links, their bases."""
+
+    ptr: np.ndarray
+    encoded: Encoded
+    ritz: Ritz
+
+
 def link_bases(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, dtype: type[np.floating]
 ) -> tuple[Ragged, Ritz]:
@@ -91,12 +111,32 @@ def link_bases(
     counted = count(graph, pairs, reach)
     out = allocate(graph, counted)
     ritz = make_ritz(len(pairs), len(out.node), plan.steps, dtype)
+    _all_links(graph, pairs, reach, plan, 0, counted, out.ptr, out, allocate_encoded(0, 0), ritz)
+    return out, ritz
 
+
+def encode_links(graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int) -> Links:
+    """What a network reads of the enclosing subgraphs of `pairs [B, 2]`, and their constrained eigenbases in float32."""
+    counted = count(graph, pairs, reach)
+    ptr = np.cumsum(counted.sizes)
+    nodes = int(ptr[-1])
+    encoded = allocate_encoded(len(pairs), nodes)
+    ritz = make_ritz(len(pairs), nodes, plan.steps, np.float32)
+    _all_links(graph, pairs, reach, plan, distance_cap, counted, ptr, no_subgraphs(graph), encoded, ritz)
+    return Links(ptr, encoded, ritz)
+
+
+def _all_links(
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, counted: Counted,
+    ptr: np.ndarray, subgraphs: Ragged, encoded: Encoded, ritz: Ritz,
+) -> None:  # fmt: skip
     def work(room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, begin: int, end: int) -> None:
-        _run(graph, pairs, reach, plan, begin, end, counted.kept[begin], room, space, small, out, ritz)
+        kept = counted.kept[begin]
+        _run(
+            graph, pairs, reach, plan, distance_cap, begin, end, kept, room, space, small, ptr, subgraphs, encoded, ritz
+        )
 
     over_scratch(graph, len(pairs), plan, counted.largest, work)
-    return out, ritz
 
 
 def over_scratch(
@@ -163,16 +203,22 @@ def small_of(m: int, k: int, b: int) -> RitzScratch:
 
 @compiled
 def _run(
-    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, begin: int, end: int, words: np.ndarray,
-    room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, out: Ragged, ritz: Ritz,
+    graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, begin: int, end: int, words: np.ndarray,
+    room: ExtractionScratch, space: LanczosScratch, small: RitzScratch,
+    ptr: np.ndarray, subgraphs: Ragged, encoded: Encoded, ritz: Ritz,
 ) -> None:  # fmt: skip
+    """A run of links: the subgraph as it is, or as a network reads it, whichever of the two has a place; and its basis. One function for both,
+    since compiling it takes most of a minute."""
     at = 0
     for b in range(begin, end):
-        u, v = pairs[b, 0], pairs[b, 1]
+        u, v, p = pairs[b, 0], pairs[b, 1], ptr[b]
         n, near = enclose(graph, u, v, reach, room, words, at)
         at += memo.words_of(n, room)
-        emit(graph, b, n, reach.hops, room, near, out)
-        basis_of(graph, b, u, v, out.ptr[b], n, plan, room, near, space, small, ritz)
+        if len(subgraphs.ptr) > 0:
+            emit(graph, b, n, reach.hops, room, near, subgraphs)
+        else:
+            write_encoded(graph, b, p, n, reach.hops, reach.cap, distance_cap, room, near, encoded)
+        basis_of(graph, b, u, v, p, n, plan, room, near, space, small, ritz)
 
 
 @compiled
