@@ -13,6 +13,7 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
+from llwlc.support.files import whole_file
 
 PARTS = ("train_pos", "train_neg", "valid_pos", "valid_neg", "test_pos", "test_neg")
 STAGES = ("train_graph", "valid_graph", "test_graph")
@@ -56,10 +57,8 @@ class LinkSplit:
                     # stages often share one graph, and safetensors refuses shared memory
                     tensors[f"{stage}.{name}"] = getattr(graph, name).clone()
         about = {"repeated": dict(self.repeated), "notes": list(self.notes)}
-        # a run that dies while writing must not leave half a split under the name of a whole one
-        partial = Path(f"{path}.part")
-        save_file(tensors, partial, {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)})
-        partial.replace(path)
+        with whole_file(Path(path)) as partial:
+            save_file(tensors, partial, {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)})
 
     @staticmethod
     def load(path: str | Path, graph: Graph) -> LinkSplit:

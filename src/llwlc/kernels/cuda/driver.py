@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import torch
 
+from llwlc.support.roots import cache_root
+
 SHARED_PER_GROUP = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 GRANTED = 48 * 1024  # what a kernel gets without asking
 OWN_BYTES = 10 * 1024  # of fast memory: the kernels' own arrays, at most
@@ -91,8 +93,7 @@ def compile_source(text: str, *options: str) -> bytes:
 def kept_binary(text: str, *options: str) -> bytes:
     """`compile_source`, found again on disk by later processes: the larger kernel takes five seconds for each size of group."""
     name = hashlib.sha256("\n".join([torch.version.cuda or "", *options, text]).encode()).hexdigest()[:32]
-    cache = Path(os.environ.get("LLWLC_CACHE") or Path.home() / ".cache" / "llwlc" / "derived").expanduser()
-    return kept(cache / "cuda" / f"{name}.cubin", lambda: compile_source(text, *options))
+    return kept(cache_root() / "cuda" / f"{name}.cubin", lambda: compile_source(text, *options))
 
 
 def kept(path: Path, make: Callable[[], bytes]) -> bytes:
@@ -104,7 +105,7 @@ def kept(path: Path, make: Callable[[], bytes]) -> bytes:
     binary = make()
     with contextlib.suppress(OSError):  # a cache that cannot be written is no reason to stop
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}")
+        partial = path.with_suffix(f".{os.getpid()}")  # another process may be at it too
         partial.write_bytes(hashlib.sha256(binary).digest() + binary)
         partial.replace(path)
     return binary
