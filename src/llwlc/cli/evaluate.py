@@ -10,7 +10,7 @@ import typer
 from llwlc.cli.console import show
 from llwlc.cli.epoch_bar import EpochBar
 from llwlc.cli.options import PluginOption, RunArgument, completer, load_plugins, refuse
-from llwlc.cli.tables import show_result
+from llwlc.cli.tables import show_ranking, show_result
 from llwlc.errors import InputError
 from llwlc.splits.registry import PROTOCOLS
 
@@ -30,26 +30,44 @@ def evaluate(
             autocompletion=completer(PROTOCOLS),
         ),
     ] = None,
+    ranking: Annotated[
+        bool, typer.Option("--ranking", help="Measure the lists of recommend by the links that the run's split hides.")
+    ] = False,
+    hidden: Annotated[
+        str,
+        typer.Option(help="With --ranking: test links, or held-out, validation links too, on training links alone."),
+    ] = "test",
     seeds: Annotated[int, typer.Option(help="With --protocol: how many splits.")] = 3,
-    device: Annotated[str, typer.Option(help="With --protocol: auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(help="With --protocol or --ranking: auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
 ) -> None:
-    """Shows what a run measured, or trains its preset afresh on other splits of its graph and gives mean and spread.
+    """Shows what a run measured, measures its recommendations, or trains its preset afresh on other splits of its graph and gives mean and spread.
 
     Examples:
 
     `llwlc evaluate run`
 
     `llwlc evaluate run --protocol ncn --seeds 5`
+
+    `llwlc evaluate run --ranking`
     """
     load_plugins(plugin)
     if protocol is None:
-        refuse(ctx, "seeds", "device", why="without --protocol, as the run's own split is only shown")
+        refuse(ctx, "seeds", why="without --protocol, as the run's own split is looked at")
+    if not ranking:
+        refuse(ctx, "hidden", why="without --ranking")
+    elif protocol is not None:
+        raise InputError("--ranking looks at the run's own split: leave --protocol out, or fit with that protocol")
+    if protocol is None and not ranking:
+        refuse(ctx, "device", why="without --protocol or --ranking, as what was measured is only shown")
     if seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {seeds}")
     from llwlc.predict.predictor import LinkPredictor
 
     model = LinkPredictor.load(run, device=device)
+    if ranking:
+        show_ranking(model.evaluate_ranking(hidden=hidden), hidden)
+        return
     if protocol is None:
         show_result(model)
         return

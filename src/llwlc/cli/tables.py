@@ -15,6 +15,7 @@ from llwlc.cli.console import OUT, say
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from llwlc.predict.list_quality import RankingReport
     from llwlc.predict.predictor import LinkPredictor
     from llwlc.predict.ranking import Recommendation
 
@@ -30,6 +31,29 @@ def show_result(model: LinkPredictor) -> None:
         table.add_row(*row)
     OUT.print(table)
     OUT.print(result_notes(model.fitted, model.run.split), markup=False, highlight=False)
+
+
+def show_ranking(report: RankingReport, hidden: str) -> None:
+    """How well each method's list finds hidden links, in percent."""
+    tops = sorted({k for quality in report.methods.values() for k in quality.precision})
+    table = Table(pad_edge=False)
+    for name in ("method", *(f"P@{k}" for k in tops), "AP", "node MRR", "node P@10"):
+        table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
+    for name, quality in report.methods.items():
+        cells = [*quality.precision.values(), quality.average_precision, quality.node_mrr, quality.node_precision]
+        table.add_row(name, *(f"{100 * cell.value:.1f}" for cell in cells))
+    OUT.print(table)
+    ours = report.methods["llwlc"]
+    largest = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
+    lift = ours.average_precision.value / report.chance if report.chance else 0.0
+    OUT.print(
+        f"{report.hidden:,} hidden links ({hidden}), {100 * report.recall:.1f} % of them among {report.candidates:,} candidates; in percent; "
+        f"chance {100 * report.chance:.2f}, AP {lift:.0f} times that; standard errors of llwlc: {largest}, "
+        f"AP {100 * ours.average_precision.error:.1f}, node MRR {100 * ours.node_mrr.error:.1f}. A candidate that is not hidden "
+        "may still be missing, so all numbers are lower bounds.",
+        markup=False,
+        highlight=False,
+    )
 
 
 def show_links(found: Sequence[Recommendation], title: str) -> None:

@@ -23,6 +23,8 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
+from llwlc.predict.hidden_links import measure_ranking
+from llwlc.predict.list_quality import RankingReport
 from llwlc.predict.ranking import Recommendation, best_pairs, described
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
@@ -195,6 +197,14 @@ class LinkPredictor:
             compact=None if fitted.features is None else (fitted.compactor, fitted.features),
             on_epoch=on_epoch,
         ).metrics
+
+    def evaluate_ranking(self, *, hidden: str = "test") -> RankingReport:
+        """How well `recommend` finds the links that the run's split hides: candidates, precision and average precision, beside the untrained scores.
+
+        `hidden`: "test" links, or all "held-out" ones, validation links too, on the training links alone.
+        """
+        run = self.run
+        return measure_ranking(run, self._scorer(run.split.test_graph, self.fitted.features), hidden=hidden)
 
     def numbers(self, pairs: Pairs, graph: Graph) -> Tensor:
         """Pairs by name as numbers `[m, 2]`."""

@@ -1,0 +1,126 @@
+"""How well a ranked list of candidates finds hidden links: what `recommend` is for, measured.
+
+Links are hidden, candidates are generated on what is left, a method scores them, and its list is read from the top. A candidate that is no hidden link may
+still be a missing one, so every number here is a lower bound. Equal scores stand in no order: a number is then what a random order gives on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llwlc.errors import InputError
+
+TOPS = (10, 50, 200, 1000)
+NODE_TOP = 10
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean and its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class ListQuality:
+    """One method's list. `precision`: the share of hidden links among the best K, for K of `TOPS` that the list has; `average_precision` over all hidden links,
+    one that is no candidate counting as missed; `node_mrr` and `node_precision`: of a node's own list, 1 / the rank of its first hidden link and the share
+    of hidden links among its best 10, in the mean over nodes that have a hidden link."""
+
+    precision: Mapping[int, Measured]
+    average_precision: Measured
+    node_mrr: Measured
+    node_precision: Measured
+
+
+@dataclass(frozen=True)
+class RankingReport:
+    """The lists of all methods over the same candidates, of which `found` are among the `hidden` links."""
+
+    hidden: int
+    found: int
+    candidates: int
+    methods: Mapping[str, ListQuality]
+
+    @property
+    def recall(self) -> float:
+        """The share of hidden links that are candidates at all: no ranking finds the others."""
+        return self.found / self.hidden
+
+    @property
+    def chance(self) -> float:
+        """The share of candidates that are hidden links: the precision of a list in random order."""
+        return self.found / max(self.candidates, 1)
+
+
+def list_quality(
+    score: Scores, hit: NDArray[np.bool_], pairs: NDArray[np.int64], hidden: NDArray[np.int64]
+) -> ListQuality:
+    """The quality of candidates `pairs [m, 2]` in the order of `score [m]`, where `hit [m]` says which are among the `hidden` links `[h, 2]`.
+
+    >>> pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    >>> found = list_quality(np.array([3.0, 2.0, 1.0]), np.array([True, False, False]), pairs, np.array([[0, 1], [0, 3]]))
+    >>> found.average_precision.value, found.node_mrr.value
+    (0.5, 0.6666666666666666)
+    """
+    if not len(hidden):
+        raise InputError("no link is hidden: a ranking is measured by hidden links, so hold some out")
+    order = np.argsort(-score, kind="stable")
+    expected, at_least = _expected(score[order], hit[order])
+    total = np.cumsum(expected)
+    precision = {}
+    for k in (k for k in TOPS if k <= len(score)):
+        share = float(total[k - 1] / k)
+        precision[k] = Measured(share, float(np.sqrt(share * (1 - share) / k)))
+    # the precision of the list down to where each hidden link stands, 0 for one that is no candidate
+    each = np.zeros(len(hidden))
+    hits = hit[order]
+    each[: int(hits.sum())] = at_least[hits]
+    mrr, top = _by_node(score, hit, pairs, hidden)
+    return ListQuality(precision, _mean(each), _mean(mrr), _mean(top))
+
+
+def _expected(score: Scores, hit: NDArray[np.bool_]) -> tuple[Scores, Scores]:
+    """Of a list in descending order: the expected number of hits at each place, and the precision of the list down to the end of each place's ties."""
+    if not len(score):
+        return np.zeros(0), np.zeros(0)
+    first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+    size = np.diff(np.append(first, len(score)))
+    hits = np.add.reduceat(hit.astype(np.float64), first)
+    ends = np.cumsum(hits) / (first + size)
+    return np.repeat(hits / size, size), np.repeat(ends, size)
+
+
+def _by_node(
+    score: Scores, hit: NDArray[np.bool_], pairs: NDArray[np.int64], hidden: NDArray[np.int64]
+) -> tuple[Scores, Scores]:
+    """For each node with a hidden link: 1 / the mean rank of its best hidden link, and the share of hits among its best ten."""
+    nodes = np.unique(hidden)
+    owner = np.concatenate([pairs[:, 0], pairs[:, 1]])
+    both, hits = np.tile(score, 2), np.tile(hit, 2)
+    keep = np.isin(owner, nodes)
+    owner, both, hits = owner[keep], both[keep], hits[keep]
+    order = np.lexsort((-both, owner))
+    owner, both, hits = owner[order], both[order], hits[order]
+    start = np.searchsorted(owner, nodes)
+    stop = np.searchsorted(owner, nodes, side="right")
+    mrr, top = np.zeros(len(nodes)), np.zeros(len(nodes))
+    for i, (a, b) in enumerate(zip(start, stop, strict=True)):
+        if hits[a:b].any():
+            own, found = both[a:b], hits[a:b]
+            best = own[found][0]
+            above, level = int((own > best).sum()), int((own == best).sum())
+            mrr[i] = 1 / (above + (level + 1) / 2)
+            top[i] = _expected(own, found)[0][:NODE_TOP].sum() / NODE_TOP
+    return mrr, top
+
+
+def _mean(values: Scores) -> Measured:
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    return Measured(float(values.mean()), error)
