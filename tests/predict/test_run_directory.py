@@ -292,3 +292,24 @@ def test_a_kill_before_the_first_checkpoint_was_whole_is_no_obstacle(tmp_path):
     (tmp_path / "checkpoint.safetensors.partial").write_bytes(b"half")
     LinkPredictor(cache=None, **QUICK).fit(people(), out=tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == FILES
+
+
+@pytest.mark.parametrize("nth", [0, 1, 3, 6, 9, 12])
+def test_cut_off_at_any_rename_the_same_fit_ends_in_the_same_bits(original, tmp_path, monkeypatch, nth):
+    """Whatever stands in the folder then, half a checkpoint, half a run, is taken up or swept away."""
+    renamed, real = [], os.replace
+
+    def cut(source, target):
+        if len(renamed) == nth:
+            raise SystemExit("killed")
+        renamed.append(target)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", cut)
+    with pytest.raises(SystemExit):
+        LinkPredictor(cache=None, **QUICK).fit(people(), out=tmp_path / "run")
+    monkeypatch.undo()
+    LinkPredictor(cache=None, **QUICK).fit(people(), out=tmp_path / "run")
+    assert {p.name for p in (tmp_path / "run").iterdir()} == FILES
+    for name in ("model.safetensors", "graph.safetensors", "history.jsonl"):
+        assert (tmp_path / "run" / name).read_bytes() == (original / name).read_bytes(), name

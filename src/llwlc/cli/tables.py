@@ -37,7 +37,7 @@ def show_ranking(report: RankingReport, hidden: str) -> None:
     """How well each method's list finds hidden links, in percent."""
     tops = sorted({k for quality in report.methods.values() for k in quality.precision})
     table = Table(pad_edge=False)
-    for name in ("method", *(f"P@{k}" for k in tops), "AP", "node MRR", "node P@10"):
+    for name in ("method", *(f"P@{k}" for k in tops), "AP", "own MRR", "own P@10"):
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     for name, quality in report.methods.items():
         cells = [*quality.precision.values(), quality.average_precision, quality.node_mrr, quality.node_precision]
@@ -45,11 +45,12 @@ def show_ranking(report: RankingReport, hidden: str) -> None:
     OUT.print(table)
     ours = report.methods["llwlc"]
     largest = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
-    lift = ours.average_precision.value / report.chance if report.chance else 0.0
+    random = report.chance * report.recall  # the AP of a list in random order
+    lift = ours.average_precision.value / random if random else 0.0
     OUT.print(
         f"{report.hidden:,} hidden links ({hidden}), {100 * report.recall:.1f} % of them among {report.candidates:,} candidates; in percent; "
-        f"chance {100 * report.chance:.2f}, AP {lift:.0f} times that; standard errors of llwlc: {largest}, "
-        f"AP {100 * ours.average_precision.error:.1f}, node MRR {100 * ours.node_mrr.error:.1f}. A candidate that is not hidden "
+        f"a random list has P@K {100 * report.chance:.2f} and AP {100 * random:.2f}, which llwlc has {lift:.1f} times; own: of a node's own list; standard errors of llwlc: {largest}, "
+        f"AP {100 * ours.average_precision.error:.1f}, own MRR {100 * ours.node_mrr.error:.1f}. A candidate that is not hidden "
         "may still be missing, so all numbers are lower bounds.",
         markup=False,
         highlight=False,

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from scipy.sparse import csr_array
 from torch import Tensor
 
@@ -36,7 +36,7 @@ from llwlc.predict.run_format import (
     write_manifest,
 )
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.support.files import PARTIAL, write_text
+from llwlc.support.files import PARTIAL, write_tensors, write_text
 from llwlc.support.records import plain
 from llwlc.training.features import Compactor, Features
 from llwlc.training.fit import Fitted
@@ -66,8 +66,8 @@ def save(folder: Path, run: Run) -> None:
         raise InputError(f"the run cannot be written to {folder} ({error.strerror}): choose another folder") from error
     fitted = run.fitted
     try:
-        save_file(_model_tensors(fitted), partial / MODEL)
-        save_file(_graph_tensors(run.graph, fitted.features), partial / GRAPH)
+        write_tensors(partial / MODEL, _model_tensors(fitted))
+        write_tensors(partial / GRAPH, _graph_tensors(run.graph, fitted.features))
         run.split.save(partial / SPLIT)
         write_text(partial / METRICS, json.dumps(fitted.metrics.as_dict(), indent=2, ensure_ascii=False) + "\n")
         write_text(partial / HISTORY, "".join(json.dumps(record.as_dict()) + "\n" for record in fitted.history))

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
-from llwlc.support.files import whole_file
+from llwlc.support.files import write_tensors
 
 PARTS = ("train_pos", "train_neg", "valid_pos", "valid_neg", "test_pos", "test_neg")
 STAGES = ("train_graph", "valid_graph", "test_graph")
@@ -57,8 +56,8 @@ class LinkSplit:
                     # stages often share one graph, and safetensors refuses shared memory
                     tensors[f"{stage}.{name}"] = getattr(graph, name).clone()
         about = {"repeated": dict(self.repeated), "notes": list(self.notes)}
-        with whole_file(Path(path)) as partial:
-            save_file(tensors, partial, {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)})
+        meta = {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)}
+        write_tensors(Path(path), tensors, meta)
 
     @staticmethod
     def load(path: str | Path, graph: Graph) -> LinkSplit:

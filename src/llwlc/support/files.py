@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from safetensors.torch import save
+from torch import Tensor
 
 PARTIAL = ".partial"
 """The ending of what is being written; found later, it was left behind by a process that was killed."""
@@ -26,10 +29,23 @@ def whole_file(path: Path) -> Iterator[Path]:
     partial = path.with_name(f"{path.name}{PARTIAL}")
     try:
         yield partial
+        _to_disk(partial)  # before the name changes: after a power cut it must not stand for an empty file
         os.replace(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
+    """A safetensors file, whole or not at all. (The library's own writer leaves files of random names behind when it is killed.)"""
+    data = save({name: tensor.contiguous() for name, tensor in tensors.items()}, None if about is None else dict(about))
+    with whole_file(path) as partial:
+        partial.write_bytes(data)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.nn.net import LLwLCNet
-from llwlc.support.files import whole_file
+from llwlc.support.files import write_tensors
 from llwlc.training.records import EpochRecord
 
 
@@ -38,8 +38,7 @@ def save(
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
     about = {"history": json.dumps([record.as_dict() for record in history]), "mark": checkpoint.fingerprint}
-    with whole_file(checkpoint.path) as partial:
-        save_file({k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()}, partial, about)
+    write_tensors(checkpoint.path, {k: t.detach().cpu().clone() for k, t in tensors.items()}, about)
 
 
 def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[EpochRecord]]:
