@@ -116,6 +116,16 @@ def test_no_room_imports_a_later_one_and_no_private_name_crosses_modules():
     assert faults(SOURCE, rooms()) == []
 
 
+def test_no_record_names_code_of_a_later_room():
+    """Records name their code by module path, which no import shows."""
+    order, found = rooms(), []
+    for module, path in modules(SOURCE).items():
+        if module not in ("llwlc", "llwlc.__main__"):
+            named = re.findall(r"""["']llwlc\.([a-z_]+)""", path.read_text())
+            found += [f"{module} names {room}" for room in named if order.index(room) > order.index(room_of(module))]
+    assert found == []
+
+
 def test_no_module_imports_itself_in_a_circle_but_for_graph_and_its_readers():
     assert [c for c in cycles(SOURCE) if not all(module.startswith(ALLOWED_CYCLE) for module in c)] == []
 

@@ -57,11 +57,12 @@ def test_chunks_change_nothing(model, monkeypatch):
 
 def test_no_process_is_started_on_the_way_of_a_pair(model, monkeypatch):
     model.score(PAIRS[:3])
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("a process was started"))
+    started = counted(monkeypatch, subprocess, "run")
     warmup._READY.clear()
     model.score(PAIRS[:3])
     model.recommend(top=3)
     llwlc.link_bases(model.graph, PAIRS[:3])
+    assert not started
 
 
 def test_loading_builds_no_preset_beside_the_runs_own(model, tmp_path, monkeypatch):
