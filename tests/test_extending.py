@@ -199,6 +199,15 @@ def test_what_is_no_constraint_is_named():
         llwlc.link_bases(people(), PAIRS, constraints="wrong")
 
 
+def test_one_that_fails_is_named_with_its_error():
+    @llwlc.constraints.register("broken")
+    def broken(subs):
+        raise RuntimeError("boom")
+
+    with pytest.raises(InputError, match="the constraint 'broken' failed: RuntimeError: boom"):
+        llwlc.link_bases(people(), PAIRS, constraints="broken")
+
+
 def test_lists_of_the_architecture_page_are_those_of_the_registries():
     spec = importlib.util.spec_from_file_location("registry_lists", ROOT / "scripts" / "registry_lists.py")
     script = importlib.util.module_from_spec(spec)

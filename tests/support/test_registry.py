@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -70,6 +71,24 @@ def test_a_digest_follows_the_code_and_what_it_captures():
     assert code_digest(capture(torch.zeros(2000))) != code_digest(
         capture(torch.zeros(2000).index_fill(0, torch.tensor(999), 1))
     )
+
+
+class Adder:
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, x):
+        return x + self.value
+
+
+def test_a_digest_of_a_partial_or_an_object_is_the_same_in_every_process():
+    def add(x, value):
+        return x + value
+
+    for make in (Adder, lambda value: partial(add, value=value)):
+        assert code_digest(make(1)) == code_digest(make(1))
+        assert code_digest(make(1)) != code_digest(make(2))
+    assert code_digest(partial(add, value=1)) != code_digest(partial(Adder, value=1))
 
 
 @dataclass(frozen=True)

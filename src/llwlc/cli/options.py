@@ -78,7 +78,7 @@ def options(pairs: list[str] | None) -> dict[str, Any]:
             raise InputError(f"--set {pair}: write it as name=value")
         if name in ELSEWHERE:
             raise InputError(f"--set {pair}: {name} is no option of a preset; use {ELSEWHERE[name]}")
-        found[name] = _value(text.strip())
+        found[name] = text.strip() if name in TEXTS else _value(text.strip())
     return found
 
 
@@ -93,6 +93,10 @@ def settable(preset: Any) -> dict[str, Any]:
         value = getattr(preset, part.name)
         found |= settable(value) if is_dataclass(value) else {part.name: value}
     return {name: value for name, value in found.items() if name not in {*ELSEWHERE, *DERIVED}}
+
+
+TEXTS = {name for name, value in settable(PRESETS["anchored"]).items() if isinstance(value, str)}
+"""Options whose value is a name, whatever it looks like: a constraint may be called 2 or nan."""
 
 
 def _value(text: str) -> Any:

@@ -39,7 +39,12 @@ class Family(Record):
         """The constraints of these subgraphs, with the options that this family takes."""
         from llwlc.constraints.columns import Constraints
 
-        made = self.load()(subs, **{name: options[name] for name in self.takes})
+        try:
+            made = self.load()(subs, **{name: options[name] for name in self.takes})
+        except Exception as error:
+            if self.builtin or isinstance(error, InputError):
+                raise
+            raise InputError(f"the constraint {self.name!r} failed: {type(error).__name__}: {error}") from error
         if not isinstance(made, Constraints):
             raise InputError(
                 f"the constraint {self.name!r} returned {type(made).__name__}, not Constraints: wrap its columns in constraints.custom(subs, ...)"

@@ -11,7 +11,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -145,16 +145,24 @@ def code_digest(code: Any) -> str:
     What it captures from outside (a closure's numbers and arrays) counts too.
     """
     digest = hashlib.sha256()
-    digest.update(getattr(code, "__qualname__", repr(code)).encode())
-    digest.update(_source(code))
-    for cell in getattr(code, "__closure__", None) or ():
-        value = cell.cell_contents
-        digest.update(_source(value) if callable(value) else repr(value).encode())
-        if hasattr(value, "tobytes"):
-            digest.update(value.tobytes())
-        elif hasattr(value, "numpy"):
-            digest.update(value.detach().cpu().numpy().tobytes())
+    if isinstance(code, partial):  # its own text would have the address of the function
+        captured = [code.func, *code.args, *(part for item in sorted(code.keywords.items()) for part in item)]
+    elif hasattr(code, "__qualname__"):
+        digest.update(code.__qualname__.encode() + _source(code))
+        captured = [cell.cell_contents for cell in getattr(code, "__closure__", None) or ()]
+    else:  # an object that can be called
+        captured = [type(code), *(part for item in sorted(vars(code).items()) for part in item)]
+    for value in captured:
+        digest.update(_captured(value))
     return digest.hexdigest()[:16]
+
+
+def _captured(value: Any) -> bytes:
+    if hasattr(value, "tobytes"):
+        return repr(value.shape).encode() + bytes(value.tobytes())
+    if hasattr(value, "numpy"):
+        return _captured(value.detach().cpu().numpy())
+    return code_digest(value).encode() if callable(value) else repr(value).encode()
 
 
 def _source(code: Any) -> bytes:
