@@ -1,5 +1,6 @@
 """A stranger's exercises: one file each, written from docs/architecture.md, and the new thing works wherever a built-in one does."""
 
+import functools
 import importlib.util
 import json
 import subprocess
@@ -105,7 +106,7 @@ def test_an_edited_constraint_gets_fresh_bases_and_its_own_fingerprint(tmp_path,
     changed = llwlc.LinkPredictor(constraints="common", cache=None, device="cpu", **QUICK)
     with pytest.warns(UserWarning, match="has changed"), pytest.raises(InputError, match="another run"):
         changed.fit(graph, out=tmp_path / "run")
-    with pytest.warns(UserWarning, match=r"'common', which came from my_constraint\.py, has changed since the run"):
+    with pytest.warns(UserWarning, match=r"'common' \(from my_constraint\.py\) has changed since the run"):
         llwlc.LinkPredictor.load(tmp_path / "run")
     assert model.run.info.needs
 
@@ -141,7 +142,7 @@ def test_a_run_names_what_it_needs_and_refuses_without_it(tmp_path):
     score = ["score", "run", "pairs.csv"]
     refused = llwlc_command(*score, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "needs the constraint 'common', which came from my_constraint.py" in refused.stderr
+    assert "needs the constraint 'common' (from my_constraint.py)" in refused.stderr
     assert "--plugin" in refused.stderr
     scored = llwlc_command(*score, "--plugin", plugin, cwd=tmp_path)
     assert scored.returncode == 0, scored.stderr
@@ -157,7 +158,7 @@ def test_a_readout(tmp_path):
     model.save(tmp_path / "run")
     assert torch.equal(llwlc.LinkPredictor.load(tmp_path / "run").score(PAIRS).score, model.score(PAIRS).score)
     READOUTS.remove("mean")
-    with pytest.raises(InputError, match=r"needs the readout 'mean', which came from my_readout\.py"):
+    with pytest.raises(InputError, match=r"needs the readout 'mean' \(from my_readout\.py\)"):
         llwlc.LinkPredictor.load(tmp_path / "run")
 
 
@@ -224,3 +225,75 @@ def test_every_file_that_the_architecture_page_names_is_there():
         assert any((base / name).is_file() for base in (ROOT, ROOT / "src" / "llwlc")), name
     for name in re.findall(r"\]\(\.\./([^)]+)\)", text):
         assert (ROOT / name).is_file(), name
+
+
+def test_what_a_constraint_is_made_with_counts_for_its_bases():
+    """Two functions of one source, a default or a bound argument apart, are two constraints to the cache."""
+
+    def make(k):
+        def ring(subs, hop=k):
+            return llwlc.constraints.custom(subs, (subs.hop == hop).double())
+
+        return ring
+
+    one, two = (BasisConfig(constraints=make(k)).code for k in (1, 2))
+    assert one != two
+    assert one == BasisConfig(constraints=make(1)).code
+    first = llwlc.LinkPredictor(constraints=make(1))
+    with pytest.raises(InputError, match="there is another constraint called 'ring'"):
+        llwlc.LinkPredictor(constraints=make(2))
+    assert first.preset.basis.constraints == "ring"
+
+
+def test_a_bound_argument_is_left_alone():
+    subs = llwlc.subgraphs.extract(people(), PAIRS)
+    three = functools.partial(llwlc.constraints.vertex_deleted, count=3)
+    assert BasisConfig(constraints=three).columns(subs).count == 3
+    assert BasisConfig(constraints="vertex_deleted", count=4).columns(subs).count == 4
+
+
+def test_a_helper_beside_a_plugin_counts_and_two_plugins_of_one_name_are_refused(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    helper = tmp_path / "helper_of_mine.py"
+    helper.write_text("HOP = 1\n")
+    text = (
+        "import helper_of_mine\nimport llwlc\n\n@llwlc.constraints.register('near')\ndef near(subs):\n"
+        "    return llwlc.constraints.custom(subs, (subs.hop == helper_of_mine.HOP).double())\n"
+    )
+    (tmp_path / "a.py").write_text(text)
+    load_plugin(tmp_path / "a.py")
+    before = FAMILIES["near"].digest
+    helper.write_text("HOP = 2\n")
+    load_plugin(tmp_path / "a.py")
+    assert FAMILIES["near"].digest != before
+    (tmp_path / "b.py").write_text(text)
+    with pytest.raises(InputError, match="there is a constraint called 'near' already, from"):
+        load_plugin(tmp_path / "b.py")
+
+
+def test_the_digest_is_that_of_the_code_that_was_loaded(tmp_path):
+    plugin = copied("my_constraint.py", tmp_path)
+    load_plugin(plugin)
+    plugin.write_text(plugin.read_text() + "# edited after it was loaded\n")
+    held = FAMILIES["common"].digest
+    load_plugin(plugin)
+    assert FAMILIES["common"].digest != held
+
+
+def test_the_spellings_of_the_architecture_page_work_after_import_llwlc_alone():
+    names = ("constraints.register", "bases.starts.register", "nn.registry.register", "splits.registry.register")
+    code = "import llwlc\n" + "".join(
+        f"llwlc.{name}\n" for name in (*names, "datasets.register", "support.counter.draw")
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_dataset_needs_no_root_and_keeps_its_name():
+    llwlc.datasets.register("Mine")(lambda: people())
+    assert llwlc.datasets.load("Mine").num_nodes == 90
+
+
+def test_the_seed_belongs_to_a_fit():
+    with pytest.raises(InputError, match="the seed belongs to a fit"):
+        llwlc.LinkPredictor(seed=5)

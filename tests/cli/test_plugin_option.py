@@ -164,7 +164,7 @@ def test_a_run_of_ones_own_graph_constraint_and_protocol(here):
     forget()
     refused = llwlc("recommend", "run")
     assert refused.exit_code == 2
-    assert "needs the constraint 'common', which came from mine.py" in refused.stderr
+    assert "needs the constraint 'common' (from mine.py)" in refused.stderr
     assert "--plugin FILE" in refused.stderr
     assert llwlc("recommend", "run", *plugin).exit_code == 0
     forget()
@@ -184,5 +184,5 @@ def test_a_plugin_that_changed_since_is_warned_of_plainly(here):
     (here / "mine.py").write_text(MINE.replace("both.double()", "2 * both.double()"))
     told = llwlc("recommend", "run", "--plugin", "mine.py")
     assert told.exit_code == 0
-    assert "Warning: the constraint 'common', which came from mine.py, has changed since the run run" in told.stderr
+    assert "Warning: the constraint 'common' (from mine.py) has changed since the run run" in told.stderr
     assert "UserWarning" not in told.stderr

@@ -266,3 +266,9 @@ def test_planetoid_splits_have_the_published_test_negatives(name, data_root):
         split = splits.make(graph, protocol=protocol)
         assert len(split.test_neg) == SIZES[name, protocol][4]
         assert splits.audit(split, graph).ok
+
+
+def test_shares_that_no_graph_near_this_size_can_give_are_refused_at_once():
+    ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
+    with pytest.raises(InputError, match="needs more than"):
+        splits.make(ring, protocol="random", val=1e-8)

@@ -2,3 +2,7 @@
 
 Everything is streamed: memory is bounded by a block of source nodes, not by the number of candidates.
 """
+
+from llwlc.support.lazy import lazy
+
+__getattr__, __dir__ = lazy(__name__, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from llwlc.errors import InputError
@@ -102,7 +103,8 @@ def register(name: str, *, about: str = "") -> Callable[[F], F]:
 
 def family_of(function: Callable[..., Any], name: str, about: str = "") -> Family:
     """The record of a function that has none."""
-    takes = tuple(option for option in OPTIONS if option in inspect.signature(function).parameters)
+    bound = function.keywords if isinstance(function, partial) else {}
+    takes = tuple(o for o in OPTIONS if o in inspect.signature(function).parameters and o not in bound)
     return Family(name, about or first_line(function) or "a user's own constraint", function, takes)
 
 
@@ -115,6 +117,10 @@ def name_of(function: Callable[..., Any]) -> str:
     if not name.isidentifier():
         raise InputError(
             "a run is kept under names: give the constraint one, @llwlc.constraints.register('name') above a function"
+        )
+    if name in FAMILIES:  # another function of that name, which other predictors may be using
+        raise InputError(
+            f"there is another constraint called {name!r}: give this one a name, constraints.register('name')(function)"
         )
     register(name)(function)
     return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,7 +118,7 @@ def register(
     origin: str = "",
     licence: str = "",
 ) -> Callable[[F], F]:
-    """Gives a function that returns a `Graph`, and takes the data root as `root`, a name as a dataset."""
+    """Gives a function that returns a `Graph`, and may take the data root as `root`, a name as a dataset."""
 
     def decorate(function: F) -> F:
         what = about or first_line(function) or "a user's own dataset"
@@ -138,7 +139,7 @@ def info(name: str) -> Info:
     >>> info("cora").licence
     'Apache-2.0'
     """
-    return DATASETS[name.lower()]
+    return DATASETS[name if name in DATASETS else str(name).lower()]
 
 
 def load(name: str, *, root: str | Path | None = None) -> Graph:
@@ -152,7 +153,9 @@ def load(name: str, *, root: str | Path | None = None) -> Graph:
     Graph(num_nodes=2708, num_edges=5278, x)
     """
     record = info(name)
-    graph: Graph = record.load()(*record.arguments, root=root)
+    function = record.load()
+    options = {"root": root} if "root" in inspect.signature(function).parameters else {}
+    graph: Graph = function(*record.arguments, **options)
     return graph
 
 

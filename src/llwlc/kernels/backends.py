@@ -9,13 +9,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from llwlc.errors import InputError
 from llwlc.support.registry import Record, Registry
 
 LOG = logging.getLogger("llwlc")
-BackendName = Literal["auto", "cuda", "numba", "reference"]
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ class LinkPredictor:
     def __init__(
         self, preset: str = "anchored", *, device: str = "auto", cache: Path | str | None = "auto", **options: Any
     ) -> None:
+        if "seed" in options:
+            raise InputError("the seed belongs to a fit, as in LinkPredictor().fit(graph, seed=5)")
         self._set_up(preset, find_preset(preset, **options), device, cache)
 
     def _set_up(self, name: str, preset: Preset, device: str, cache: Path | str | None, run: Run | None = None) -> None:
@@ -184,8 +186,8 @@ class LinkPredictor:
         if graph.x is None and fitted.features is not None:
             if PROTOCOLS[protocol].features:
                 raise InputError(
-                    f"protocol {protocol!r} draws negatives by raw features, and this run, of format {self.run.info.format}, keeps "
-                    "compact ones only: fit again"
+                    f"protocol {protocol!r} draws negatives by raw features, and this run, first written by an older version, "
+                    "keeps compact ones only: fit again"
                 )
             graph = replace(graph, x=fitted.features)
         return fit_split(

@@ -66,7 +66,7 @@ class RunConfig:
     def as_dict(self, preset: Mapping[str, Any], calibration: Mapping[str, Any]) -> dict[str, Any]:
         about = {
             name: getattr(self.info, name)
-            for name in ("graph_name", "preset_name", "fingerprint", "candidate_prior", "needs")
+            for name in ("graph_name", "preset_name", "fingerprint", "candidate_prior", "needs", "lacks")
         }
         return {"format": FORMAT, "llwlc": VERSION, **about, "preset": preset, "calibration": calibration}
 
@@ -134,15 +134,15 @@ def _require_needs(folder: Path, needs: Mapping[str, Mapping[str, str]]) -> None
         kind, _, name = need.partition(" ")
         if kind not in KINDS:
             raise InputError(f"the run {folder} needs {need!r}, which this version of llwlc does not know: update it")
-        came = f", which came from {about['file']}" if about.get("file") else ""
+        came = f" (from {about['file']})" if about.get("file") else ""
         if name not in KINDS[kind]:
             raise InputError(
-                f"the run {folder} needs the {kind} {name!r}{came} and is no part of llwlc: load it with --plugin FILE, in Python "
+                f"the run {folder} needs the {kind} {name!r}{came}, which is no part of llwlc: load it with --plugin FILE, in Python "
                 "import the module that registers it"
             )
         if KINDS[kind][name].digest != about.get("digest"):
             warnings.warn(
-                f"the {kind} {name!r}{came}, has changed since the run {folder} was fitted: its scores may differ from those measured",
+                f"the {kind} {name!r}{came} has changed since the run {folder} was fitted: its scores may differ from those measured",
                 stacklevel=2,
             )
 

@@ -179,8 +179,10 @@ def _require_edges(protocol: str, num_edges: int, size: Sizes, *, val: float | N
 
     if complete(size):
         return
-    least = next(m for m in range(num_edges + 1, 10**9) if complete(sizes(protocol, m, val=val, test=test)))
+    nearby = range(num_edges + 1, num_edges + 10_000)
+    least = next((m for m in nearby if complete(sizes(protocol, m, val=val, test=test))), None)
+    needed = f"more than {nearby[-1]}" if least is None else f"at least {least}"
     raise InputError(
-        f"the graph has {num_edges} links, too few to split: protocol {protocol!r} needs at least {least}, "
+        f"the graph has {num_edges} links, too few to split: protocol {protocol!r} needs {needed}, "
         "so that every part has one; give more links, larger shares or another protocol"
     )

@@ -20,10 +20,22 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
 
     def find(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return _submodule(package, name)
         home = homes[name]
         if not home:
             return import_module(f"{package}.{name}")
         return getattr(import_module(home if home.startswith("llwlc.") else f"{package}.{home}"), name)
 
     return find, lambda: sorted(homes)
+
+
+def _submodule(package: str, name: str) -> Any:
+    """A module of the package that nobody has imported yet, as in `llwlc.bases.starts`."""
+    path = f"{package}.{name}"
+    try:
+        if not name.startswith("_"):
+            return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:  # something that the module itself needs
+            raise
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")

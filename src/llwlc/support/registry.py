@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -66,13 +67,18 @@ class Registry(Generic[R]):
 
     def add(self, record: R) -> R:
         """Adds a record. A name of this package stays what it is; one from outside it is replaced by a newer one of the same name."""
-        if not record.name or not record.name.replace("_", "").replace("-", "").isalnum():
+        if not isinstance(record.name, str) or not record.name.replace("_", "").replace("-", "").isalnum():
             raise InputError(f"a {self.kind} is called by letters, digits, _ and -, got {record.name!r}")
         known = self._records.get(record.name)
         if known is not None and (known.builtin or record.builtin):
             raise InputError(f"there is a {self.kind} called {record.name!r} already: choose another name")
+        if known is not None and _file(known) != _file(record):
+            raise InputError(
+                f"there is a {self.kind} called {record.name!r} already, from {_file(known) or 'no file'}: choose another name"
+            )
         self._records[record.name] = record
         if not record.builtin:
+            record.digest  # noqa: B018  # of the code as it is now: its file may be edited later
             ADDED.append(f"{self.kind} {record.name}")
         return record
 
@@ -134,6 +140,13 @@ def resolve(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def _file(record: Record) -> str:
+    try:
+        return inspect.getsourcefile(record.load()) or ""
+    except TypeError:
+        return ""
+
+
 def first_line(function: Callable[..., Any]) -> str:
     """The first line of a docstring, for a record's `about`."""
     return (inspect.getdoc(function) or "").partition("\n")[0]
@@ -148,10 +161,14 @@ def code_digest(code: Any) -> str:
     if isinstance(code, partial):  # its own text would have the address of the function
         captured = [code.func, *code.args, *(part for item in sorted(code.keywords.items()) for part in item)]
     elif hasattr(code, "__qualname__"):
-        digest.update(code.__qualname__.encode() + _source(code))
+        digest.update(code.__qualname__.encode() + _source(code) + _sources_beside(code))
         captured = [cell.cell_contents for cell in getattr(code, "__closure__", None) or ()]
+        captured += [getattr(code, name, None) for name in ("__defaults__", "__kwdefaults__")]
+        captured += [code.__self__] if inspect.ismethod(code) else []
     else:  # an object that can be called
-        captured = [type(code), *(part for item in sorted(vars(code).items()) for part in item)]
+        state = getattr(code, "__dict__", {})
+        captured = [type(code), *(part for item in sorted(state.items()) for part in item)]
+        captured += [] if state else [repr(code)]
     for value in captured:
         digest.update(_captured(value))
     return digest.hexdigest()[:16]
@@ -162,7 +179,27 @@ def _captured(value: Any) -> bytes:
         return repr(value.shape).encode() + bytes(value.tobytes())
     if hasattr(value, "numpy"):
         return _captured(value.detach().cpu().numpy())
-    return code_digest(value).encode() if callable(value) else repr(value).encode()
+    if isinstance(value, list | tuple):
+        return b"".join(map(_captured, value)) + b";"
+    if isinstance(value, dict):
+        return b"".join(_captured(part) for item in value.items() for part in item) + b";"
+    plain = value is None or isinstance(value, str | bytes | int | float | complex)
+    return repr(value).encode() if plain else code_digest(value).encode()
+
+
+def _sources_beside(code: Any) -> bytes:
+    """The files of modules that a function's own file imports from the folder it stands in."""
+    try:
+        home = Path(inspect.getsourcefile(code) or "").resolve()
+    except TypeError:
+        return b""
+    found = set()
+    for value in getattr(code, "__globals__", {}).values():
+        module = value if inspect.ismodule(value) else sys.modules.get(getattr(value, "__module__", None) or "")
+        file = getattr(module, "__file__", None)
+        if file and Path(file).resolve().parent == home.parent and Path(file).resolve() != home:
+            found.add(Path(file).resolve())
+    return b"".join(path.read_bytes() for path in sorted(found))
 
 
 def _source(code: Any) -> bytes:

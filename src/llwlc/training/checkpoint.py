@@ -48,13 +48,16 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
         tensors = load_file(path)
         with safe_open(path, "pt") as file:
             about = file.metadata() or {}
-    except SafetensorError as error:
+    except (OSError, SafetensorError) as error:
         raise InputError(f"the checkpoint {path} is damaged ({error}): delete it to begin anew") from error
     if about.get("mark") != checkpoint.fingerprint:
         raise InputError(
             f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to begin anew"
         )
-    return tensors, [EpochRecord(**record) for record in json.loads(about["history"])]
+    try:
+        return tensors, [EpochRecord(**record) for record in json.loads(about["history"])]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the checkpoint {path} is damaged ({error!r}): delete it to begin anew") from error
 
 
 def resume(
