@@ -208,3 +208,25 @@ def test_the_plain_loop_leaves_subnormal_numbers_alone():
         pytest.skip("no C++ compiler")
     plain.compare(graphs=4, repeats=1)
     assert np.nextafter(0.0, 1.0) * 1.0 > 0, "loading the compiled loop changed the processor's arithmetic"
+
+
+def test_a_system_without_resource_or_sysconf_is_described_all_the_same(monkeypatch):
+    """As Windows is: there is no /proc, no `resource`, no `os.sysconf`, no `os.getloadavg`."""
+    import builtins
+    import math
+    import sys
+
+    from llwlc.bench import clock
+
+    def nowhere(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(builtins, "open", nowhere)
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert math.isnan(clock.highest_memory())
+    monkeypatch.undo()
+    monkeypatch.delattr(clock.os, "sysconf")
+    monkeypatch.delattr(clock.os, "getloadavg")
+    found = clock.machine()
+    assert math.isnan(found["memory_gb"])
+    assert math.isnan(found["load"])
