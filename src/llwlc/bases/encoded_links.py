@@ -7,7 +7,7 @@ memory or in the cache (`bases.cache`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -42,7 +42,8 @@ FIELDS = {
 
 @dataclass(frozen=True, eq=False)
 class EncodedLinks:
-    """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`.
+    """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`;
+    `pair [B, P]`, what `PairInputs` say of each pair, where it was asked: it is cheap, so no cache keeps it.
 
     In every graph row 0 is u and row 1 is v, the smaller id first, so (u, v) and (v, u) are one link to the last bit.
     """
@@ -56,6 +57,7 @@ class EncodedLinks:
     label: Tensor
     degree: Tensor
     ptr: Tensor
+    pair: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -77,7 +79,7 @@ class EncodedLinks:
             ptr=ptr,
         )
         node, label = self.node[rows].long(), self.label[rows].long()
-        return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1)
+        return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1, self._pair(index))
 
     def uniform_batch(self, index: Tensor, width: int) -> LinkBatch:
         """`batch` with `width` rows for each link, the last of them empty: every shape is known beforehand, so nothing waits for the device.
@@ -93,10 +95,17 @@ class EncodedLinks:
         )
         u = torch.arange(len(index), device=index.device) * width
         label = torch.where(live, self.label[rows].long(), -1)
-        return LinkBatch(basis, self.node[rows].long(), label, self.degree[rows] * live, u, u + 1)
+        return LinkBatch(basis, self.node[rows].long(), label, self.degree[rows] * live, u, u + 1, self._pair(index))
+
+    def _pair(self, index: Tensor) -> Tensor | None:
+        return None if self.pair is None else self.pair[index]
+
+    def with_pair(self, pair: Tensor | None) -> EncodedLinks:
+        return replace(self, pair=None if pair is None else pair.to(self.sizes.device))
 
     def to(self, device: torch.device | str) -> EncodedLinks:
-        return with_pointer({name: getattr(self, name).to(device) for name in FIELDS})
+        moved = with_pointer({name: getattr(self, name).to(device) for name in FIELDS})
+        return moved.with_pair(self.pair)
 
 
 def encode(

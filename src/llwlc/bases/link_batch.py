@@ -15,7 +15,8 @@ class LinkBatch:
     """B enclosing subgraphs with N nodes in all, reduced to what the network reads; edges are gone, the basis holds them.
 
     Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered distance
-    class, −1 at rows that only fill a uniform basis up; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes.
+    class, −1 at rows that only fill a uniform basis up; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes; `pair [B, P]`
+    what `PairInputs` say of the two ends, where the network reads it.
     """
 
     basis: Eigenbasis
@@ -24,6 +25,7 @@ class LinkBatch:
     degree: Tensor
     u: Tensor
     v: Tensor
+    pair: Tensor | None = None
 
     @property
     def num_links(self) -> int:
@@ -32,4 +34,5 @@ class LinkBatch:
     def to(self, device: torch.device | str, dtype: torch.dtype) -> LinkBatch:
         """On another device, with real numbers of this type."""
         moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
-        return replace(self, basis=self.basis.to(device, dtype), degree=self.degree.to(device, dtype), **moved)
+        pair = None if self.pair is None else self.pair.to(device, dtype)
+        return replace(self, basis=self.basis.to(device, dtype), degree=self.degree.to(device, dtype), pair=pair, **moved)

@@ -1,38 +1,53 @@
-"""Pairs of nodes of like features."""
+"""Largest inner products on large graphs, by faiss."""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+import importlib.util
+import warnings
+from typing import Any
 
-from llwlc.graph.graph import Graph
-from llwlc.heuristics.neighbors import common_neighbors
+import numpy as np
+from numpy.typing import NDArray
 
-FEATURE_NEIGHBORS = 10
-
-
-COSINES_PER_BLOCK = 1 << 24
-
-
-FEATURE_NODES = 50_000
-"""Above this many nodes feature neighbours are left out: finding them takes time quadratic in the number of nodes."""
+EXACT_NODES = 50_000
+"""Up to here all products are computed; beyond, their number, quadratic in the nodes, takes too long."""
+PROBED = 16  # lists of the inverted file that a query looks through
+Vectors = NDArray[np.float32]
+Integers = NDArray[np.int64]
 
 
-def feature_neighbors(graph: Graph, features: Tensor, *, k: int = FEATURE_NEIGHBORS) -> Tensor:
-    """Pairs u < v `[m, 2]` where one is among the k nearest of the other by the cosine of features, and which share neither a link nor
-    a neighbour, since those are `two_hop`'s."""
-    unit = F.normalize(features.double(), dim=1)
-    n = len(unit)
-    keys = []
-    rows = max(1, COSINES_PER_BLOCK // max(n, 1))
-    for begin in range(0, n, rows):
-        cosine = unit[begin : begin + rows] @ unit.T
-        cosine[torch.arange(len(cosine)), torch.arange(begin, begin + len(cosine))] = -torch.inf
-        near = cosine.topk(min(k, n - 1), dim=1).indices
-        source = torch.arange(begin, begin + len(cosine)).unsqueeze(1).expand_as(near)
-        keys.append((torch.minimum(source, near) * n + torch.maximum(source, near)).reshape(-1))
-    key = torch.unique(torch.cat(keys)) if keys else torch.zeros(0, dtype=torch.long)
-    pairs = torch.stack([key // max(n, 1), key % max(n, 1)], 1)
-    pairs = pairs[~graph.has_edges(pairs)]
-    return pairs[common_neighbors(graph, pairs) == 0] if len(pairs) else pairs
+def available(nodes: int) -> bool:
+    """Whether neighbours can be found among so many nodes; where not, a warning says what to install."""
+    if nodes <= EXACT_NODES or importlib.util.find_spec("faiss") is not None:
+        return True
+    warnings.warn(
+        f"nodes of like features are not looked for among more than {EXACT_NODES:,} nodes without faiss: pip install 'llwlc[ann]'",
+        stacklevel=2,
+    )
+    return False
+
+
+class Nearest:
+    """An index of the nodes `members`, each raised by a number of its own: a query finds those with the largest ⟨query, vector⟩ + raise.
+
+    faiss's inverted file with exact products inside its lists: vectors are kept once, and it is built in minutes for a million nodes.
+    """
+
+    def __init__(self, vectors: Vectors, raised: Vectors, members: Integers) -> None:
+        import faiss
+
+        self.members = members
+        table = np.column_stack([vectors[members], raised[members]]).astype(np.float32)
+        lists = max(1, int(4 * np.sqrt(len(table))))
+        self._coarse = faiss.IndexFlatIP(table.shape[1])
+        self._index: Any = faiss.IndexIVFFlat(self._coarse, table.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
+        sample = np.random.default_rng(0).permutation(len(table))[: 40 * lists]
+        self._index.train(table[np.sort(sample)])
+        self._index.add(table)
+        self._index.nprobe = PROBED
+
+    def __call__(self, queries: Vectors, most: int) -> Integers:
+        """For each query the `most` best members it finds, `[m, most]`, −1 where there are fewer."""
+        asked = np.column_stack([queries, np.ones(len(queries), dtype=np.float32)])
+        at = self._index.search(asked, min(most, len(self.members)))[1]
+        return np.where(at >= 0, self.members[at], -1)

@@ -1,39 +1,129 @@
-"""Pairs worth scoring: nodes two hops apart, and nodes of like features. Existing links are left out.
-
-Both are streamed: memory is bounded by a block of source nodes, not by the number of candidates.
-"""
+"""Candidates: the pairs that nodes' own lists propose, each once, within a budget a node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from llwlc.candidates.hops import count_two_hop, two_hop
-from llwlc.candidates.nearest import FEATURE_NODES, feature_neighbors
-from llwlc.graph.graph import Graph
-from llwlc.heuristics.neighbors import common_neighbors
+from llwlc.candidates.lists import ENTRIES_PER_BLOCK, Integers, Lister, Lists
+from llwlc.support.compiler import in_order
+from llwlc.support.progress import track
+from llwlc.support.threads import number_of_threads, over_links
+
+NODES_PER_BLOCK = 16_384
 
 
-def candidates(graph: Graph, features: Tensor | None, *, node: int | None = None) -> Iterator[Tensor]:
-    """All candidate pairs, block by block, of the whole graph (u < v), or of one node, which then comes first."""
-    near = None
-    if features is not None and graph.num_nodes <= FEATURE_NODES:
-        near = feature_neighbors(graph, features)
-    if node is None:
-        yield from two_hop(graph)
-    else:
-        yield from two_hop(graph, sources=torch.tensor([node]))
-        if near is not None:
-            near = near[(near == node).any(1)]
-            near = torch.stack([torch.full((len(near),), node), near.sum(1) - node], 1)
-    if near is not None:
-        yield from torch.split(near, 65_536)
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """`pairs [m, 2]`, u < v, each once, no link among them, in the order of their numbers; `score [m]`, the better of what the two ends' lists say; `length [n]`: how far
+    each node's own list went."""
+
+    pairs: Tensor
+    score: Tensor
+    length: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def of(self, node: int) -> Tensor:
+        """The positions of the pairs that a node is an end of."""
+        return (self.pairs == node).any(1).nonzero().view(-1)
 
 
-def share_of_links(graph: Graph, hidden: Tensor) -> float:
-    """The share of two-hop candidates that are hidden links `[m, 2]` of the graph: a prior for candidates like these."""
-    total = count_two_hop(graph)
-    found = float((common_neighbors(graph, hidden) > 0).sum()) if len(hidden) else 0.0
-    return min(max(found, 0.5) / max(total, 1.0), 0.5)
+def candidates(lister: Lister, *, about: str = "candidates") -> Candidates:
+    """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node."""
+    n, budget = lister.graph.num_nodes, lister.config.budget
+    longest = min(2 * budget, max(n - 1, 1))
+    partner = np.full((n, longest), -1, dtype=np.int32)
+    score = np.full((n, longest), -np.inf, dtype=np.float32)
+    blocks = list(range(0, n, NODES_PER_BLOCK))
+    for at in track(blocks, about) if about else blocks:
+        nodes = np.arange(at, min(at + NODES_PER_BLOCK, n))
+        found: Lists = lister(nodes, longest)
+        partner[nodes], score[nodes] = found.partner, found.score
+    length = shared_lengths(partner, budget)
+    return _merged(partner, score, length)
+
+
+def shared_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
+    """How long each node's list may be, `[n]`: a partner whose own list has the node costs half, another one whole, `budget` in all.
+
+    >>> shared_lengths(np.array([[1, 2], [0, 2], [-1, -1]], dtype=np.int32), 1).tolist()
+    [1, 1, 0]
+    """
+    n, longest = partner.shape
+    back = np.full((n, longest), longest, dtype=np.int16)
+    over_links(n, number_of_threads(n, 0), lambda: lambda begin, end: _places(partner, back, begin, end))
+    filled = (partner >= 0).sum(1)
+    length = np.minimum(filled, budget)
+    step = max(1, (1 << 24) // max(longest, 1))
+    # longer lists have more partners in common, so lengths only grow, and stop growing soon
+    for _ in range(20):
+        grown = length.copy()
+        for at in range(0, n, step):
+            rows = slice(at, at + step)
+            mutual = back[rows] < length[partner[rows]]
+            paid = np.cumsum(np.where(mutual, 0.5, 1.0), axis=1)
+            grown[rows] = np.minimum((paid <= budget).sum(1), filled[rows])
+        grown = np.maximum(grown, length)
+        if (grown == length).all():
+            break
+        length = grown
+    return length
+
+
+@in_order
+def _places(partner, back, begin, end):  # type: ignore[no-untyped-def]
+    """Where each node stands in the list of each of its partners; the length of a list where it does not."""
+    for u in range(begin, end):
+        for k in range(partner.shape[1]):
+            v = partner[u, k]
+            if v < 0:
+                break
+            for place in range(partner.shape[1]):
+                if partner[v, place] == u:
+                    back[u, k] = place
+                    break
+                if partner[v, place] < 0:
+                    break
+
+
+def _merged(partner: NDArray[np.int32], score: NDArray[np.float32], length: Integers) -> Candidates:
+    n = len(partner)
+    keys, values = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
+    for at in range(0, n, NODES_PER_BLOCK):
+        rows = np.arange(at, min(at + NODES_PER_BLOCK, n))
+        inside = np.arange(partner.shape[1])[None] < length[rows][:, None]
+        u = np.repeat(rows, inside.sum(1))
+        v = partner[rows][inside].astype(np.int64)
+        keys.append(np.minimum(u, v) * n + np.maximum(u, v))
+        values.append(score[rows][inside])
+    key, value = np.concatenate(keys), np.concatenate(values)
+    order = np.lexsort((-value, key))
+    key, value = key[order], value[order]
+    first = np.append(True, key[1:] != key[:-1]) if len(key) else np.zeros(0, dtype=bool)
+    key, value = key[first], value[first]
+    pairs = torch.from_numpy(np.stack([key // max(n, 1), key % max(n, 1)], 1))
+    return Candidates(pairs, torch.from_numpy(value), length)
+
+
+def would_be_candidates(lister: Lister, links: Tensor, length: Integers) -> tuple[Tensor, Tensor]:
+    """Which of the graph's own links `[m, 2]` would be candidates if each were missing, alone, from the graph, and the score they would have."""
+    member, best = torch.zeros(len(links), dtype=torch.bool), torch.full((len(links),), float("-inf"))
+    step = max(1, ENTRIES_PER_BLOCK // max(lister.graph.num_nodes, 1))
+    for at in range(0, len(links), step):
+        part = links[at : at + step].numpy()
+        for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
+            score = lister.evidence(u, v).score(lister.weights, lister.log_degree)
+            # without the link the other end has a neighbour less
+            degree = lister.graph.degree[torch.from_numpy(v)].float()
+            less = lister.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))
+            own = score[torch.arange(len(u)), torch.from_numpy(v)].cpu() - less
+            better = (score.cpu() > own.unsqueeze(1)).sum(1)
+            member[at : at + step] |= (own > float("-inf")) & (better < torch.from_numpy(length[u]))
+            best[at : at + step] = torch.maximum(best[at : at + step], own)
+    return member, best

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llwlc.errors import InputError
 from llwlc.nn.registry import READOUTS
@@ -31,6 +31,12 @@ class NetConfig:
     """Width of the ends' filtered features in the readout, 0 for none."""
     cosines: bool = True
     """Read out the cosines between the ends' filtered features too: they need no weights."""
+    pair_channels: int = field(default=0, metadata={"absent": 0})
+    """Width of what is known of the pair beside its subgraph, 0 for none: it follows from `pair_inputs`."""
+    pair_inputs: bool = field(default=True, metadata={"absent": False})
+    """Read common neighbours, degrees and the cosine of the raw features, exactly."""
+    ranking: bool = field(default=True, metadata={"absent": False})
+    """A second head for candidates, of which those that share a neighbour and those that do not have an output each."""
     head: int = 32
     dropout: float | None = None
     """None here and below: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 if it is not."""
@@ -56,6 +62,8 @@ PAPER = NetConfig(
     ends=False,
     filtered_channels=0,
     cosines=False,
+    pair_inputs=False,
+    ranking=False,
     head=48,
     dropout=0.5,
 )

@@ -51,9 +51,29 @@ class LLwLCNet(torch.nn.Module):
         if c.feature_channels and c.filtered_channels:
             self.filtered = FilteredEnds(c)
             width += self.filtered.out_channels
+        width += c.pair_channels
         self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(dropout), Linear(c.head, 1))
+        # beside the hidden layer that both share, candidates read everything once more, linearly: a small layer of their own would die now and then
+        self.ranking = Linear(c.head + width, 2) if c.ranking and c.pair_channels else None
 
     def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
+        """Among random pairs."""
+        return self.outputs(batch, features)[:, 0]
+
+    def outputs(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
+        """Logits `[B, 2]` among random pairs and among candidates, or `[B, 1]` where candidates have no head of their own."""
+        parts = self.readout(batch, features)
+        hidden = self.head[:-1](parts)
+        out: Tensor = self.head[-1](hidden)
+        if self.ranking is None or batch.pair is None:
+            return out
+        # the first input is above 0 where the ends share a neighbour; the two kinds of candidates are populations of their own
+        sharing = (batch.pair[:, :1] > 0).to(out.dtype)
+        both = self.ranking(torch.cat([hidden, parts], 1))
+        return torch.cat([out, both[:, :1] * sharing + both[:, 1:] * (1 - sharing)], 1)
+
+    def readout(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
+        """What the heads read of each link, `[B, width]`."""
         c = self.config
         width = 0 if features is None else features.shape[1]
         if width != c.feature_channels:
@@ -69,8 +89,11 @@ class LLwLCNet(torch.nn.Module):
             parts.append(symmetric(x.index_select(0, batch.u), x.index_select(0, batch.v)))
         if self.filtered is not None and features is not None:
             parts.append(self.filtered(batch, features))
-        out: Tensor = self.head(torch.cat(parts, 1)).squeeze(1)
-        return out
+        if c.pair_channels:
+            if batch.pair is None or batch.pair.shape[1] != c.pair_channels:
+                raise InputError(f"this network reads {c.pair_channels} inputs of a pair: encode its links with PairInputs")
+            parts.append(batch.pair)
+        return torch.cat(parts, 1)
 
     def _check_classes(self, label: Tensor) -> None:
         """On the CPU only: a GPU would have to be waited for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from llwlc.errors import InputError
@@ -14,9 +14,10 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "learning_rate": (lambda v: v > 0, "above 0"),
     "batch_size": (lambda v: v >= 2, "at least 2, as half of a batch are links"),
     "patience": (lambda v: v >= 1, "at least 1"),
-    "select": (lambda v: bool(re.fullmatch(r"auc|mrr|hits@[1-9]\d*", v)), "auc, mrr or hits@K"),
+    "select": (lambda v: bool(re.fullmatch(r"both|auc|mrr|hits@[1-9]\d*", v)), "both, auc, mrr or hits@K"),
     "fraction": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
     "negative_pool": (lambda v: v >= 1, "at least 1"),
+    "candidate_pool": (lambda v: v >= 0, "at least 0"),
     "copies": (lambda v: v >= 0, "at least 0"),
     "edge_dropout": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
     "average": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
@@ -34,12 +35,15 @@ class TrainConfig:
     batch_size: int | None = None
     patience: int = 10
     """Epochs without a better validation score before training stops."""
-    select: str = "auc"
-    """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K`."""
+    select: str = "both"
+    """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K` among random pairs, or `both`, the mean of the AUC among random pairs and
+    among candidates."""
     fraction: float = 1.0
     """Share of the training links that is used."""
     negative_pool: int = 4
     """Negatives drawn and encoded once, as a multiple of the training links; each epoch takes another part of them."""
+    candidate_pool: int = field(default=2, metadata={"absent": 0})
+    """Candidates drawn as negatives and encoded once, as a multiple of the training links, where candidates have a head of their own."""
     copies: int | None = None
     """Further copies of the training subgraphs, each from a message graph that lacks other edges; epochs take turns."""
     edge_dropout: float = 0.1

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from llwlc.bases.cache import cached
 from llwlc.bases.encoded_links import EncodedLinks, encode, messages_on
+from llwlc.bases.pair_inputs import PairInputs
 from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.making import fresh_negatives
@@ -17,37 +20,75 @@ from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
 
 
+@dataclass(frozen=True, eq=False)
+class CandidateLinks:
+    """The population that `recommend` ranks, as training sees it.
+
+    `member`: which of the training positives would be candidates if they were missing; `negatives [k, 2]`: candidates on the training messages, drawn
+    at random. Held-out links may be among them, as missing links are among the candidates of a graph in use. `valid_pos`, `valid_neg`: validation
+    links that are candidates, and a sample of other candidates.
+    """
+
+    member: Tensor
+    negatives: Tensor
+    valid_pos: Tensor
+    valid_neg: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingLinks:
+    """Encoded positives, then negatives for random pairs, then negatives for candidates. `member [positives]`: which positives count as candidates."""
+
+    data: EncodedLinks
+    positives: int
+    random: int
+    member: Tensor
+
+    @property
+    def candidates(self) -> int:
+        return len(self.data) - self.positives - self.random
+
+
 class EncodedSplit:
     """The encoded links of a split: training links by epoch, the others by part. Encoded once, kept on the device where they fit."""
 
     def __init__(
-        self, split: LinkSplit, preset: Preset, *, cache: Path | None, device: torch.device, memory_budget: int
+        self,
+        split: LinkSplit,
+        preset: Preset,
+        *,
+        cache: Path | None,
+        device: torch.device,
+        memory_budget: int,
+        inputs: PairInputs | None = None,
+        candidates: CandidateLinks | None = None,
     ) -> None:
         self.split, self.preset, self.cache = split, preset, cache
         self.device, self.memory_budget = device, memory_budget
-        config = preset.train
-        order = torch.randperm(len(split.train_pos), generator=torch.Generator().manual_seed(config.seed))
-        self.num_positive = max(1, round(config.fraction * len(order)))
-        self.positives = split.train_pos[order[: self.num_positive].sort().values]
+        self.inputs, self.candidates = inputs, candidates
+        self.positives = training_positives(split, preset.train)
+        self.num_positive = len(self.positives)
+        self.member = torch.zeros(self.num_positive, dtype=torch.bool) if candidates is None else candidates.member
         self._kept: dict[str, EncodedLinks] = {}
         self._moved: dict[Graph, Graph] = {}
 
-    def training(self, epoch: int) -> EncodedLinks:
-        """Positives, then a pool of negatives. Stochastic constraints are redrawn; else copies that lack some edges take turns."""
+    def training(self, epoch: int) -> TrainingLinks:
+        """Positives, then pools of negatives. Stochastic constraints are redrawn; else copies that lack some edges take turns."""
         config, basis = self.preset.train, self.preset.basis
         if basis.stochastic:
             # where a dense graph has not as many negatives as links, all that it has
             count = self.num_positive if self.num_positive <= len(self.split.train_neg) else None
-            negatives = fresh_negatives(self.split, epoch=epoch + 1, seed=config.seed, count=count)
-            pairs = torch.cat([self.positives, negatives[: self.num_positive]])
-            return encode(self._messages(self.split.train_graph), pairs, basis, epoch=epoch, about="").to(self.device)
+            negatives = fresh_negatives(self.split, epoch=epoch + 1, seed=config.seed, count=count)[: self.num_positive]
+            chosen = self._drawn_candidates(epoch)
+            pairs = torch.cat([self.positives, negatives, chosen])
+            data = encode(self._messages(self.split.train_graph), pairs, basis, epoch=epoch, about="").to(self.device)
+            return self._as_training(self._with_inputs(data, self.split.train_graph, pairs), len(negatives))
         copy = epoch % ((config.copies or 0) + 1)
         name = f"train, copy {copy}" if copy else "train"
         if name not in self._kept:
-            self._kept[name] = self._encode(
-                _thinned(self.split.train_graph, config.edge_dropout, copy, config.seed), self._training_pairs, name
-            )
-        return self._kept[name]
+            thinned = _thinned(self.split.train_graph, config.edge_dropout, copy, config.seed)
+            self._kept[name] = self._encode(thinned, self._training_pairs, name)
+        return self._as_training(self._kept[name], self._num_random)
 
     def part(self, name: str) -> EncodedLinks:
         """One of `valid_pos`, `valid_neg`, `test_pos`, `test_neg`; hard negatives one after the other."""
@@ -56,29 +97,68 @@ class EncodedSplit:
             self._kept[name] = self._encode(graph, getattr(self.split, name).reshape(-1, 2), name.replace("_", " "))
         return self._kept[name]
 
+    def valid_candidates(self) -> tuple[EncodedLinks, EncodedLinks] | None:
+        """Validation links that are candidates, and a sample of the other candidates; None where candidates have no head, or one of the two is empty."""
+        found = self.candidates
+        if found is None or not len(found.valid_pos) or not len(found.valid_neg):
+            return None
+        for name in ("valid_pos", "valid_neg"):
+            kept = f"candidates, {name}"
+            if kept not in self._kept:
+                self._kept[kept] = self._encode(self.split.valid_graph, getattr(found, name), kept.replace("_", " "))
+        return self._kept["candidates, valid_pos"], self._kept["candidates, valid_neg"]
+
     @cached_property
     def _training_pairs(self) -> Tensor:
         config = self.preset.train
         # epoch 0 of the split's seed is its train_neg, so the pool begins elsewhere
         draws = range(1, 1 + pool_draws(config))
         pools = [fresh_negatives(self.split, epoch=e, seed=config.seed) for e in draws]
-        return torch.cat([self.positives, *pools])
+        chosen = self.positives[:0] if self.candidates is None else self.candidates.negatives
+        return torch.cat([self.positives, *pools, chosen])
+
+    @property
+    def _num_random(self) -> int:
+        chosen = 0 if self.candidates is None else len(self.candidates.negatives)
+        return len(self._training_pairs) - self.num_positive - chosen
+
+    def _drawn_candidates(self, epoch: int) -> Tensor:
+        """As many candidate negatives as there are positives, of the pool, for one epoch."""
+        if self.candidates is None:
+            return self.positives[:0]
+        pool = self.candidates.negatives
+        order = np.random.default_rng([self.preset.train.seed, epoch]).permutation(len(pool))[: self.num_positive]
+        return pool[torch.from_numpy(order)]
+
+    def _as_training(self, data: EncodedLinks, random: int) -> TrainingLinks:
+        return TrainingLinks(data, self.num_positive, random, self.member)
 
     def _encode(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
-        about, graph = f"eigenbases, {about}", self._messages(graph)
+        about, messages = f"eigenbases, {about}", self._messages(graph)
         if self.cache is None:
-            data = encode(graph, pairs, self.preset.basis, about=about)
+            data = encode(messages, pairs, self.preset.basis, about=about)
         else:
             data = cached(
-                graph, pairs, self.preset.basis, cache=self.cache, memory_budget=self.memory_budget, about=about
+                messages, pairs, self.preset.basis, cache=self.cache, memory_budget=self.memory_budget, about=about
             )
+        data = self._with_inputs(data, graph, pairs)
         return data.to(self.device) if data.num_bytes <= self.memory_budget else data
+
+    def _with_inputs(self, data: EncodedLinks, graph: Graph, pairs: Tensor) -> EncodedLinks:
+        return data if self.inputs is None else data.with_pair(self.inputs(graph, pairs))
 
     def _messages(self, graph: Graph) -> Graph:
         """The graph where its bases are computed; stages that share one share the copy and its digest."""
         if graph not in self._moved:
             self._moved[graph] = messages_on(graph, self.device)
         return self._moved[graph]
+
+
+def training_positives(split: LinkSplit, config: TrainConfig) -> Tensor:
+    """The training links that are used, in their order."""
+    order = torch.randperm(len(split.train_pos), generator=torch.Generator().manual_seed(config.seed))
+    count = max(1, round(config.fraction * len(order)))
+    return split.train_pos[order[:count].sort().values]
 
 
 def pool_draws(config: TrainConfig) -> int:

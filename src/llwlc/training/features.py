@@ -43,8 +43,11 @@ class Compactor:
             raise InputError(
                 f"features have {x.shape[1]} columns, but the model was fitted on {len(self.weight)}; give the same columns"
             )
-        weighted = _weighted(x, self.weight.numpy(), self.shift.numpy(), self.counts)
-        return torch.as_tensor(np.asarray(weighted @ self.components.double().numpy(), dtype=np.float32))
+        return torch.as_tensor(np.asarray(self.weighted(x) @ self.components.double().numpy(), dtype=np.float32))
+
+    def weighted(self, x: Features) -> NDArray[np.float64] | scipy.sparse.csr_array:
+        """The features `[n, F]` before the projection: TF-IDF, or standardised."""
+        return _weighted(x, self.weight.numpy(), self.shift.numpy(), self.counts)
 
 
 def fit_compactor(x: Features, channels: int = 64, seed: int = 0) -> Compactor:

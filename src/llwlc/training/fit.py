@@ -11,21 +11,27 @@ import torch
 from torch import Tensor
 
 from llwlc import metrics
+from llwlc.bases.config import BasisConfig
 from llwlc.bases.warmup import warm_up
+from llwlc.candidates.kinds import Kinds
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.registry import HEURISTICS
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.registry import READOUTS
 from llwlc.splits.linksplit import LinkSplit
+from llwlc.splits.negatives import pair_number
 from llwlc.support.devices import pick_device
 from llwlc.support.threads import one_thread
 from llwlc.training.calibration import Calibration, fit_calibration
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.encoded_split import EncodedSplit
+from llwlc.training.candidate_calibration import fit_candidate_calibration
 from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.forecast import Forecast, forecast
-from llwlc.training.loop import OnEpoch, train
+from llwlc.training.loop import OnEpoch, Valid, train
+from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
+from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank
 from llwlc.training.records import EpochRecord, FitMetrics
 from llwlc.training.scoring import Scorer
 
@@ -39,8 +45,9 @@ class Fitted:
     net: LLwLCNet
     preset: Preset
     compactor: Compactor | None
-    features: Tensor | None
+    features: NodeFeatures
     calibration: Calibration
+    ranking: RankingConfig | None
     metrics: FitMetrics
     history: list[EpochRecord]
 
@@ -55,35 +62,47 @@ def fit_split(
     memory_budget: int = 2 << 30,
     checkpoint: Checkpoint | None = None,
     compact: tuple[Compactor | None, Tensor] | None = None,
+    rank_candidates: bool = True,
+    kinds: Kinds | None = None,
     on_epoch: OnEpoch | None = None,
     on_forecast: OnForecast | None = None,
 ) -> Fitted:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
-    `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `on_forecast` is told what the long work
-    will take before it begins.
+    `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `rank_candidates`: whether the run is to
+    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins.
     """
     begin, target = time.perf_counter(), pick_device(device)
     preset = preset.adapted(len(split.train_pos))
     warm_up(split.train_graph, preset.basis)
     if on_forecast is not None:
         on_forecast(forecast(split, preset, device=target))
-    compactor, features = compact or (None, None)
+    compactor, known = compact or (None, None)
     if compact is None and graph.x is not None and preset.features:
         compactor = fit_compactor(graph.x, preset.features)
-        features = compactor(graph.x)
-    links = EncodedSplit(split, preset, cache=cache, device=target, memory_budget=memory_budget)
-    preset = _shaped(preset, 0 if features is None else features.shape[1], links)
+    features = NodeFeatures.of(graph.x, compactor, known)
+    prepared = None
+    if rank_candidates or preset.net.ranking:
+        prepared = prepare(split, features, preset.train, budget=preset.budget, kinds=kinds, device=str(target))
+    links = EncodedSplit(
+        split,
+        preset,
+        cache=cache,
+        device=target,
+        memory_budget=memory_budget,
+        inputs=features.pair_inputs if preset.net.pair_inputs else None,
+        candidates=prepared.links if prepared is not None and preset.net.ranking else None,
+    )
+    preset = _shaped(preset, features, links)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(preset.train.seed)
         net = LLwLCNet(preset.net)
     net.to(target)
     # hard negatives come in rows; the pooled ones are what selection looks at
-    valid = links.part("valid_pos"), links.part("valid_neg")
+    valid = Valid(links.part("valid_pos"), links.part("valid_neg"), links.valid_candidates())
     done = train(
         net,
         links.training,
-        links.num_positive,
         valid,
         preset.train,
         features=features,
@@ -91,20 +110,43 @@ def fit_split(
         on_epoch=on_epoch,
     )
     calibration = fit_calibration(done.valid_pos, done.valid_neg)
-    test, error, share = measure(Scorer(net, features), links, calibration)
+    scorer = Scorer(net, features)
+    test, error, share = measure(scorer, links, calibration)
+    ranking = None
+    if rank_candidates and prepared is not None:
+        ranking = calibrated(split, prepared, features, scorer, preset.basis)
     beside = heuristics(split)
     seconds = time.perf_counter() - begin
     found = FitMetrics(test, error, share, net.num_parameters, len(done.history), seconds, beside)
-    return Fitted(net.cpu(), preset, compactor, features, calibration, found, done.history)
+    return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history)
 
 
-def _shaped(preset: Preset, channels: int, links: EncodedSplit) -> Preset:
+def _shaped(preset: Preset, features: NodeFeatures, links: EncodedSplit) -> Preset:
     """The preset with what follows from the data: the width of the features, the rows that a sorting readout keeps."""
-    shape = replace(preset.net, feature_channels=channels)
+    shape = replace(
+        preset.net,
+        feature_channels=0 if features.compact is None else features.compact.shape[1],
+        pair_channels=features.pair_inputs.channels if preset.net.pair_inputs else 0,
+    )
     if READOUTS[shape.pooling].sized:
-        sizes = links.training(0).sizes.cpu().double()
+        sizes = links.training(0).data.sizes.cpu().double()
         shape = replace(shape, sort_rows=int(torch.quantile(sizes[:100_000], 0.6)))
     return replace(preset, net=shape)
+
+
+def calibrated(
+    split: LinkSplit, prepared: Prepared, features: NodeFeatures, scorer: Scorer, basis: BasisConfig
+) -> RankingConfig:
+    """The ranking with its candidates' scores calibrated on the validation links among them."""
+    graph, n = split.valid_graph, split.valid_graph.num_nodes
+    found = rank(graph, prepared.valid, features, scorer, basis, prepared.config)
+    hidden = torch.isin(pair_number(found.pairs, n), pair_number(split.valid_pos, n))
+    known = max(graph.num_edges, 1)
+    # test links hide among the candidates too; how many they are is known, which they are is not looked at
+    curves = fit_candidate_calibration(
+        found.score, found.sharing, hidden, rho=max(len(split.valid_pos), 1) / known, other=len(split.test_pos) / known
+    )
+    return replace(prepared.config, calibration=curves)
 
 
 def measure(scorer: Scorer, links: EncodedSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:

@@ -19,8 +19,10 @@ from llwlc.nn.net import LLwLCNet
 from llwlc.support.threads import one_thread
 from llwlc.training.checkpoint import Checkpoint, resume, save
 from llwlc.training.config import TrainConfig
+from llwlc.training.encoded_split import TrainingLinks
+from llwlc.training.node_features import NodeFeatures
 from llwlc.training.records import EpochRecord
-from llwlc.training.scoring import Scorer
+from llwlc.training.scoring import CANDIDATES, Scorer
 from llwlc.training.step import Stepper
 
 OnEpoch = Callable[[EpochRecord], None]
@@ -39,7 +41,15 @@ def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[
 def validation_score(select: str, pos: Tensor, neg: Tensor) -> float:
     if select.startswith("hits@"):
         return metrics.hits_at_k(pos, neg, int(select[5:])).value
-    return metrics.mrr(pos, neg) if select == "mrr" else metrics.auc(pos, neg)
+    return metrics.mrr(pos, neg) if select == "mrr" else metrics.auc(pos, neg)  # also for both: the other half is among candidates
+
+
+class Valid(NamedTuple):
+    """What the epoch is chosen on: validation links and non-links, and those that are candidates, where candidates have a head of their own."""
+
+    pos: EncodedLinks
+    neg: EncodedLinks
+    candidates: tuple[EncodedLinks, EncodedLinks] | None = None
 
 
 class Trained(NamedTuple):
@@ -52,38 +62,41 @@ class Trained(NamedTuple):
 
 def train(
     net: LLwLCNet,
-    links: Callable[[int], EncodedLinks],
-    num_positive: int,
-    valid: tuple[EncodedLinks, EncodedLinks],
+    links: Callable[[int], TrainingLinks],
+    valid: Valid,
     config: TrainConfig,
     *,
-    features: Tensor | None = None,
+    features: NodeFeatures,
     checkpoint: Checkpoint | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> Trained:
     """Train `net` in place and leave it at its best epoch.
 
-    `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then a pool of negatives, of which
+    `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then pools of negatives, of which
     each epoch takes another part, as many as there are positives. An interrupted run goes on from its `checkpoint`; another run's is refused.
     """
     device = next(net.parameters()).device
-    table = None if features is None else features.to(device)
-    wide = None if table is None else table.double()
+    table = None if features.compact is None else features.compact.to(device)
     optimizer = adam(net, config)
     history: list[EpochRecord] = []
     mean = copy.deepcopy(net)
     best, best_scores = copy.deepcopy(net.state_dict()), None
     if checkpoint is not None and checkpoint.path.exists():
         history, best = resume(checkpoint, net, mean, optimizer)
-    stepper = Stepper(net, mean, optimizer, table, config.batch_size or 64)
+    stepper = Stepper(net, mean, optimizer, table)
     for epoch in range(len(history), config.epochs):
         if _stalled(history, config.patience):
             break
         data = links(epoch)
         with one_thread():
-            loss = train_epoch(stepper, data, num_positive, config, epoch)
-            pos, neg = map(Scorer(mean, wide), valid)
-        record = EpochRecord(epoch, loss, validation_score(config.select, pos, neg), metrics.auc(pos, neg))
+            loss = train_epoch(stepper, data, config, epoch)
+            scorer = Scorer(mean, features)
+            pos, neg = scorer(valid.pos), scorer(valid.neg)
+            among = _among_candidates(scorer, valid)
+        score = validation_score(config.select, pos, neg)
+        if among is not None and config.select == "both":
+            score = (score + among) / 2
+        record = EpochRecord(epoch, loss, score, metrics.auc(pos, neg), among)
         if all(record.valid > earlier.valid for earlier in history):
             best, best_scores = copy.deepcopy(mean.state_dict()), (pos, neg)
         history.append(record)
@@ -94,9 +107,17 @@ def train(
     net.load_state_dict(best)
     if best_scores is None:  # the best epoch lies before the checkpoint that this run went on from
         with one_thread():
-            pos, neg = map(Scorer(net, wide), valid)
-        best_scores = pos, neg
+            scorer = Scorer(net, features)
+            best_scores = scorer(valid.pos), scorer(valid.neg)
     return Trained(history, *best_scores)
+
+
+def _among_candidates(scorer: Scorer, valid: Valid) -> float | None:
+    """The AUC of validation links among candidates."""
+    if valid.candidates is None:
+        return None
+    pos, neg = valid.candidates
+    return metrics.auc(scorer(pos, CANDIDATES), scorer(neg, CANDIDATES))
 
 
 def adam(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
@@ -104,28 +125,43 @@ def adam(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
     return torch.optim.Adam(net.parameters(), lr=config.learning_rate or 2e-3, fused=True, capturable=on_gpu)
 
 
-def train_epoch(stepper: Stepper, links: EncodedLinks, num_positive: int, config: TrainConfig, epoch: int) -> float:
-    """One pass over the positives and as many negatives of the pool. Returns the mean loss."""
-    device = stepper.device
+def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epoch: int) -> float:
+    """One pass over the positives and as many negatives of each pool. Returns the mean loss."""
+    device, data, num_positive = stepper.device, links.data, links.positives
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
-    sizes, half = links.sizes.cpu(), stepper.batch_size // 2
-    pool = torch.randperm(len(sizes) - num_positive, generator=generator)[:num_positive] + num_positive
-    if 0 < len(pool) < num_positive:  # a dense graph has fewer negatives than links: they are used several times
-        pool = pool.repeat(-(-num_positive // len(pool)))[:num_positive]
-    # each batch half positive, half negative: negatives are smaller, so buckets over both would hold one kind alone
-    plan = zip(batches(sizes[:num_positive], half, generator), batches(sizes[pool], half, generator), strict=False)
+    sizes, half = data.sizes.cpu(), (config.batch_size or 64) // 2
+    pools = [_drawn(links.random, num_positive, generator) + num_positive]
+    if links.candidates:
+        pools.append(_drawn(links.candidates, num_positive, generator) + num_positive + links.random)
+    # each batch has as many of each kind: negatives are smaller, so buckets over all would hold one kind alone
+    drawn = [batches(sizes[:num_positive], half, generator), *(batches(sizes[pool], half, generator) for pool in pools)]
     total, seen = torch.zeros((), device=device), 0
     stepper.net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(config.seed * 1_000_003 + epoch)  # for dropout
-        for step, (pos, neg) in enumerate(plan):
-            index = torch.cat([pos, pool[neg]])
+        for step, (pos, *negs) in enumerate(zip(*drawn, strict=False)):
+            index = torch.cat([pos, *(pool[neg] for pool, neg in zip(pools, negs, strict=True))])
             # a young average forgets faster, or few steps would leave it at the first weights
             taken = epoch * -(-num_positive // half) + step
             decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
-            loss = stepper(links, index, (index < num_positive).float(), int(sizes[index].max()), decay)
+            loss = stepper(data, index, populations(index, links), int(sizes[index].max()), decay)
             total, seen = total + loss * len(index), seen + len(index)
     return float(total) / max(seen, 1)
+
+
+def populations(index: Tensor, links: TrainingLinks) -> Tensor:
+    """Of the links at these positions: whether they are links, belong to the random pairs, belong to the candidates; `[b, 3]`."""
+    positive = index < links.positives
+    chosen = index >= links.positives + links.random
+    member = torch.zeros(len(index), dtype=torch.bool)
+    member[positive] = links.member[index[positive]]
+    return torch.stack([positive, ~chosen, chosen | member], 1).float()
+
+
+def _drawn(pool: int, count: int, generator: torch.Generator) -> Tensor:
+    """`count` positions of a pool, each at most once unless the pool is smaller: a dense graph has fewer negatives than links."""
+    order = torch.randperm(pool, generator=generator)[:count]
+    return order.repeat(-(-count // len(order)))[:count] if 0 < len(order) < count else order
 
 
 def _stalled(history: list[EpochRecord], patience: int) -> bool:

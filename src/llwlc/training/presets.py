@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from llwlc.bases.config import BasisConfig
@@ -22,6 +22,8 @@ class Preset:
     train: TrainConfig
     features: int = 64
     """Width of the compact features of a graph that has any; 0 leaves them out."""
+    budget: int = field(default=100, metadata={"absent": 100})
+    """Candidates that a node pays for; see `candidates.config`."""
 
     def changed(self, **changes: Any) -> Preset:
         """The same with some options changed, whichever part they belong to; `seed` goes to all parts.
@@ -32,7 +34,7 @@ class Preset:
         20
         """
         parts = {"basis": self.basis, "net": self.net, "train": self.train}
-        known = {name for part in parts.values() for name in _names(part)} | {"features"}
+        known = {name for part in parts.values() for name in _names(part)} | {"features", "budget"}
         unknown = sorted(set(changes) - known)
         if unknown:
             raise InputError(f"no option is called {unknown[0]!r}; there are {', '.join(sorted(known))}")
@@ -44,7 +46,7 @@ class Preset:
             key: replace(part, **{k: v for k, v in changes.items() if k in _names(part)})  # type: ignore[type-var]
             for key, part in parts.items()
         }
-        made = Preset(**new, features=changes.get("features", self.features))
+        made = Preset(**new, **{name: changes.get(name, getattr(self, name)) for name in ("features", "budget")})
         for name in changes:
             if reason := made.without_effect(name):
                 raise InputError(f"option {name}={changes[name]!r} would have no effect: {reason}")
@@ -70,6 +72,7 @@ class Preset:
             "count": "" if any("count" in family.takes for family in basis.families) else "no constraint here takes it",
             "negative_pool": fresh if train.negative_pool > 1 else "",
             "copies": fresh if train.copies else "",
+            "candidate_pool": "" if net.ranking else "candidates have no head of their own where ranking is off",
             "edge_dropout": fresh or ("there are no thinned copies where copies is 0" if train.copies == 0 else ""),
         } | DERIVED
         return reasons.get(option, "")
@@ -117,9 +120,12 @@ SMALL = 10_000  # training links
 DERIVED = {
     "sort_rows": "training sets it to the 60th percentile of the subgraphs' sizes",
     "feature_channels": "it follows from features",
+    "pair_channels": "it follows from pair_inputs",
 }
 """What nobody can set, and why."""
-PAPER_TRAINING = TrainConfig(epochs=20, learning_rate=1e-3, batch_size=64, patience=20, copies=0, average=0.0)
+PAPER_TRAINING = TrainConfig(
+    epochs=20, learning_rate=1e-3, batch_size=64, patience=20, copies=0, average=0.0, select="auc", candidate_pool=2
+)
 PRESETS = {
     "anchored": Preset(BasisConfig(constraints="neumann_boundary"), NetConfig(), TrainConfig()),
     # SEAL's distance labels are the input: raw features do not fit the parameter counts that the paper reports

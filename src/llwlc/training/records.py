@@ -11,12 +11,14 @@ from llwlc.metrics import Evaluation
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch: its number from 0, the mean loss, the validation score that chooses the epoch, and the validation AUC."""
+    """One epoch: its number from 0, the mean loss, the validation score that chooses the epoch, the validation AUC among
+    random pairs and, where candidates have a head of their own, among candidates."""
 
     epoch: int
     loss: float
     valid: float
     valid_auc: float
+    valid_candidates: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -37,30 +37,35 @@ class Stepper:
     """Takes steps of `net` and lets `mean` follow it. Losses stay on the device."""
 
     def __init__(
-        self, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer, table: Tensor | None, batch_size: int
+        self, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer, table: Tensor | None
     ) -> None:
-        self.net, self.mean, self.optimizer, self.table, self.batch_size = net, mean, optimizer, table, batch_size
+        self.net, self.mean, self.optimizer, self.table = net, mean, optimizer, table
         self.device = next(net.parameters()).device
-        self._graphs: dict[int, Recorded] = {}
+        self._whole = 0
+        self._graphs: dict[tuple[int, int], Recorded] = {}
 
     def __call__(self, data: EncodedLinks, index: Tensor, label: Tensor, largest: int, decay: float) -> Tensor:
-        """One step on these links `[b]` (`largest`: the nodes of the largest), their labels in 0 and 1; returns the mean loss."""
+        """One step on these links `[b]` (`largest`: the nodes of the largest); `label [b, 1 + outputs]`: 0 or 1, and 1 for each output that the
+        link belongs to. Returns the loss."""
         width, home = width_for(largest), data.sizes.device
         index = index.to(home, non_blocking=True)
         label = label.to(self.device, non_blocking=True)
-        if not self._recordable(len(index), width) or home != self.device:
+        shape = len(index), width
+        if not self._recordable(*shape) or home != self.device:
             return self._step(data.batch(index).to(self.device, torch.float32), label, 1 - decay)
         batch = data.uniform_batch(index, width)
-        if width not in self._graphs:
-            self._graphs[width] = self._record(batch, label)
-        return self._graphs[width].replay(batch, label, 1 - decay)
+        if shape not in self._graphs:
+            self._graphs[shape] = self._record(batch, label)
+        return self._graphs[shape].replay(batch, label, 1 - decay)
 
     def _recordable(self, links: int, width: int) -> bool:
-        whole = links == self.batch_size and links * width <= MOST_ROWS
+        """Whole batches only, the last one of an epoch has fewer links."""
+        self._whole = max(self._whole, links)
+        whole = links == self._whole and links * width <= MOST_ROWS
         return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
 
     def _step(self, batch: LinkBatch, label: Tensor, follow: float | Tensor) -> Tensor:
-        loss = F.binary_cross_entropy_with_logits(self.net(batch, self.table), label)
+        loss = population_loss(self.net.outputs(batch, self.table), label)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -117,6 +122,13 @@ class Stepper:
         return [*(p.data for p in self.net.parameters()), *(p.data for p in self.mean.parameters()), *kept]
 
 
+def population_loss(logits: Tensor, label: Tensor) -> Tensor:
+    """The sum over the outputs of their mean losses, each over the links of its own population. Shapes: `logits [b, k]`, `label [b, 1 + k]`."""
+    member = label[:, 1 : 1 + logits.shape[1]]
+    each = F.binary_cross_entropy_with_logits(logits, label[:, :1].expand_as(logits), reduction="none") * member
+    return (each.sum(0) / member.sum(0).clamp(min=1)).sum()
+
+
 class Recorded(NamedTuple):
     """A graph, the tensors that it reads, and the loss that it writes."""
 
@@ -135,9 +147,11 @@ class Recorded(NamedTuple):
 def _inputs(batch: LinkBatch, *rest: Tensor) -> list[Tensor]:
     basis = batch.basis
     ends = [batch.node, batch.label, batch.degree, batch.u, batch.v]
+    if batch.pair is not None:
+        ends.append(batch.pair)
     return [basis.values, basis.vectors, basis.mask, basis.residual, *ends, *rest]
 
 
 def _batch_of(static: list[Tensor]) -> LinkBatch:
-    values, vectors, mask, residual, *ends = static[:9]
+    values, vectors, mask, residual, *ends = static[:-2]  # the last two are labels and the average's weight
     return LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), *ends)

@@ -1,0 +1,59 @@
+"""PairInputs: what a network is told of a pair beside its subgraph, exactly: common neighbours, degrees, the cosine of the raw features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from llwlc.graph.graph import Graph
+from llwlc.heuristics.pair_statistics import STATISTICS, pair_statistics, row_cosines
+
+
+@dataclass(frozen=True, eq=False)
+class PairInputs:
+    """`unit`: rows of length one `[n, F]`, the weighted raw features of the nodes, or None. Counts and degrees enter by their logarithms."""
+
+    unit: csr_array | NDArray[np.float32] | None = None
+
+    @property
+    def channels(self) -> int:
+        return len(STATISTICS) + (self.unit is not None)
+
+    def __call__(self, graph: Graph, pairs: Tensor) -> Tensor:
+        """`[m, channels]`, float32, of the pairs `[m, 2]` on a graph, as if they had no link; column 0 is above 0 where they share a neighbour."""
+        asked = pairs.cpu().numpy()
+        found = pair_statistics(graph, asked)
+        found[:, [0, 1, 3, 4]] = np.log1p(found[:, [0, 1, 3, 4]])
+        if self.unit is not None:
+            found = np.column_stack([found, self._cosine(asked)])
+        return torch.from_numpy(found.astype(np.float32)).to(pairs.device)
+
+    def _cosine(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        if isinstance(self.unit, np.ndarray):
+            # the smaller number first, so that the order of the ends cannot show in the last bit
+            low, high = pairs.min(1, initial=0), pairs.max(1, initial=0)
+            parts = [np.zeros(0)]
+            for at in range(0, len(pairs), 65_536):
+                a, b = self.unit[low[at : at + 65_536]], self.unit[high[at : at + 65_536]]
+                parts.append(np.einsum("ij,ij->i", a, b, dtype=np.float64))
+            return np.concatenate(parts)
+        unit = self.unit
+        assert unit is not None
+        return row_cosines(unit.indptr.astype(np.int64), unit.indices.astype(np.int64), unit.data, pairs)
+
+
+def unit_rows(weighted: csr_array | NDArray[np.float64]) -> csr_array | NDArray[np.float32]:
+    """The rows scaled to length one; a zero row stays zero."""
+    if isinstance(weighted, np.ndarray):
+        length = np.linalg.norm(weighted, axis=1, keepdims=True)
+        return (weighted / np.where(length > 0, length, 1)).astype(np.float32)
+    rows = csr_array(weighted, copy=True)
+    rows.sort_indices()
+    length = np.sqrt(np.asarray(rows.multiply(rows).sum(1)).ravel())
+    rows.data = rows.data / np.repeat(np.where(length > 0, length, 1), np.diff(rows.indptr))
+    return rows

@@ -1,0 +1,45 @@
+"""The weights of a node's own list, chosen by hidden links: those whose lists hold most of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.lists import ENTRIES_PER_BLOCK, Lister
+
+DEGREE, WALK = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.0, 0.02, 0.05, 0.1)
+LINKS = 1000
+"""Hidden links that are looked at, drawn at random where there are more."""
+LONGER = 1.3  # a list may be longer than the budget where partners want each other, which is so for about a third of them
+
+
+def chosen(lister: Lister, hidden: Tensor, *, seed: int = 0) -> CandidateConfig:
+    """The lister's configuration with the weights under which own lists hold most of the hidden links `[m, 2]`; the default ones where there are none."""
+    config = lister.config
+    if not len(hidden):
+        return config
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[:LINKS])
+    links = hidden.numpy()[drawn]
+    length = LONGER * config.budget
+    tried = [replace(config, degree=d, walk=w) for d, w in product(DEGREE, WALK if lister.smoothed is not None else (1.0,))]
+    held = torch.zeros(len(tried), len(links), dtype=torch.bool)
+    step = max(1, ENTRIES_PER_BLOCK // max(lister.graph.num_nodes, 1))
+    for at in range(0, len(links), step):
+        part = links[at : at + step]
+        for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
+            evidence = lister.evidence(u)
+            for i, one in enumerate(tried):
+                score = evidence.score(one, lister.log_degree)
+                own = score[torch.arange(len(u)), torch.from_numpy(v)]
+                better = (score > own.unsqueeze(1)).sum(1)
+                held[i, at : at + step] |= ((own > float("-inf")) & (better < length)).cpu()
+    best, most = config, -1.0
+    for one, share in zip(tried, held.double().mean(1).tolist(), strict=True):
+        if share > most + 0.002:  # a larger weight has to earn something
+            best, most = one, share
+    return best

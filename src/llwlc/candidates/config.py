@@ -1,0 +1,27 @@
+"""CandidateConfig: how the partners of a node are looked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llwlc.errors import InputError
+
+
+@dataclass(frozen=True)
+class CandidateConfig:
+    """A node's own list holds the partners with the largest
+
+    `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION)`,
+
+    where the similarity is the sum of two cosines, of features smoothed once and twice, and PageRank is personalised to the node. The
+    weights are chosen by validation links (`candidates.choice`).
+    """
+
+    budget: int = 100
+    """Pairs that a node pays for; one that both ends want is paid half by each. So a graph has at most `budget` times as many candidates as nodes."""
+    degree: float = 0.0
+    walk: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.budget < 1:
+            raise InputError(f"the budget of candidates is at least 1 a node, got {self.budget}")

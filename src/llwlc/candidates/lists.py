@@ -1,0 +1,204 @@
+"""The own lists of nodes: the partners that look most like a missing link, best first, before any network is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from llwlc.candidates import nearest
+from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.kinds import Kinds
+from llwlc.candidates.smoothing import Smoothed
+from llwlc.candidates.walks import PRECISION, walk_ends
+from llwlc.graph.graph import Graph
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float32]
+ENTRIES_PER_BLOCK = 1 << 24
+NOWHERE = float("-inf")
+
+
+class Lists(NamedTuple):
+    """`partner [m, K]`, −1 behind the last one, and their `score [m, K]`, descending, for m sources."""
+
+    partner: Integers
+    score: Floats
+
+
+class Evidence(NamedTuple):
+    """What speaks for each node as a partner of some sources, `[b, n]` each: similarity, and the logarithm of PageRank; `open`: which may be listed."""
+
+    like: Tensor
+    walk: Tensor
+    open: Tensor
+
+    def score(self, config: CandidateConfig, log_degree: Tensor) -> Tensor:
+        """−inf where a node may not be listed, or where nothing speaks for it."""
+        total = self.like + config.degree * log_degree + config.walk * self.walk
+        return total.masked_fill(~self.open | ((self.like <= 0) & (self.walk <= 0)), NOWHERE)
+
+
+@dataclass(frozen=True, eq=False)
+class Lister:
+    """Makes own lists on a graph, under weights that may be changed by `dataclasses.replace`.
+
+    `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1.
+    """
+
+    graph: Graph
+    smoothed: Smoothed | None
+    config: CandidateConfig
+    kinds: Kinds
+    device: str = "cpu"
+
+    @cached_property
+    def weights(self) -> CandidateConfig:
+        return self.config if self.smoothed is not None else CandidateConfig(self.config.budget, self.config.degree, 1.0)
+
+    @cached_property
+    def log_degree(self) -> Tensor:
+        return torch.log1p(self.graph.degree.float()).to(self.device)
+
+    @cached_property
+    def _vectors(self) -> Tensor | None:
+        return None if self.smoothed is None else torch.from_numpy(self.smoothed.vectors).to(self.device)
+
+    @cached_property
+    def _kind(self) -> Tensor:
+        return torch.from_numpy(self.kinds.kind).to(self.device)
+
+    def __call__(self, sources: Integers, length: int) -> Lists:
+        """The lists of these nodes. A node that is linked with the source, or of a kind that no link joins with the source's, is in no list."""
+        parts = [Lists(np.zeros((0, length), dtype=np.int64), np.zeros((0, length), dtype=np.float32))]
+        for block in self._blocks(sources):
+            parts.append(self._exactly(block, length) if self.exact else self._nearly(block, length))
+        return Lists(np.concatenate([p.partner for p in parts]), np.concatenate([p.score for p in parts]))
+
+    @property
+    def exact(self) -> bool:
+        """Whether every node is looked at as a partner of every other one."""
+        return self.graph.num_nodes <= nearest.EXACT_NODES
+
+    def evidence(self, sources: Integers, removed: Integers | None = None) -> Evidence:
+        """For all nodes; with `removed`, on the graph that lacks the source's link with this neighbour, who then may be listed.
+
+        (The neighbour's own vector is that of the graph without the link too; those of others are taken as they are, which they nearly are.)
+        """
+        n, b = self.graph.num_nodes, len(sources)
+        wanted = self.kinds.partner[self.kinds.kind[sources]]
+        gone = np.full(b, -1) if removed is None else removed
+        row = torch.arange(b, device=self.device)
+        walk = torch.zeros(b, n, device=self.device)
+        ends, rank = walk_ends(self.graph, sources, gone, self.kinds.kind, wanted, min(WALKED, n))
+        at, place = np.nonzero(ends >= 0)
+        value = torch.from_numpy(np.log1p(rank[at, place] / PRECISION)).float()
+        walk[torch.from_numpy(at).to(self.device), torch.from_numpy(ends[at, place]).to(self.device)] = value.to(self.device)
+        like = torch.zeros(b, n, device=self.device)
+        if self._vectors is not None and self.smoothed is not None:
+            query = self.smoothed.vectors[sources] if removed is None else self.smoothed.without_link(sources, removed)
+            like = torch.from_numpy(query).to(self.device) @ self._vectors.T
+            if removed is not None:
+                other = (query * self.smoothed.without_link(removed, sources)).sum(1)
+                like[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(other).to(self.device)
+        possible = self._kind.unsqueeze(0) == torch.from_numpy(wanted).to(self.device).unsqueeze(1)
+        possible[row, torch.from_numpy(sources).to(self.device)] = False
+        linked, owner = self._links(sources)
+        possible[owner.to(self.device), linked.to(self.device)] = False
+        if removed is not None:
+            possible[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(wanted == self.kinds.kind[removed]).to(self.device)
+        return Evidence(like, walk, possible)
+
+    def _links(self, sources: Integers) -> tuple[Tensor, Tensor]:
+        begin, end = self.graph.indptr[sources], self.graph.indptr[sources + 1]
+        owner = torch.repeat_interleave(torch.arange(len(sources)), end - begin)
+        first = torch.repeat_interleave(begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin)
+        return self.graph.indices[first + torch.arange(len(owner))], owner
+
+    def _blocks(self, sources: Integers) -> Iterator[Integers]:
+        step = max(1, ENTRIES_PER_BLOCK // max(self.graph.num_nodes, 1)) if self.exact else 1024
+        for at in range(0, len(sources), step):
+            yield sources[at : at + step]
+
+    def _exactly(self, sources: Integers, length: int) -> Lists:
+        best = self.evidence(sources).score(self.weights, self.log_degree).topk(min(length, self.graph.num_nodes), dim=1)
+        value, partner = best.values.cpu().numpy(), best.indices.cpu().numpy()
+        missing = length - partner.shape[1]
+        partner = np.pad(np.where(value > NOWHERE, partner, -1), ((0, 0), (0, missing)), constant_values=-1)
+        return Lists(partner, np.pad(value, ((0, 0), (0, missing)), constant_values=NOWHERE))
+
+    def _nearly(self, sources: Integers, length: int) -> Lists:
+        """On a large graph: of the nodes where walks end and of those that an index finds."""
+        graph, n, weights = self.graph, self.graph.num_nodes, self.weights
+        wanted = self.kinds.partner[self.kinds.kind[sources]]
+        ends, rank = walk_ends(graph, sources, np.full(len(sources), -1), self.kinds.kind, wanted, 2 * length)
+        row = np.repeat(np.arange(len(sources)), ends.shape[1])
+        partner, walk = ends.reshape(-1), np.log1p(rank / PRECISION).reshape(-1)
+        if self.smoothed is not None:
+            similar = self._similar(sources, wanted, length)
+            partner = np.concatenate([partner, similar.reshape(-1)])
+            row = np.concatenate([row, np.repeat(np.arange(len(sources)), similar.shape[1])])
+            walk = np.concatenate([walk, np.zeros(similar.size)])
+        live = partner >= 0
+        row, partner, walk = row[live], partner[live], walk[live]
+        # each partner once, by the walk's entry where there is one: it stands first
+        first = np.unique(row * n + partner, return_index=True)[1]
+        row, partner, walk = row[first], partner[first], walk[first]
+        asked = torch.from_numpy(np.stack([sources[row], partner], 1))
+        keep = (partner != sources[row]) & ~graph.has_edges(asked).numpy()
+        row, partner, walk = row[keep], partner[keep], walk[keep]
+        score = weights.degree * self.log_degree.cpu().numpy()[partner] + weights.walk * walk
+        if self.smoothed is not None:
+            vectors = self.smoothed.vectors
+            score = score + np.einsum("ij,ij->i", vectors[sources[row]], vectors[partner])
+        return _best_first(row, partner, score.astype(np.float32), len(sources), length)
+
+    def _similar(self, sources: Integers, wanted: Integers, length: int) -> Integers:
+        """The nodes of the wanted kind nearest to each source, and as many more as it has links, since these are among the nearest."""
+        assert self.smoothed is not None
+        most = int(length + 1 + min(self.graph.degree.numpy()[sources].max(initial=0), 4 * length))
+        found = np.full((len(sources), most), -1)
+        for kind in np.unique(wanted[wanted >= 0]):
+            at = np.flatnonzero(wanted == kind)
+            best = self._indexes[int(kind)](self.smoothed.vectors[sources[at]], most)
+            found[at, : best.shape[1]] = best
+        return found
+
+    @cached_property
+    def _indexes(self) -> dict[int, nearest.Nearest]:
+        assert self.smoothed is not None
+        raised = self.weights.degree * self.log_degree.cpu().numpy()
+        kinds = [int(kind) for kind in np.unique(self.kinds.partner) if kind >= 0]
+        return {kind: nearest.Nearest(self.smoothed.vectors, raised, np.flatnonzero(self.kinds.kind == kind)) for kind in kinds}
+
+
+WALKED = 2000
+"""Ends of walks from a node that are kept."""
+
+
+def lister_for(
+    graph: Graph, x: Floats | None, config: CandidateConfig, *, kinds: Kinds | None = None, device: str = "cpu"
+) -> Lister:
+    """`x`: features `[n, F]` in which cosines mean something, dense, or None."""
+    usable = x is not None and nearest.available(graph.num_nodes)
+    smoothed = Smoothed.of(graph, x) if usable and x is not None else None
+    return Lister(graph, smoothed, config, Kinds.any(graph.num_nodes) if kinds is None else kinds, device)
+
+
+def _best_first(row: Integers, partner: Integers, score: Floats, sources: int, length: int) -> Lists:
+    """Entries as lists, best first; of equals the smaller number first."""
+    order = np.lexsort((partner, -score, row))
+    row, partner, score = row[order], partner[order], score[order]
+    place = np.arange(len(row)) - np.searchsorted(row, np.arange(sources))[row]
+    keep = place < length
+    found = np.full((sources, length), -1)
+    value = np.full((sources, length), NOWHERE, dtype=np.float32)
+    found[row[keep], place[keep]] = partner[keep]
+    value[row[keep], place[keep]] = score[keep]
+    return Lists(found, value)

@@ -1,0 +1,87 @@
+"""The nodes that a random walk from a node ends at most often: personalised PageRank by push, in memory of what is touched."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llwlc.graph.graph import Graph
+from llwlc.support.compiler import in_order
+from llwlc.support.threads import number_of_threads, over_links
+
+TELEPORT, PRECISION = 0.15, 1e-4
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def walk_ends(graph: Graph, sources: Integers, removed: Integers, group: Integers, wanted: Integers, most: int) -> tuple[Integers, Floats]:
+    """For each source the `most` nodes of largest PageRank that it is not linked to, `[m, most]`, −1 where there are fewer, and their PageRank.
+
+    `removed [m]`: a neighbour whose link with the source is left out of the graph, −1 for none; that neighbour is a candidate like any other.
+    `group [n]` and `wanted [m]`: only nodes of this group are listed.
+    """
+    indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
+    n, m = graph.num_nodes, len(sources)
+    found, rank = np.full((m, most), -1), np.zeros((m, most))
+
+    def make() -> object:
+        scratch = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.bool_), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        return lambda begin, end: _push(
+            indptr, indices, sources[begin:end], removed[begin:end], group, wanted[begin:end], found[begin:end], rank[begin:end], *scratch
+        )
+
+    over_links(m, number_of_threads(m, 33 * n), make)  # type: ignore[arg-type]
+    return found, rank
+
+
+@in_order
+def _push(indptr, indices, sources, removed, group, wanted, found, best, rank, residual, waiting, stack, touched):  # type: ignore[no-untyped-def]
+    """Andersen's push from each source; what was touched is wiped afterwards, so the arrays stay zero between sources."""
+    for i in range(len(sources)):
+        source, gone = sources[i], removed[i]
+        residual[source], stack[0], height, count = TELEPORT, source, 1, 0
+        while height:
+            height -= 1
+            u = stack[height]
+            waiting[u] = False
+            pushed = residual[u]
+            if rank[u] == 0:
+                touched[count] = u
+                count += 1
+            rank[u] += pushed
+            residual[u] = 0
+            degree = indptr[u + 1] - indptr[u] - (gone >= 0 and (u == source or u == gone))
+            for e in range(indptr[u], indptr[u + 1]):
+                v = indices[e]
+                if gone >= 0 and ((u == source and v == gone) or (u == gone and v == source)):
+                    continue
+                residual[v] += (1 - TELEPORT) * pushed / degree
+                own = indptr[v + 1] - indptr[v] - (gone >= 0 and (v == source or v == gone))
+                if not waiting[v] and residual[v] >= TELEPORT * PRECISION * own:
+                    waiting[v] = True
+                    stack[height] = v
+                    height += 1
+        # what still waits below the precision is found among the neighbours of what was touched
+        for t in range(count):
+            u = touched[t]
+            residual[u] = 0
+            for e in range(indptr[u], indptr[u + 1]):
+                residual[indices[e]] = 0
+        ends = np.sort(touched[:count])
+        kept = 0
+        linked = indices[indptr[source] : indptr[source + 1]]
+        for t in range(count):
+            v = ends[t]
+            at = np.searchsorted(linked, v)
+            known = at < len(linked) and linked[at] == v and v != gone
+            if v != source and not known and group[v] == wanted[i]:
+                ends[kept] = v
+                kept += 1
+        value = np.empty(kept)
+        for t in range(kept):
+            value[t] = -rank[ends[t]]
+        order = np.argsort(value, kind="mergesort")[: found.shape[1]]
+        for t in range(len(order)):
+            found[i, t], best[i, t] = ends[order[t]], -value[order[t]]
+        for t in range(count):
+            rank[touched[t]] = 0

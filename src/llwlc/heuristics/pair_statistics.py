@@ -1,0 +1,89 @@
+"""What the untrained scores know of a pair, in one compiled pass: common neighbours, their weighted sums, the degrees of the ends.
+
+All of it as if the pair had no link: a link that is asked about must not answer for itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llwlc.graph.graph import Graph
+from llwlc.support.compiler import in_order
+from llwlc.support.threads import number_of_threads, over_links
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+STATISTICS = ("common neighbours", "Adamic–Adar", "resource allocation", "smaller degree", "larger degree")
+
+
+def pair_statistics(graph: Graph, pairs: Integers) -> Floats:
+    """`STATISTICS` of the pairs `[m, 2]` on the graph without their own link, `[m, 5]`, symmetric in the ends.
+
+    >>> import torch
+    >>> square = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    >>> pair_statistics(square, np.array([[0, 2], [0, 1]])).round(2).tolist()
+    [[2.0, 2.89, 1.0, 2.0, 2.0], [0.0, 0.0, 0.0, 1.0, 1.0]]
+    """
+    indptr, indices = graph.indptr.cpu().numpy(), graph.indices.cpu().numpy()
+    pairs = np.ascontiguousarray(pairs)
+    out = np.zeros((len(pairs), len(STATISTICS)))
+    over_links(
+        len(pairs),
+        number_of_threads(len(pairs), 0),
+        lambda: lambda begin, end: _fill(indptr, indices, pairs[begin:end], out[begin:end]),
+    )
+    return out
+
+
+@in_order
+def _fill(indptr: Integers, indices: Integers, pairs: Integers, out: Floats) -> None:
+    for i in range(len(pairs)):
+        u, v = min(pairs[i, 0], pairs[i, 1]), max(pairs[i, 0], pairs[i, 1])
+        a, end_a, b, end_b = indptr[u], indptr[u + 1], indptr[v], indptr[v + 1]
+        degree_u, degree_v = end_a - a, end_b - b
+        linked = 0
+        while a < end_a and b < end_b:
+            if indices[a] == indices[b]:
+                degree = indptr[indices[a] + 1] - indptr[indices[a]]
+                out[i, 0] += 1
+                out[i, 1] += 1 / np.log(max(degree, 2))
+                out[i, 2] += 1 / degree
+                a, b = a + 1, b + 1
+            elif indices[a] < indices[b]:
+                linked |= indices[a] == v
+                a += 1
+            else:
+                linked |= indices[b] == u
+                b += 1
+        while a < end_a and not linked:
+            linked |= indices[a] == v
+            a += 1
+        degree_u, degree_v = degree_u - linked, degree_v - linked
+        out[i, 3], out[i, 4] = min(degree_u, degree_v), max(degree_u, degree_v)
+
+
+def row_cosines(indptr: Integers, indices: Integers, data: Floats, pairs: Integers) -> Floats:
+    """⟨row u, row v⟩ of sparse rows of length one `[n, F]` in CSR with sorted columns, for each pair: `[m]`."""
+    pairs, out = np.ascontiguousarray(pairs), np.zeros(len(pairs))
+    over_links(
+        len(pairs),
+        number_of_threads(len(pairs), 0),
+        lambda: lambda begin, end: _products(indptr, indices, data, pairs[begin:end], out[begin:end]),
+    )
+    return out
+
+
+@in_order
+def _products(indptr: Integers, indices: Integers, data: Floats, pairs: Integers, out: Floats) -> None:
+    for i in range(len(pairs)):
+        u, v = min(pairs[i, 0], pairs[i, 1]), max(pairs[i, 0], pairs[i, 1])
+        a, end_a, b, end_b = indptr[u], indptr[u + 1], indptr[v], indptr[v + 1]
+        while a < end_a and b < end_b:
+            if indices[a] == indices[b]:
+                out[i] += data[a] * data[b]
+                a, b = a + 1, b + 1
+            elif indices[a] < indices[b]:
+                a += 1
+            else:
+                b += 1

@@ -1,0 +1,53 @@
+"""NodeFeatures: the features of all nodes in the forms that the parts of a run read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from llwlc.bases.pair_inputs import PairInputs, unit_rows
+from llwlc.training.features import Compactor, Features, fit_compactor
+
+WIDE = 1 << 24
+"""Entries up to which nodes are compared by all of their features; beyond, by `DIRECTIONS` leading ones."""
+DIRECTIONS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class NodeFeatures:
+    """`compact [n, d]`: what the network reads, None where it reads none; `unit [n, F]`: the weighted raw features, rows of length one, for cosines."""
+
+    compact: Tensor | None = None
+    unit: csr_array | NDArray[np.float32] | None = None
+
+    @classmethod
+    def of(cls, x: Features | None, compactor: Compactor | None, compact: Tensor | None = None) -> NodeFeatures:
+        """From raw features; `compact` where it is known already, and all there is where raw features are not kept."""
+        if x is None:
+            return cls(compact)
+        weighing = fit_compactor(x, 1) if compactor is None else compactor
+        if compact is None and compactor is not None:
+            compact = compactor(x)
+        return cls(compact, unit_rows(weighing.weighted(x)))
+
+    @property
+    def pair_inputs(self) -> PairInputs:
+        return PairInputs(self.unit)
+
+    @cached_property
+    def comparable(self) -> NDArray[np.float32] | None:
+        """Dense rows by which nodes are found that are alike; None without features."""
+        if self.unit is None:
+            return None if self.compact is None else self.compact.numpy().astype(np.float32)
+        n, width = self.unit.shape
+        if n * width <= WIDE:
+            dense = self.unit if isinstance(self.unit, np.ndarray) else self.unit.toarray()
+            return np.ascontiguousarray(dense, dtype=np.float32)
+        raw = torch.from_numpy(self.unit) if isinstance(self.unit, np.ndarray) else self.unit
+        return fit_compactor(raw, DIRECTIONS)(raw).numpy()

@@ -1,0 +1,159 @@
+"""From a graph to its candidates in the order of how likely each is missing: lists, shortlist, network, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.encoded_links import messages_on
+from llwlc.candidates.choice import chosen
+from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.kinds import Kinds, kinds_of
+from llwlc.candidates.lists import Lister, lister_for
+from llwlc.candidates.retrieval import Candidates, candidates, would_be_candidates
+from llwlc.graph.graph import Graph
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.splits.negatives import pair_number
+from llwlc.support.progress import bars
+from llwlc.training.candidate_calibration import CandidateCalibration
+from llwlc.training.config import TrainConfig
+from llwlc.training.encoded_split import CandidateLinks, training_positives
+from llwlc.training.node_features import NodeFeatures
+from llwlc.training.scoring import CANDIDATES, Scorer
+from llwlc.training.shortlist import Shortlist, fit_shortlist
+
+SHORTLIST, FOR_EACH_LINK = 10_000, 4
+"""How many candidates the network looks at: so many, and so many for each link of the graph."""
+JUDGED = 20_000  # training links of which it is found out whether they would be candidates
+VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
+
+
+@dataclass(frozen=True)
+class RankingConfig:
+    """How candidates are found and thinned, and what their scores mean; a part of the run."""
+
+    candidates: CandidateConfig = CandidateConfig()
+    shortlist: Shortlist | None = None
+    calibration: CandidateCalibration = CandidateCalibration()
+    missing_per_known: float = 0.1
+    """Missing links for each known one where nothing else is stated: the ratio that validation links had."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Candidates that the network has looked at: `pairs [m, 2]`, its `score [m]`, whether they share a neighbour, and `log_ratio [m]`, descending, by which they
+    stand in order; `rest [k, 2]`: the other candidates, in the order of the shortlist."""
+
+    pairs: Tensor
+    score: Tensor
+    sharing: Tensor
+    log_ratio: Tensor
+    rest: Tensor
+
+    @property
+    def all_pairs(self) -> Tensor:
+        return torch.cat([self.pairs, self.rest])
+
+
+def shortlist_size(graph: Graph, wanted: int | None) -> int:
+    return max(SHORTLIST, FOR_EACH_LINK * graph.num_edges) if wanted is None else wanted
+
+
+def rank(
+    graph: Graph,
+    found: Candidates,
+    features: NodeFeatures,
+    scorer: Scorer,
+    basis: BasisConfig,
+    config: RankingConfig,
+    *,
+    size: int | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Ranked:
+    """The candidates of a graph, best first; the network looks at the `size` most promising ones."""
+    inputs = features.pair_inputs(graph, found.pairs)
+    order = torch.argsort(_promise(found, inputs, config), descending=True, stable=True)
+    # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
+    near, rest = order[: shortlist_size(graph, size)].sort().values, order[shortlist_size(graph, size) :]
+    pairs, sharing = found.pairs[near], inputs[near, 0] > 0
+    score = _scored(graph, pairs, scorer, basis, on_progress)
+    log_ratio = config.calibration.log_ratio(score, sharing)
+    best = torch.argsort(log_ratio, descending=True, stable=True)
+    return Ranked(pairs[best], score[best], sharing[best], log_ratio[best], found.pairs[rest])
+
+
+def _promise(found: Candidates, inputs: Tensor, config: RankingConfig) -> Tensor:
+    return found.score if config.shortlist is None else config.shortlist.score(found.score, inputs)
+
+
+def _scored(
+    graph: Graph, pairs: Tensor, scorer: Scorer, basis: BasisConfig, on_progress: Callable[[int], None] | None
+) -> Tensor:
+    parts = [torch.zeros(0, dtype=torch.float64)]
+    with bars() as progress:
+        task = progress.add_task("scoring candidates", total=len(pairs))
+        for part in scorer.pairs(messages_on(graph, scorer.device), pairs, basis, CANDIDATES):
+            parts.append(part)
+            progress.advance(task, len(part))
+            if on_progress is not None:
+                on_progress(len(part))
+    return torch.cat(parts)
+
+
+def lister_of(
+    graph: Graph, features: NodeFeatures, config: CandidateConfig, *, kinds: Kinds | None = None, device: str = "cpu"
+) -> Lister:
+    """The lister of a run on a graph; a bipartite one is recognised unless kinds are given."""
+    return lister_for(graph, features.comparable, config, kinds=kinds_of(graph) if kinds is None else kinds, device=device)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What the population of candidates is like, found out before training: `config` without its calibration, and the links to train on."""
+
+    config: RankingConfig
+    links: CandidateLinks
+    valid: Candidates
+
+
+def prepare(
+    split: LinkSplit, features: NodeFeatures, train: TrainConfig, *, budget: int, kinds: Kinds | None = None, device: str = "cpu"
+) -> Prepared:
+    """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the shortlist on training links as if each were missing."""
+    base = lister_of(split.valid_graph, features, CandidateConfig(budget=budget), kinds=kinds, device=device)
+    lister = replace(base, config=chosen(base, split.valid_pos))
+    found = candidates(lister)
+    n, rng = split.valid_graph.num_nodes, np.random.default_rng([train.seed, 12])
+    positives = training_positives(split, train)
+    judged = torch.from_numpy(np.sort(rng.permutation(len(positives))[:JUDGED]))
+    member, listed = torch.zeros(len(positives), dtype=torch.bool), torch.full((len(positives),), float("-inf"))
+    member[judged], listed[judged] = would_be_candidates(lister, positives[judged], found.length)
+    count = min(train.candidate_pool * len(positives), len(found))
+    drawn = torch.from_numpy(np.sort(rng.choice(len(found), count, replace=False)))
+    valid = torch.isin(pair_number(split.valid_pos, n), pair_number(found.pairs, n))
+    links = CandidateLinks(
+        member,
+        found.pairs[drawn][torch.from_numpy(rng.permutation(count))],
+        split.valid_pos[valid],
+        _others(found.pairs, split.valid_pos, n, min(max(len(split.valid_pos), VALID_FEWEST), VALID_MOST), rng),
+    )
+    shortlist = None
+    if bool(member.any()) and count:
+        pairs = torch.cat([positives[member], found.pairs[drawn]])
+        score = torch.cat([listed[member], found.score[drawn]])
+        label = torch.cat([torch.ones(int(member.sum())), torch.zeros(count)])
+        shortlist = fit_shortlist(score, features.pair_inputs(split.train_graph, pairs), label)
+    known = max(split.valid_graph.num_edges, 1)
+    config = RankingConfig(lister.config, shortlist, missing_per_known=max(len(split.valid_pos), 1) / known)
+    return Prepared(config, links, found)
+
+
+def _others(pairs: Tensor, links: Tensor, n: int, count: int, rng: np.random.Generator) -> Tensor:
+    """A sample of the candidates that are none of the links."""
+    free = (~torch.isin(pair_number(pairs, n), pair_number(links, n))).nonzero().view(-1).numpy()
+    return pairs[torch.from_numpy(np.sort(rng.permutation(free)[:count]))]
