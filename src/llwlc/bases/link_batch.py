@@ -35,4 +35,6 @@ class LinkBatch:
         """On another device, with real numbers of this type."""
         moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
         pair = None if self.pair is None else self.pair.to(device, dtype)
-        return replace(self, basis=self.basis.to(device, dtype), degree=self.degree.to(device, dtype), pair=pair, **moved)
+        return replace(
+            self, basis=self.basis.to(device, dtype), degree=self.degree.to(device, dtype), pair=pair, **moved
+        )

@@ -14,8 +14,10 @@ from llwlc.support.threads import one_thread
 from llwlc.training.encoded_split import EncodedSplit
 from llwlc.training.features import fit_compactor
 from llwlc.training.loop import adam, train_epoch
+from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import preset
-from llwlc.training.scoring import scores
+from llwlc.training.ranking import prepare
+from llwlc.training.scoring import Scorer
 from llwlc.training.step import Stepper
 
 
@@ -28,30 +30,44 @@ def epoch_seconds(
     split = splits.make(graph, protocol=protocol, seed=0)
     chosen = preset("anchored", fraction=fraction).adapted(len(split.train_pos))
     target = torch.device(device)
-    links = EncodedSplit(split, chosen, cache=None, device=target, memory_budget=32 << 30)
+    compactor = None if graph.x is None else fit_compactor(graph.x, chosen.features)
+    features = NodeFeatures.of(graph.x, compactor)
+    prepared = prepare(split, features, chosen.train, budget=chosen.budget, device=str(target))
+    links = EncodedSplit(
+        split,
+        chosen,
+        cache=None,
+        device=target,
+        memory_budget=32 << 30,
+        inputs=features.pair_inputs,
+        candidates=prepared.links,
+    )
     links.part("valid_pos")  # compiles
     begin = time.perf_counter()
     data = links.training(0)
     _wait(target)
     encoding = time.perf_counter() - begin
-    table = None if graph.x is None else fit_compactor(graph.x, chosen.features)(graph.x).to(target)
+    table = None if features.compact is None else features.compact.to(target)
     torch.manual_seed(0)
-    net = LLwLCNet(replace(chosen.net, feature_channels=0 if table is None else table.shape[1])).to(target)
-    stepper = Stepper(net, copy.deepcopy(net), adam(net, chosen.train), table, chosen.train.batch_size or 64)
+    channels = 0 if table is None else table.shape[1]
+    shape = replace(chosen.net, feature_channels=channels, pair_channels=features.pair_inputs.channels)
+    net = LLwLCNet(shape).to(target)
+    stepper = Stepper(net, copy.deepcopy(net), adam(net, chosen.train), table)
     times = []
     with one_thread():
         for epoch in range(repeats + 1):
             begin = time.perf_counter()
-            train_epoch(stepper, data, links.num_positive, chosen.train, epoch)
+            train_epoch(stepper, data, chosen.train, epoch)
             times.append(time.perf_counter() - begin)
         valid = [links.part(part) for part in ("valid_pos", "valid_neg")]
         begin = time.perf_counter()
+        scorer = Scorer(net, features)
         for part in valid:
-            scores(net, part, table)
+            scorer(part)
         scoring = time.perf_counter() - begin
-    about = f"{2 * links.num_positive:,} links"
+    about = f"{3 * links.num_positive:,} links"
     return {
-        f"encoding {len(data):,} links": encoding,
+        f"encoding {len(data.data):,} links": encoding,
         f"epoch of {about}, {device}": sorted(times[1:])[repeats // 2],
         f"validation of {sum(map(len, valid)):,} links": scoring,
     }

@@ -15,7 +15,9 @@ from llwlc.candidates.lists import ENTRIES_PER_BLOCK, Lister
 DEGREE, WALK = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.0, 0.02, 0.05, 0.1)
 LINKS = 1000
 """Hidden links that are looked at, drawn at random where there are more."""
-LONGER = 1.3  # a list may be longer than the budget where partners want each other, which is so for about a third of them
+LONGER = (
+    1.3  # a list may be longer than the budget where partners want each other, which is so for about a third of them
+)
 
 
 def chosen(lister: Lister, hidden: Tensor, *, seed: int = 0) -> CandidateConfig:
@@ -26,7 +28,9 @@ def chosen(lister: Lister, hidden: Tensor, *, seed: int = 0) -> CandidateConfig:
     drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[:LINKS])
     links = hidden.numpy()[drawn]
     length = LONGER * config.budget
-    tried = [replace(config, degree=d, walk=w) for d, w in product(DEGREE, WALK if lister.smoothed is not None else (1.0,))]
+    tried = [
+        replace(config, degree=d, walk=w) for d, w in product(DEGREE, WALK if lister.smoothed is not None else (1.0,))
+    ]
     held = torch.zeros(len(tried), len(links), dtype=torch.bool)
     step = max(1, ENTRIES_PER_BLOCK // max(lister.graph.num_nodes, 1))
     for at in range(0, len(links), step):

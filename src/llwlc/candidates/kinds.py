@@ -21,33 +21,37 @@ EVIDENCE = 20
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """`kind [n]`, and the kind of the partners that a node of each kind has, −1 for none: links join `kind` and `partner[kind]`."""
+    """`kind [n]` of each node, and `joined [k, k]`, symmetric: which kinds a link may join. `sides`: they are the sides of a graph found to be bipartite."""
 
     kind: Integers
-    partner: Integers
+    joined: NDArray[np.bool_]
     sides: bool = False
-    """Whether the kinds are the sides of a graph that was found to be bipartite."""
 
     @classmethod
     def any(cls, num_nodes: int) -> Kinds:
-        return cls(np.zeros(num_nodes, dtype=np.int64), np.zeros(1, dtype=np.int64))
+        return cls(np.zeros(num_nodes, dtype=np.int64), np.ones((1, 1), dtype=bool))
 
     @classmethod
     def between(cls, labels: Sequence[str], first: str, second: str) -> Kinds:
         """Links between nodes of two labels, or within one where both are the same."""
-        names = np.asarray(labels)
+        names, kind = np.unique(np.asarray(labels), return_inverse=True)
         for label in (first, second):
-            if not (names == label).any():
-                known = sorted(set(labels))
-                raise InputError(f"no node is of the kind {label!r}; there are {', '.join(known[:10])}{', …' if len(known) > 10 else ''}")
-        kind = np.full(len(names), 2, dtype=np.int64)
-        kind[names == second], kind[names == first] = 1, 0
-        return cls(kind, np.array([0, -1, -1] if first == second else [1, 0, -1]))
+            if label not in names:
+                known = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+                raise InputError(f"no node is of the kind {label!r}; there are {known}")
+        joined = np.zeros((len(names), len(names)), dtype=bool)
+        a, b = (int(np.flatnonzero(names == label)[0]) for label in (first, second))
+        joined[a, b] = joined[b, a] = True
+        return cls(kind.astype(np.int64), joined)
 
-    def allowed(self, pairs: Integers) -> NDArray[np.bool_]:
-        """Which of the pairs `[m, 2]` join kinds that may be joined."""
-        result: NDArray[np.bool_] = self.partner[self.kind[pairs[:, 0]]] == self.kind[pairs[:, 1]]
-        return result
+    @classmethod
+    def as_linked(cls, labels: Sequence[str], graph: Graph) -> Kinds:
+        """Kinds that some link of the graph joins already."""
+        names, kind = np.unique(np.asarray(labels), return_inverse=True)
+        ends = kind[graph.edges.numpy()]
+        joined = np.zeros((len(names), len(names)), dtype=bool)
+        joined[ends[:, 0], ends[:, 1]] = joined[ends[:, 1], ends[:, 0]] = True
+        return cls(kind.astype(np.int64), joined)
 
 
 def kinds_of(graph: Graph) -> Kinds:
@@ -55,7 +59,9 @@ def kinds_of(graph: Graph) -> Kinds:
     sides = _two_colouring(graph)
     if sides is None:
         return Kinds.any(graph.num_nodes)
-    return Kinds(sides, np.array([1, 0, -1]), sides=True)
+    joined = np.zeros((3, 3), dtype=bool)
+    joined[0, 1] = joined[1, 0] = True
+    return Kinds(sides, joined, sides=True)
 
 
 def _two_colouring(graph: Graph) -> Integers | None:

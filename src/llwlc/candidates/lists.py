@@ -60,7 +60,9 @@ class Lister:
 
     @cached_property
     def weights(self) -> CandidateConfig:
-        return self.config if self.smoothed is not None else CandidateConfig(self.config.budget, self.config.degree, 1.0)
+        return (
+            self.config if self.smoothed is not None else CandidateConfig(self.config.budget, self.config.degree, 1.0)
+        )
 
     @cached_property
     def log_degree(self) -> Tensor:
@@ -73,6 +75,10 @@ class Lister:
     @cached_property
     def _kind(self) -> Tensor:
         return torch.from_numpy(self.kinds.kind).to(self.device)
+
+    @cached_property
+    def _joined(self) -> Tensor:
+        return torch.from_numpy(self.kinds.joined).to(self.device)
 
     def __call__(self, sources: Integers, length: int) -> Lists:
         """The lists of these nodes. A node that is linked with the source, or of a kind that no link joins with the source's, is in no list."""
@@ -92,14 +98,15 @@ class Lister:
         (The neighbour's own vector is that of the graph without the link too; those of others are taken as they are, which they nearly are.)
         """
         n, b = self.graph.num_nodes, len(sources)
-        wanted = self.kinds.partner[self.kinds.kind[sources]]
         gone = np.full(b, -1) if removed is None else removed
         row = torch.arange(b, device=self.device)
         walk = torch.zeros(b, n, device=self.device)
-        ends, rank = walk_ends(self.graph, sources, gone, self.kinds.kind, wanted, min(WALKED, n))
+        ends, rank = walk_ends(self.graph, sources, gone, self.kinds, min(WALKED, n))
         at, place = np.nonzero(ends >= 0)
         value = torch.from_numpy(np.log1p(rank[at, place] / PRECISION)).float()
-        walk[torch.from_numpy(at).to(self.device), torch.from_numpy(ends[at, place]).to(self.device)] = value.to(self.device)
+        walk[torch.from_numpy(at).to(self.device), torch.from_numpy(ends[at, place]).to(self.device)] = value.to(
+            self.device
+        )
         like = torch.zeros(b, n, device=self.device)
         if self._vectors is not None and self.smoothed is not None:
             query = self.smoothed.vectors[sources] if removed is None else self.smoothed.without_link(sources, removed)
@@ -107,18 +114,21 @@ class Lister:
             if removed is not None:
                 other = (query * self.smoothed.without_link(removed, sources)).sum(1)
                 like[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(other).to(self.device)
-        possible = self._kind.unsqueeze(0) == torch.from_numpy(wanted).to(self.device).unsqueeze(1)
+        possible = self._joined[self._kind[torch.from_numpy(sources).to(self.device)]][:, self._kind]
         possible[row, torch.from_numpy(sources).to(self.device)] = False
         linked, owner = self._links(sources)
         possible[owner.to(self.device), linked.to(self.device)] = False
         if removed is not None:
-            possible[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(wanted == self.kinds.kind[removed]).to(self.device)
+            again = self.kinds.joined[self.kinds.kind[sources], self.kinds.kind[removed]]
+            possible[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(again).to(self.device)
         return Evidence(like, walk, possible)
 
     def _links(self, sources: Integers) -> tuple[Tensor, Tensor]:
         begin, end = self.graph.indptr[sources], self.graph.indptr[sources + 1]
         owner = torch.repeat_interleave(torch.arange(len(sources)), end - begin)
-        first = torch.repeat_interleave(begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin)
+        first = torch.repeat_interleave(
+            begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin
+        )
         return self.graph.indices[first + torch.arange(len(owner))], owner
 
     def _blocks(self, sources: Integers) -> Iterator[Integers]:
@@ -127,7 +137,9 @@ class Lister:
             yield sources[at : at + step]
 
     def _exactly(self, sources: Integers, length: int) -> Lists:
-        best = self.evidence(sources).score(self.weights, self.log_degree).topk(min(length, self.graph.num_nodes), dim=1)
+        best = (
+            self.evidence(sources).score(self.weights, self.log_degree).topk(min(length, self.graph.num_nodes), dim=1)
+        )
         value, partner = best.values.cpu().numpy(), best.indices.cpu().numpy()
         missing = length - partner.shape[1]
         partner = np.pad(np.where(value > NOWHERE, partner, -1), ((0, 0), (0, missing)), constant_values=-1)
@@ -136,12 +148,11 @@ class Lister:
     def _nearly(self, sources: Integers, length: int) -> Lists:
         """On a large graph: of the nodes where walks end and of those that an index finds."""
         graph, n, weights = self.graph, self.graph.num_nodes, self.weights
-        wanted = self.kinds.partner[self.kinds.kind[sources]]
-        ends, rank = walk_ends(graph, sources, np.full(len(sources), -1), self.kinds.kind, wanted, 2 * length)
+        ends, rank = walk_ends(graph, sources, np.full(len(sources), -1), self.kinds, 2 * length)
         row = np.repeat(np.arange(len(sources)), ends.shape[1])
         partner, walk = ends.reshape(-1), np.log1p(rank / PRECISION).reshape(-1)
         if self.smoothed is not None:
-            similar = self._similar(sources, wanted, length)
+            similar = self._similar(sources, length)
             partner = np.concatenate([partner, similar.reshape(-1)])
             row = np.concatenate([row, np.repeat(np.arange(len(sources)), similar.shape[1])])
             walk = np.concatenate([walk, np.zeros(similar.size)])
@@ -159,23 +170,28 @@ class Lister:
             score = score + np.einsum("ij,ij->i", vectors[sources[row]], vectors[partner])
         return _best_first(row, partner, score.astype(np.float32), len(sources), length)
 
-    def _similar(self, sources: Integers, wanted: Integers, length: int) -> Integers:
-        """The nodes of the wanted kind nearest to each source, and as many more as it has links, since these are among the nearest."""
+    def _similar(self, sources: Integers, length: int) -> Integers:
+        """The nodes of a fitting kind nearest to each source, and as many more as it has links, since these are among the nearest."""
         assert self.smoothed is not None
         most = int(length + 1 + min(self.graph.degree.numpy()[sources].max(initial=0), 4 * length))
         found = np.full((len(sources), most), -1)
-        for kind in np.unique(wanted[wanted >= 0]):
-            at = np.flatnonzero(wanted == kind)
-            best = self._indexes[int(kind)](self.smoothed.vectors[sources[at]], most)
+        own = self.kinds.kind[sources]
+        for kind, index in self._indexes.items():
+            at = np.flatnonzero(own == kind)
+            best = index(self.smoothed.vectors[sources[at]], most)
             found[at, : best.shape[1]] = best
         return found
 
     @cached_property
     def _indexes(self) -> dict[int, nearest.Nearest]:
         assert self.smoothed is not None
-        raised = self.weights.degree * self.log_degree.cpu().numpy()
-        kinds = [int(kind) for kind in np.unique(self.kinds.partner) if kind >= 0]
-        return {kind: nearest.Nearest(self.smoothed.vectors, raised, np.flatnonzero(self.kinds.kind == kind)) for kind in kinds}
+        raised = (self.weights.degree * self.log_degree).cpu().numpy()
+        found = {}
+        for kind, joined in enumerate(self.kinds.joined):
+            members = np.flatnonzero(joined[self.kinds.kind])
+            if len(members):
+                found[kind] = nearest.Nearest(self.smoothed.vectors, raised, members)
+        return found
 
 
 WALKED = 2000

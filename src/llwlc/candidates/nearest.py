@@ -34,7 +34,7 @@ class Nearest:
     """
 
     def __init__(self, vectors: Vectors, raised: Vectors, members: Integers) -> None:
-        import faiss
+        import faiss  # type: ignore[import-not-found,unused-ignore]
 
         self.members = members
         table = np.column_stack([vectors[members], raised[members]]).astype(np.float32)

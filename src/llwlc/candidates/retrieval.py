@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,7 +60,7 @@ def shared_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
     back = np.full((n, longest), longest, dtype=np.int16)
     over_links(n, number_of_threads(n, 0), lambda: lambda begin, end: _places(partner, back, begin, end))
     filled = (partner >= 0).sum(1)
-    length = np.minimum(filled, budget)
+    length: Integers = np.minimum(filled, budget)
     step = max(1, (1 << 24) // max(longest, 1))
     # longer lists have more partners in common, so lengths only grow, and stop growing soon
     for _ in range(20):
@@ -77,7 +78,7 @@ def shared_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
 
 
 @in_order
-def _places(partner, back, begin, end):  # type: ignore[no-untyped-def]
+def _places(partner: Any, back: Any, begin: int, end: int) -> None:
     """Where each node stands in the list of each of its partners; the length of a list where it does not."""
     for u in range(begin, end):
         for k in range(partner.shape[1]):

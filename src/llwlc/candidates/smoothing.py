@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +44,10 @@ class Smoothed:
         over_links(
             len(sources),
             number_of_threads(len(sources), 0),
-            lambda: lambda begin, end: _without_link(
-                indptr, indices, self.scaled, self.summed, sources[begin:end], removed[begin:end], out[begin:end]
+            lambda: (
+                lambda begin, end: _without_link(
+                    indptr, indices, self.scaled, self.summed, sources[begin:end], removed[begin:end], out[begin:end]
+                )
             ),
         )
         return np.concatenate([_unit(out[:, :width]), _unit(out[:, width:])], 1)
@@ -52,11 +55,11 @@ class Smoothed:
 
 def _unit(x: Vectors) -> Vectors:
     length = np.linalg.norm(x, axis=1, keepdims=True)
-    return x / np.where(length > 0, length, 1)
+    return (x / np.where(length > 0, length, 1)).astype(np.float32)
 
 
 @in_order
-def _without_link(indptr, indices, scaled, summed, sources, removed, out):  # type: ignore[no-untyped-def]
+def _without_link(indptr: Any, indices: Any, scaled: Any, summed: Any, sources: Any, removed: Any, out: Any) -> None:
     """Only the degrees of the two ends change, so only the sums that they are part of: all others are taken as they are."""
     width = scaled.shape[1]
     for i in range(len(sources)):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from llwlc.candidates.kinds import Kinds
 from llwlc.graph.graph import Graph
 from llwlc.support.compiler import in_order
 from llwlc.support.threads import number_of_threads, over_links
@@ -14,20 +17,34 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def walk_ends(graph: Graph, sources: Integers, removed: Integers, group: Integers, wanted: Integers, most: int) -> tuple[Integers, Floats]:
+def walk_ends(graph: Graph, sources: Integers, removed: Integers, kinds: Kinds, most: int) -> tuple[Integers, Floats]:
     """For each source the `most` nodes of largest PageRank that it is not linked to, `[m, most]`, −1 where there are fewer, and their PageRank.
 
     `removed [m]`: a neighbour whose link with the source is left out of the graph, −1 for none; that neighbour is a candidate like any other.
-    `group [n]` and `wanted [m]`: only nodes of this group are listed.
+    Only nodes are listed whose kind a link may join with the source's.
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     n, m = graph.num_nodes, len(sources)
     found, rank = np.full((m, most), -1), np.zeros((m, most))
 
     def make() -> object:
-        scratch = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.bool_), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        scratch = (
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(n, dtype=np.bool_),
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=np.int64),
+        )
         return lambda begin, end: _push(
-            indptr, indices, sources[begin:end], removed[begin:end], group, wanted[begin:end], found[begin:end], rank[begin:end], *scratch
+            indptr,
+            indices,
+            sources[begin:end],
+            removed[begin:end],
+            kinds.kind,
+            kinds.joined,
+            found[begin:end],
+            rank[begin:end],
+            *scratch,
         )
 
     over_links(m, number_of_threads(m, 33 * n), make)  # type: ignore[arg-type]
@@ -35,7 +52,21 @@ def walk_ends(graph: Graph, sources: Integers, removed: Integers, group: Integer
 
 
 @in_order
-def _push(indptr, indices, sources, removed, group, wanted, found, best, rank, residual, waiting, stack, touched):  # type: ignore[no-untyped-def]
+def _push(
+    indptr: Any,
+    indices: Any,
+    sources: Any,
+    removed: Any,
+    kind: Any,
+    joined: Any,
+    found: Any,
+    best: Any,
+    rank: Any,
+    residual: Any,
+    waiting: Any,
+    stack: Any,
+    touched: Any,
+) -> None:
     """Andersen's push from each source; what was touched is wiped afterwards, so the arrays stay zero between sources."""
     for i in range(len(sources)):
         source, gone = sources[i], removed[i]
@@ -50,13 +81,13 @@ def _push(indptr, indices, sources, removed, group, wanted, found, best, rank, r
                 count += 1
             rank[u] += pushed
             residual[u] = 0
-            degree = indptr[u + 1] - indptr[u] - (gone >= 0 and (u == source or u == gone))
+            degree = indptr[u + 1] - indptr[u] - (gone >= 0 and u in (source, gone))
             for e in range(indptr[u], indptr[u + 1]):
                 v = indices[e]
                 if gone >= 0 and ((u == source and v == gone) or (u == gone and v == source)):
                     continue
                 residual[v] += (1 - TELEPORT) * pushed / degree
-                own = indptr[v + 1] - indptr[v] - (gone >= 0 and (v == source or v == gone))
+                own = indptr[v + 1] - indptr[v] - (gone >= 0 and v in (source, gone))
                 if not waiting[v] and residual[v] >= TELEPORT * PRECISION * own:
                     waiting[v] = True
                     stack[height] = v
@@ -74,7 +105,7 @@ def _push(indptr, indices, sources, removed, group, wanted, found, best, rank, r
             v = ends[t]
             at = np.searchsorted(linked, v)
             known = at < len(linked) and linked[at] == v and v != gone
-            if v != source and not known and group[v] == wanted[i]:
+            if v != source and not known and joined[kind[source], kind[v]]:
                 ends[kept] = v
                 kept += 1
         value = np.empty(kept)

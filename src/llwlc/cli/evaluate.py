@@ -66,7 +66,7 @@ def evaluate(
 
     model = LinkPredictor.load(run, device=device)
     if ranking:
-        show_ranking(model.evaluate_ranking(hidden=hidden), hidden)
+        show_ranking(model.evaluate_ranking(hidden=hidden))
         return
     if protocol is None:
         show_result(model)

@@ -20,7 +20,7 @@ from llwlc.cli.options import (
     options,
     settable,
 )
-from llwlc.cli.tables import show_links, show_result
+from llwlc.cli.tables import advice, show_links, show_ranking, show_result
 from llwlc.constraints.registry import FAMILIES
 from llwlc.nn.registry import READOUTS
 from llwlc.splits.registry import PROTOCOLS
@@ -75,6 +75,10 @@ def fit(
     test: Annotated[float | None, typer.Option(help=f"Share of test links, for protocol {FREE}.")] = None,
     set_: SetOption = None,
     fraction: Annotated[float, typer.Option(help="Share of the training links to use.")] = 1.0,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Column of the features file that names each node's kind, for recommend --between."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
     *,
@@ -92,6 +96,7 @@ def fit(
     """
     load_plugins(plugin)
     found = graph_options.open(graph)
+    labels = None if kind is None else graph_options.kinds(found, kind)
     from llwlc import splits
     from llwlc.predict.predictor import LinkPredictor
 
@@ -103,10 +108,23 @@ def fit(
             show_ahead(graph, found, split, forecast)
             bar.open()
 
-        model.fit(found, split=split, seed=seed, out=out, graph_name=graph, on_forecast=ahead, on_epoch=bar.move)
+        model.fit(
+            found,
+            split=split,
+            seed=seed,
+            out=out,
+            graph_name=graph,
+            kinds=labels,
+            on_forecast=ahead,
+            on_epoch=bar.move,
+        )
     show_result(model)
+    if model.metrics.ranking is not None:
+        OUT.print("Recommendations, measured by the test links:", markup=False)
+        show_ranking(model.metrics.ranking)
     best = model.recommend(top=10)
     show_links(best, f"The {len(best)} likeliest missing links")
+    OUT.print(advice(best), markup=False, highlight=False)
     OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)
 
 

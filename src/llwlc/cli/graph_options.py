@@ -77,6 +77,14 @@ class GraphOptions:
         sys.stderr.flush()
         return graph
 
+    def kinds(self, graph: Graph, column: str) -> tuple[str, ...]:
+        """The kind of each node, from a column of the features file."""
+        if self.features is None:
+            raise InputError("--kind names a column of the features file: give --features too")
+        from llwlc.graph.kind_column import read_kinds
+
+        return read_kinds(self.features, graph, column, node=self.node)
+
     def _read(self, name: str) -> Graph:
         from llwlc.graph.edge_file import read_graph
         from llwlc.graph.report import GraphWarning

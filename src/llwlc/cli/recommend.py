@@ -7,27 +7,45 @@ from typing import Annotated
 import typer
 
 from llwlc.cli.console import say
-from llwlc.cli.options import OutOption, PluginOption, PriorHelp, RunArgument, load_plugins
-from llwlc.cli.tables import deliver, show_links
+from llwlc.cli.options import OutOption, PluginOption, RunArgument, load_plugins
+from llwlc.cli.tables import advice, deliver, show_links
 
 
 def recommend(
     run: RunArgument,
-    top: Annotated[int, typer.Option(help="How many links.")] = 20,
+    top: Annotated[int | None, typer.Option(help="How many links; 20 unless --precision is given.")] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="As many links as have this share of missing ones in the mean, as in 0.3.")
+    ] = None,
     node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
     out: OutOption = None,
+    missing_share: Annotated[
+        float | None,
+        typer.Option(help="Missing links ÷ known and missing ones; by default the share that validation links had."),
+    ] = None,
     prior: Annotated[
-        float | None, typer.Option(help=PriorHelp + " By default the share that validation links had.")
+        float | None, typer.Option(help="Share of the candidates that are missing links, instead of --missing-share.")
+    ] = None,
+    between: Annotated[
+        tuple[str, str] | None, typer.Option(help="Only links between nodes of these two kinds (fit --kind).")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Candidates that each node may propose; 100 unless fitted otherwise.")
     ] = None,
     plugin: PluginOption = None,
 ) -> None:
     """Names the likeliest missing links of a graph, or of one node.
 
-    Candidates share a neighbour or have like features; existing links are left out. Examples:
+    Every node proposes partners (like features after smoothing over its neighbourhood, reached by random walks, well linked), and the network ranks the
+    most promising pairs. A probability is the chance that a candidate is a missing link, if the stated share of all links is missing. Examples:
 
     `llwlc recommend run --top 100 -o top.csv`
 
+    `llwlc recommend run --precision 0.3 --missing-share 0.05`
+
     `llwlc recommend run --node Ada --top 5`
+
+    `llwlc recommend run --between user item`
     """
     load_plugins(plugin)
     import pyarrow as pa
@@ -38,17 +56,27 @@ def recommend(
     if out is not None:
         check_writable(out)
     model = LinkPredictor.load(run)
-    found = model.recommend(node=node, top=top, prior=prior)
-    stated = model.run.info.candidate_prior if prior is None else prior
-    say(f"{len(found):,} links; probabilities are for a prior of {stated:.3g} (--prior)")
+    found = model.recommend(
+        node=node,
+        top=top,
+        precision=precision,
+        missing_share=missing_share,
+        prior=prior,
+        between=between,
+        budget=budget,
+    )
+    say(advice(found))
     if out is None:
         whose = f" of {node}" if node else ""
         if found:
             show_links(found, f"The {len(found)} likeliest missing links{whose}")
+        elif precision is not None:
+            say(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
         else:
-            say(f"There are no candidates{whose}: nothing unlinked shares a neighbour or has like features")
+            say(f"There are no candidates{whose}: nothing unlinked is near it or has like features")
         return
     # types stated, so that a table without rows has them too
     kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
+    kinds |= {"probability_low": pa.float64(), "probability_high": pa.float64()}
     kinds |= {"common_neighbors": pa.int64(), "distance": pa.int64()}
     deliver(pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}), out)

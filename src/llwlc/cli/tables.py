@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,9 @@ from llwlc.cli.console import OUT, say
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from llwlc.predict.list_quality import RankingReport
     from llwlc.predict.predictor import LinkPredictor
-    from llwlc.predict.ranking import Recommendation
+    from llwlc.predict.ranking import Recommendations
+    from llwlc.training.list_quality import RankingReport
 
 
 def show_result(model: LinkPredictor) -> None:
@@ -33,38 +32,41 @@ def show_result(model: LinkPredictor) -> None:
     OUT.print(result_notes(model.fitted, model.run.split), markup=False, highlight=False)
 
 
-def show_ranking(report: RankingReport, hidden: str) -> None:
+def show_ranking(report: RankingReport) -> None:
     """How well each method's list finds hidden links, in percent."""
-    tops = sorted({k for quality in report.methods.values() for k in quality.precision})
+    from llwlc.predict.model_card import RANKING_COLUMNS, ranking_notes, ranking_rows
+
     table = Table(pad_edge=False)
-    for name in ("method", *(f"P@{k}" for k in tops), "AP", "own MRR", "own P@10"):
+    for name in RANKING_COLUMNS:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
-    for name, quality in report.methods.items():
-        cells = [*quality.precision.values(), quality.average_precision, quality.node_mrr, quality.node_precision]
-        table.add_row(name, *(f"{100 * cell.value:.1f}" for cell in cells))
+    for row in ranking_rows(report):
+        table.add_row(*row)
     OUT.print(table)
-    ours = report.methods["llwlc"]
-    largest = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
-    random = report.chance * report.recall  # the AP of a list in random order
-    lift = ours.average_precision.value / random if random else 0.0
-    OUT.print(
-        f"{report.hidden:,} hidden links ({hidden}), {100 * report.recall:.1f} % of them among {report.candidates:,} candidates; in percent; "
-        f"a random list has P@K {100 * report.chance:.2f} and AP {100 * random:.2f}, which llwlc has {lift:.1f} times; own: of a node's own list; standard errors of llwlc: {largest}, "
-        f"AP {100 * ours.average_precision.error:.1f}, own MRR {100 * ours.node_mrr.error:.1f}. A candidate that is not hidden "
-        "may still be missing, so all numbers are lower bounds.",
-        markup=False,
-        highlight=False,
-    )
+    OUT.print(ranking_notes(report), markup=False, highlight=False)
 
 
-def show_links(found: Sequence[Recommendation], title: str) -> None:
+def show_links(found: Recommendations, title: str) -> None:
     """Recommended links on the screen."""
     OUT.print(title, markup=False, highlight=False)
-    table = Table("source", "target", "score", "probability", "common neighbours", "distance")
+    table = Table("source", "target", "probability", "90 % range", "common neighbours", "distance")
     for r in found:
         far = "> 5" if r.distance is None else str(r.distance)
-        table.add_row(r.source, r.target, f"{r.score:.3f}", f"{r.probability:.4f}", str(r.common_neighbors), far)
+        spread = f"{r.probability_low:.3f}–{r.probability_high:.3f}"
+        table.add_row(r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far)
     OUT.print(table)
+
+
+def advice(found: Recommendations) -> str:
+    """What the list is worth, in a sentence or two."""
+    share, low, high = found.expected
+    count = len(found)
+    text = (
+        f"{count:,} links of {found.candidates:,} candidates. If {100 * found.missing_share:.3g} % of all links are missing (--missing-share), expect {share * count:.0f} of these "
+        f"{count:,} to be missing links ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
+    )
+    if not found.calibrated:
+        text += " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far too high here; fit again."
+    return text
 
 
 def deliver(table: pa.Table, out: Path | None) -> None:

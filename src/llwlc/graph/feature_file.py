@@ -97,12 +97,7 @@ def resolve_names(features: Features, names: Sequence[str] | None, num_nodes: in
 
 def _read_table(path: Path, node: str | None, categorical: Sequence[str]) -> Features:
     file = open_table(path)
-    for name in (*categorical, *([] if node is None else [node])):
-        if name not in file.columns:
-            raise InputError(f"{path} has no column {name!r}: it has {', '.join(map(repr, file.columns[:20]))}")
-    if node is None:
-        lower = {name.lower(): name for name in reversed(file.columns)}
-        node = next((lower[name] for name in ID_COLUMNS if name in lower), file.columns[0])
+    node = id_column(path, file.columns, node, categorical)
     table = file.read(text=[node, *categorical])
     names = as_names(table[node], where=f"{path}: column {node!r}")
     blocks: list[np.ndarray] = []
@@ -121,6 +116,17 @@ def _read_table(path: Path, node: str | None, categorical: Sequence[str]) -> Fea
     if not blocks:
         raise InputError(f"{path} has no column besides the node ids {node!r}: there are no features in it")
     return Features(path, names, torch.from_numpy(np.concatenate(blocks, 1)), tuple(columns))
+
+
+def id_column(path: Path, columns: Sequence[str], node: str | None, others: Sequence[str] = ()) -> str:
+    """The column of node ids: the one that was named, else one with a usual name, else the first; a column that is not there is an error."""
+    for name in (*others, *([] if node is None else [node])):
+        if name not in columns:
+            raise InputError(f"{path} has no column {name!r}: it has {', '.join(map(repr, columns[:20]))}")
+    if node is not None:
+        return node
+    lower = {name.lower(): name for name in reversed(columns)}
+    return next((lower[name] for name in ID_COLUMNS if name in lower), columns[0])
 
 
 def _one_hot(column: pa.ChunkedArray, *, where: str, names: pa.Array) -> tuple[np.ndarray, list[str]]:

@@ -91,7 +91,9 @@ class LLwLCNet(torch.nn.Module):
             parts.append(self.filtered(batch, features))
         if c.pair_channels:
             if batch.pair is None or batch.pair.shape[1] != c.pair_channels:
-                raise InputError(f"this network reads {c.pair_channels} inputs of a pair: encode its links with PairInputs")
+                raise InputError(
+                    f"this network reads {c.pair_channels} inputs of a pair: encode its links with PairInputs"
+                )
             parts.append(batch.pair)
         return torch.cat(parts, 1)
 

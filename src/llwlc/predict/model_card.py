@@ -6,6 +6,7 @@ from llwlc.graph.graph import Graph
 from llwlc.metrics import Evaluation
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.training.fit import Fitted
+from llwlc.training.list_quality import TOPS, RankingReport
 
 COLUMNS = ("method", "HR@50", "HR@100", "HR, FPR 1%", "MRR", "AUC", "AP")
 _KEYS = ("hits@50", "hits@100", "hits@fpr0.01", "mrr", "auc", "ap")
@@ -56,7 +57,8 @@ def model_card(fitted: Fitted, graph: Graph, split: LinkSplit) -> str:
     basis, rows = fitted.preset.basis, result_rows(fitted)
     table = ["| " + " | ".join(COLUMNS) + " |", "| " + " | ".join(["---"] * len(COLUMNS)) + " |"]
     table += ["| " + " | ".join(row) + " |" for row in rows]
-    features = "no node features" if fitted.features is None else f"{fitted.features.shape[1]} compact node features"
+    compact = fitted.features.compact
+    features = "no node features" if compact is None else f"{compact.shape[1]} compact node features"
     notes = "".join(f"- {note}\n" for note in split.notes)
     return f"""# Model card
 
@@ -76,11 +78,57 @@ A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enc
 HR@K is OGB's: the share of test links that score above the K-th best negative, so K stands for another false-positive rate on every
 graph and compares only within one protocol.
 
-## Use
+{_ranking_section(fitted)}## Use
 
     llwlc score RUN pairs.csv -o scores.csv --prior 0.01
     llwlc recommend RUN --top 100 -o top.csv
 
-`probability` is calibrated for the stated prior, the share of true links among the candidates. Links are undirected; a node that has no
-link yet is scored by its features alone.
+`score` gives the chance among random pairs at the stated prior; `recommend` gives the chance among candidates where a stated share of all links is missing
+(`--missing-share`). Links are undirected; a node that has no link yet is scored by its features alone.
+"""
+
+
+RANKING_COLUMNS = ("method", "P@10", "P@50", "P@200", "P@1000", "AP", "own MRR", "own P@10")
+
+
+def ranking_rows(report: RankingReport) -> list[tuple[str, ...]]:
+    """One row a method, ours first: how well its list finds the hidden links, in percent; a dash where there are fewer candidates."""
+    rows = []
+    for name, quality in report.methods.items():
+        tops = [quality.precision.get(k) for k in TOPS]
+        cells = [*tops, quality.average_precision, quality.node_mrr, quality.node_precision]
+        rows.append((name, *("–" if cell is None else f"{100 * cell.value:.1f}" for cell in cells)))
+    return rows
+
+
+def ranking_notes(report: RankingReport) -> str:
+    """What the numbers of the ranking mean."""
+    ours, random = report.methods["llwlc"], report.chance * report.recall
+    lift = ours.average_precision.value / random if random else 0.0
+    errors = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
+    sampled = f", pairs of a sample of {report.nodes:,} nodes" if report.sampled else ""
+    return (
+        f"{report.hidden:,} hidden links ({report.population}{sampled}), {100 * report.recall:.1f} % of them among {report.candidates:,} candidates; in percent; "
+        f"a random list has P@K {100 * report.chance:.2f} and AP {100 * random:.2f}, which llwlc has {lift:.1f} times; own: of a node's own list; standard errors of "
+        f"llwlc: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR {100 * ours.node_mrr.error:.1f}; probabilities of the best "
+        f"{100 * len(report.reliability.bins):,} are off by {100 * report.reliability.error:.1f} points in the mean. A candidate that is not hidden may still be missing, "
+        "so all shares are lower bounds."
+    )
+
+
+def _ranking_section(fitted: Fitted) -> str:
+    report = fitted.metrics.ranking
+    if report is None:
+        return ""
+    table = ["| " + " | ".join(RANKING_COLUMNS) + " |", "| " + " | ".join(["---"] * len(RANKING_COLUMNS)) + " |"]
+    table += ["| " + " | ".join(row) + " |" for row in ranking_rows(report)]
+    bins = ", ".join(f"{100 * said:.0f} / {100 * true:.0f}" for said, true in report.reliability.bins)
+    return f"""## Recommendations, measured
+
+{ranking_notes(report)}
+
+{chr(10).join(table)}
+
+The best candidates by hundreds, probability said / share that came true, in percent: {bins}. ![reliability](reliability.svg)
+
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,15 +18,15 @@ from torch import Tensor
 from llwlc.bases.cache import default_cache
 from llwlc.bases.encoded_links import messages_on
 from llwlc.bases.warmup import warm_up
-from llwlc.candidates.retrieval import candidates, share_of_links
+from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.kinds import Kinds
+from llwlc.candidates.retrieval import Candidates, candidates
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
-from llwlc.predict.hidden_links import measure_ranking
-from llwlc.predict.list_quality import RankingReport
-from llwlc.predict.ranking import Recommendation, best_pairs, described
+from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
 from llwlc.splits.linksplit import LinkSplit
@@ -34,12 +35,17 @@ from llwlc.splits.registry import PROTOCOLS
 from llwlc.subgraphs.extraction import check_pairs
 from llwlc.support.devices import pick_device
 from llwlc.training.calibration import log_odds
+from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.fingerprint import fingerprint
 from llwlc.training.fit import Fitted, OnForecast, fit_split
+from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch
+from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
 from llwlc.training.presets import preset as find_preset
+from llwlc.training.ranking import RankingConfig, lister_of, rank
+from llwlc.training.ranking_report import expected_share, hide, measure_ranking
 from llwlc.training.records import FitMetrics
 from llwlc.training.scoring import Scorer
 
@@ -72,6 +78,7 @@ class LinkPredictor:
         self.device = str(pick_device(device))
         self.cache = default_cache() if cache == "auto" else None if cache is None else Path(cache)
         self._run = run
+        self._found: dict[tuple[tuple[str, str] | None, CandidateConfig], Candidates] = {}
 
     def fit(
         self,
@@ -82,6 +89,7 @@ class LinkPredictor:
         seed: int = 0,
         out: Path | str | None = None,
         graph_name: str = "graph",
+        kinds: Sequence[str] | None = None,
         on_epoch: OnEpoch | None = None,
         on_forecast: OnForecast | None = None,
     ) -> LinkPredictor:
@@ -89,15 +97,21 @@ class LinkPredictor:
 
         With `out`, a folder, an interrupted run goes on from its last epoch when the same call is made again, and the finished run is
         saved there; a finished one is read, not repeated. Another run's folder is refused. `graph_name` is what the run calls the graph;
-        `on_forecast` is told what the long work will take before it begins.
+        `kinds` names the kind of each node: links are looked for between kinds that links join, or `recommend(between=...)`; `on_forecast` is told what the long work will take before it begins.
         """
         if not isinstance(graph, Graph):
             raise InputError(
                 f"fit takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path) gives one"
             )
+        if kinds is not None and len(kinds) != graph.num_nodes:
+            raise InputError(
+                f"kinds names {len(kinds):,} kinds, one for each node, but the graph has {graph.num_nodes:,} nodes"
+            )
+        labels = None if kinds is None else tuple(map(str, kinds))
         self.preset = self.preset.changed(seed=seed)
+        self._found = {}
         split = make(graph, protocol=protocol, seed=seed) if split is None else split
-        mark = fingerprint(graph, split, self.preset)
+        mark = fingerprint(graph, split, self.preset, labels)
         folder = None if out is None else Path(out)
         done = None if folder is None else finished(folder, mark)
         if folder is not None and done is not None:
@@ -112,12 +126,12 @@ class LinkPredictor:
                 device=self.device,
                 cache=self.cache,
                 checkpoint=None if folder is None else Checkpoint(folder / CHECKPOINT, mark),
+                kinds=None if labels is None else Kinds.as_linked(labels, split.train_graph),
                 on_epoch=on_epoch,
                 on_forecast=on_forecast,
             )
-        prior = share_of_links(split.valid_graph, split.valid_pos)
-        info = RunInfo(graph_name, self.preset_name, mark, prior, _needs(fitted.preset))
-        self._run = Run(fitted, replace(graph, report=None), split, info)
+        info = RunInfo(graph_name, self.preset_name, mark, None, _needs(fitted.preset))
+        self._run = Run(fitted, replace(graph, report=None), split, info, labels)
         if folder is not None:
             run_directory.save(folder, self._run)
             run_directory.sweep(folder)
@@ -159,44 +173,101 @@ class LinkPredictor:
         score = torch.cat(found) if found else torch.zeros(0, dtype=torch.float64)
         return Scores(score, self.fitted.calibration.at(score, odds))
 
-    def recommend(self, *, node: Any = None, top: int = 20, prior: float | None = None) -> list[Recommendation]:
-        """The `top` missing links of the whole graph, or of one node, best first.
+    def recommend(
+        self,
+        *,
+        node: Any = None,
+        top: int | None = None,
+        precision: float | None = None,
+        missing_share: float | None = None,
+        prior: float | None = None,
+        between: tuple[str, str] | None = None,
+        budget: int | None = None,
+    ) -> Recommendations:
+        """The missing links of the whole graph, or of one node, best first: the `top` best (20 unless told), or as many as have the wanted `precision` in the mean.
 
-        Candidates are pairs that share a neighbour and pairs of like features; they are scored as they come and only the best are
-        kept. `prior` is the share of candidates that are links; by default the share that validation links had.
+        Candidates are the partners on nodes' own lists (`candidates.config`), `budget` for each node; the network looks at the most promising ones. A probability is the chance
+        of a candidate to be a missing link where a share `missing_share` of all links, known and missing, is missing: by default the share that validation links had. `prior`
+        states the share of candidates that are links instead. `between`: two kinds of nodes, of those given to `fit`, that the links are to join.
         """
-        if top < 1:
-            raise InputError(f"top must be at least 1, got {top}")
-        odds = log_odds(self.run.info.candidate_prior if prior is None else prior)
-        graph, features = self.graph, self.fitted.features
+        for name, value in (("top", top), ("budget", budget)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InputError(f"{name} is a whole number of at least 1, got {value!r}")
+        if top is not None and precision is not None:
+            raise InputError("top and precision both say how many links to name: give one of them")
+        if missing_share is not None and prior is not None:
+            raise InputError("missing_share and prior both say how many links are missing: give one of them")
+        rho = None if missing_share is None else missing_per_known(missing_share)
+        if prior is not None:
+            log_odds(prior)  # refused before the work
+        if precision is not None:
+            cut_at(torch.zeros(0), precision)
+        graph, features, config = self.graph, self.fitted.features, self._ranking
         number = None if node is None else int(self.numbers([(node, node)], graph)[0, 0])
-        pairs, score = best_pairs(
-            candidates(graph, features, node=number),
-            graph,
-            self._scorer(graph, features),
-            self.fitted.preset.basis,
-            top=top,
-            whole=number is None,
-        )
-        return described(graph, pairs, score, self.fitted.calibration.at(score, odds))
+        found = self._candidates(between, budget)
+        total = len(found)
+        if number is not None:
+            own = found.of(number)
+            found = replace(found, pairs=found.pairs[own], score=found.score[own])
+        scorer = self._scorer(graph, features)
+        ranked = rank(graph, found, features, scorer, self.fitted.preset.basis, config)
+        if prior is not None:
+            rho = ratio_for_prior(ranked, len(found), prior)
+        rho = config.missing_per_known if rho is None else rho
+        if precision is not None:
+            top = cut_at(torch.sigmoid(ranked.log_ratio + math.log(rho)), precision)
+        top = 20 if top is None else top
+        links = described(graph, ranked, config, rho, top)
+        if number is not None:
+            links = tuple(_first(link, graph.name(number)) for link in links)
+        expected = expected_share(ranked, config, rho, len(links))
+        return Recommendations(links, rho, expected, total, self.fitted.ranking is not None)
+
+    @property
+    def _ranking(self) -> RankingConfig:
+        fitted, prior = self.fitted, self.run.info.candidate_prior
+        if fitted.ranking is not None:
+            return fitted.ranking
+        prior = 0.5 if prior is None else prior
+        curves = CandidateCalibration.as_random(fitted.calibration)
+        return RankingConfig(CandidateConfig(), None, curves, prior / (1 - prior))
+
+    def _candidates(self, between: tuple[str, str] | None, budget: int | None) -> Candidates:
+        """All candidates of the run's graph, found once: the whole graph's list and a node's own look at the same pairs."""
+        config = self._ranking.candidates
+        config = config if budget is None else replace(config, budget=budget)
+        if between is not None and self.run.kinds is None:
+            raise InputError("this run knows no kinds of nodes: fit with a column of them (--kind COLUMN)")
+        key = (between, config)
+        if key not in self._found:
+            kinds = None if between is None or self.run.kinds is None else Kinds.between(self.run.kinds, *between)
+            kinds = self._kinds(self.graph) if kinds is None else kinds
+            lister = lister_of(self.graph, self.fitted.features, config, kinds=kinds, device=self.device)
+            self._found = {key: candidates(lister)}
+        return self._found[key]
+
+    def _kinds(self, graph: Graph) -> Kinds | None:
+        return None if self.run.kinds is None else Kinds.as_linked(self.run.kinds, graph)
 
     def evaluate(self, protocol: str, *, seed: int = 0, on_epoch: OnEpoch | None = None) -> FitMetrics:
         """What the run's options measure when they are trained afresh on another split of its graph."""
         fitted, graph = self.fitted, self.graph
-        if graph.x is None and fitted.features is not None:
+        compact = fitted.features.compact
+        if graph.x is None and compact is not None:
             if PROTOCOLS[protocol].features:
                 raise InputError(
                     f"protocol {protocol!r} draws negatives by raw features, and this run, first written by an older version, "
                     "keeps compact ones only: fit again"
                 )
-            graph = replace(graph, x=fitted.features)
+            graph = replace(graph, x=compact)
         return fit_split(
             graph,
             make(graph, protocol=protocol, seed=seed),
             fitted.preset.changed(seed=seed),
             device=self.device,
             cache=self.cache,
-            compact=None if fitted.features is None else (fitted.compactor, fitted.features),
+            compact=None if compact is None else (fitted.compactor, compact),
+            rank_candidates=False,
             on_epoch=on_epoch,
         ).metrics
 
@@ -205,8 +276,17 @@ class LinkPredictor:
 
         `hidden`: "test" links, or all "held-out" ones, validation links too, on the training links alone.
         """
-        run = self.run
-        return measure_ranking(run, self._scorer(run.split.test_graph, self.fitted.features), hidden=hidden)
+        split, features = self.run.split, self.fitted.features
+        task = hide(split, hidden)
+        return measure_ranking(
+            task,
+            features,
+            self._scorer(task.graph, features),
+            self.fitted.preset.basis,
+            self._ranking,
+            kinds=self._kinds(task.graph),
+            device=self.device,
+        )
 
     def numbers(self, pairs: Pairs, graph: Graph) -> Tensor:
         """Pairs by name as numbers `[m, 2]`."""
@@ -237,7 +317,7 @@ class LinkPredictor:
         model._set_up(run.info.preset_name, run.fitted.preset, device, cache, run)
         return model
 
-    def _scorer(self, graph: Graph, features: Tensor | None) -> Scorer:
+    def _scorer(self, graph: Graph, features: NodeFeatures) -> Scorer:
         warm_up(graph, self.fitted.preset.basis)
         return Scorer(self.fitted.net.to(self.device), features)
 
@@ -251,13 +331,13 @@ class LinkPredictor:
             )
         return graph
 
-    def _features_for(self, graph: Graph | None) -> Tensor | None:
-        """The compact features in the order of another graph's nodes, found by name."""
-        features = self.fitted.features
-        if graph is None or features is None:
+    def _features_for(self, graph: Graph | None) -> NodeFeatures:
+        """The features in the order of another graph's nodes, found by name."""
+        features, compactor = self.fitted.features, self.fitted.compactor
+        if graph is None or (features.compact is None and features.unit is None):
             return features
-        if graph.x is not None and self.fitted.compactor is not None:
-            return self.fitted.compactor(graph.x)
+        if graph.x is not None and compactor is not None:
+            return NodeFeatures.of(graph.x, compactor)
         names = pa.array([graph.name(i) for i in range(graph.num_nodes)], pa.string())
         at = find_nodes(names, self.graph.names, self.graph.num_nodes)
         if (at < 0).any():
@@ -266,7 +346,12 @@ class LinkPredictor:
                 f"the updated graph has {int((at < 0).sum())} nodes that the model has no features of, such as "
                 f"{', '.join(missing)}: give their features with the graph, or fit again"
             )
-        return features[torch.as_tensor(at)]
+        return features.of_nodes(at)
+
+
+def _first(link: Recommendation, name: str) -> Recommendation:
+    """The link with the node of this name as its source."""
+    return link if link.source == name else replace(link, source=link.target, target=link.source)
 
 
 def _needs(preset: Preset) -> dict[str, dict[str, str]]:

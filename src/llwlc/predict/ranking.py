@@ -1,21 +1,21 @@
-"""Recommendations: the best of many candidates, kept while they are scored, and described in the end."""
+"""Recommendations: candidates of a graph with their chance of being missing links, as a reader wants to see them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import overload
 
 import torch
 from torch import Tensor
 
-from llwlc.bases.config import DEFAULT_CAP, BasisConfig
-from llwlc.bases.encoded_links import messages_on
-from llwlc.candidates.hops import count_two_hop
+from llwlc.bases.config import DEFAULT_CAP
+from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.neighbors import common_neighbors
 from llwlc.subgraphs.extraction import stream
-from llwlc.support.progress import bars
-from llwlc.training.scoring import Scorer
+from llwlc.training.ranking import Ranked, RankingConfig
 
 HOPS = 2  # steps between two ends are counted up to 2 · HOPS + 1
 
@@ -24,53 +24,95 @@ HOPS = 2  # steps between two ends are counted up to 2 · HOPS + 1
 class Recommendation:
     """A missing link: its ends by name, how likely it is, and what a reader would look at first.
 
-    `distance` is the number of steps between the ends without the link, None where it is more than 5.
+    `probability`: the chance among candidates; `probability_low`, `probability_high`: a range that the validation links leave open in nine cases of ten. `distance` is the
+    number of steps between the ends without the link, None where it is more than 5.
     """
 
     source: str
     target: str
     score: float
     probability: float
+    probability_low: float
+    probability_high: float
     common_neighbors: int
     distance: int | None
 
 
-def best_pairs(
-    blocks: Iterator[Tensor], graph: Graph, scorer: Scorer, config: BasisConfig, *, top: int, whole: bool
-) -> tuple[Tensor, Tensor]:
-    """The `top` best of the pairs in the blocks, `[top, 2]`, and their scores, under a bar that counts pairs.
+@dataclass(frozen=True)
+class Recommendations(Sequence[Recommendation]):
+    """The best links, best first. `missing_per_known`: how many links are taken to be missing for each known one; `expected`: the share of missing links to expect
+    among these, and a range of it; `candidates`: how many pairs they were chosen from; `calibrated`: whether validation links among candidates stand behind the probabilities."""
 
-    Of a `whole` graph's candidates the number is estimated for the bar.
+    links: tuple[Recommendation, ...] = ()
+    missing_per_known: float = 0.0
+    expected: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    candidates: int = 0
+    calibrated: bool = True
+    notes: tuple[str, ...] = field(default=())
+
+    @overload
+    def __getitem__(self, at: int) -> Recommendation: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Recommendation, ...]: ...
+    def __getitem__(self, at: int | slice) -> Recommendation | tuple[Recommendation, ...]:
+        return self.links[at]
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def missing_share(self) -> float:
+        """Missing links ÷ known and missing ones."""
+        return self.missing_per_known / (1 + self.missing_per_known)
+
+
+def cut_at(probability: Tensor, precision: float) -> int:
+    """How many of a list in descending order to take for a wanted share of true links.
+
+    >>> cut_at(torch.tensor([0.9, 0.5, 0.1, 0.1]), 0.5)
+    3
     """
-    pairs, best = torch.zeros(0, 2, dtype=torch.long), torch.zeros(0, dtype=torch.float64)
-    messages = messages_on(graph, scorer.device)
-    with bars() as progress:
-        total = round(count_two_hop(graph)) if whole and not progress.disable else None
-        task = progress.add_task("scoring candidates", total=total)
-        for block in blocks:
-            begin = 0
-            for found in scorer.pairs(messages, block, config):
-                score = torch.cat([best, found])
-                # ties go to the smaller numbers, so that a block's size cannot decide
-                keep = torch.argsort(score, descending=True, stable=True)[:top]
-                pairs, best = torch.cat([pairs, block[begin : begin + len(found)]])[keep], score[keep]
-                begin += len(found)
-                progress.advance(task, len(found))
-        progress.update(task, total=progress.tasks[-1].completed)
-    return pairs, best
+    if not 0 < precision <= 1:
+        raise InputError(f"a wanted precision is above 0 and at most 1, got {precision}")
+    mean = probability.cumsum(0) / torch.arange(1, len(probability) + 1)
+    return int((mean >= precision).sum())
 
 
-def described(graph: Graph, pairs: Tensor, score: Tensor, probability: Tensor) -> list[Recommendation]:
-    """The pairs by name, with their common neighbours and distance."""
+def ratio_for_prior(ranked: Ranked, candidates: int, prior: float) -> float:
+    """The number of missing links for each known one at which a share `prior` of all candidates are expected to be links."""
+    wanted, low, high = prior * candidates, -60.0, 60.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        if float(torch.sigmoid(ranked.log_ratio + middle).sum()) < wanted:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def described(graph: Graph, ranked: Ranked, config: RankingConfig, rho: float, top: int) -> tuple[Recommendation, ...]:
+    """The `top` best pairs by name, with chance, range, common neighbours and distance."""
+    pairs, shift = ranked.pairs[:top], math.log(rho)
     if not len(pairs):
-        return []
-    common = common_neighbors(graph, pairs)
-    return [
-        Recommendation(graph.name(u), graph.name(v), s, p, int(c), d)
-        for (u, v), s, p, c, d in zip(
-            pairs.tolist(), score.tolist(), probability.tolist(), common.tolist(), distances(graph, pairs), strict=True
-        )
-    ]
+        return ()
+    said = torch.sigmoid(ranked.log_ratio[:top] + shift)
+    drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + shift)
+    low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64), dim=0)
+    # a draw of few refits may miss the middle
+    low, high = torch.minimum(low, said), torch.maximum(high, said)
+    rows = zip(
+        pairs.tolist(),
+        ranked.log_ratio[:top].tolist(),
+        said.tolist(),
+        low.tolist(),
+        high.tolist(),
+        common_neighbors(graph, pairs).tolist(),
+        distances(graph, pairs),
+        strict=True,
+    )
+    return tuple(
+        Recommendation(graph.name(u), graph.name(v), s, p, a, b, int(c), d) for (u, v), s, p, a, b, c, d in rows
+    )
 
 
 def distances(graph: Graph, pairs: Tensor) -> list[int | None]:

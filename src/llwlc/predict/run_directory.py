@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import model_card
+from llwlc.predict.reliability import reliability_picture
 from llwlc.predict.run_format import (
     CARD,
     CONFIG,
@@ -29,6 +31,8 @@ from llwlc.predict.run_format import (
     MANIFEST,
     METRICS,
     MODEL,
+    OPTIONAL,
+    PICTURE,
     SPLIT,
     RunConfig,
     RunInfo,
@@ -37,9 +41,9 @@ from llwlc.predict.run_format import (
 )
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.support.files import PARTIAL, write_tensors, write_text
-from llwlc.support.records import plain
 from llwlc.training.features import Compactor, Features
 from llwlc.training.fit import Fitted
+from llwlc.training.node_features import NodeFeatures
 from llwlc.training.records import EpochRecord, FitMetrics
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -55,6 +59,8 @@ class Run:
     graph: Graph
     split: LinkSplit
     info: RunInfo
+    kinds: tuple[str, ...] | None = None
+    """The kind of each node, where a column names it."""
 
 
 def save(folder: Path, run: Run) -> None:
@@ -67,19 +73,23 @@ def save(folder: Path, run: Run) -> None:
     fitted = run.fitted
     try:
         write_tensors(partial / MODEL, _model_tensors(fitted))
-        write_tensors(partial / GRAPH, _graph_tensors(run.graph, fitted.features))
+        write_tensors(partial / GRAPH, _graph_tensors(run.graph, fitted.features.compact, run.kinds))
         run.split.save(partial / SPLIT)
         write_text(partial / METRICS, json.dumps(fitted.metrics.as_dict(), indent=2, ensure_ascii=False) + "\n")
         write_text(partial / HISTORY, "".join(json.dumps(record.as_dict()) + "\n" for record in fitted.history))
         write_text(partial / CARD, model_card(fitted, run.graph, run.split))
-        config = RunConfig(run.info, fitted.preset, fitted.calibration)
-        about = config.as_dict(plain(fitted.preset), plain(fitted.calibration))
-        write_text(partial / CONFIG, json.dumps(about, indent=2) + "\n")
+        if fitted.metrics.ranking is not None:
+            write_text(partial / PICTURE, reliability_picture(fitted.metrics.ranking))
+        config = RunConfig(run.info, fitted.preset, fitted.calibration, fitted.ranking)
+        write_text(partial / CONFIG, json.dumps(config.as_dict(), indent=2) + "\n")
         write_manifest(partial)
         for name in (MANIFEST, CONFIG):
             (folder / name).unlink(missing_ok=True)  # a mixture of two runs is no run
-        for name in (*FILES, MANIFEST):
-            os.replace(partial / name, folder / name)
+        for name in (*FILES, *OPTIONAL, MANIFEST):
+            if (partial / name).exists():
+                os.replace(partial / name, folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -121,19 +131,20 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
             model[f"compactor.{k}"] for k in ("weight", "shift", "components", "counts")
         )
         compactor = Compactor(weight, shift, components, bool(counts))
-    names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
+    names = _texts(stored, "names")
     x = _features(stored)
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
     fitted = Fitted(
         net,
         config.preset,
         compactor,
-        stored.get("features"),
+        NodeFeatures.of(x, compactor, stored.get("features")),
         config.calibration,
+        config.ranking,
         FitMetrics.from_dict(_json(folder / METRICS)),
         [EpochRecord(**record) for record in _json(folder / HISTORY, lines=True)],
     )
-    return Run(fitted, graph, LinkSplit.load(folder / SPLIT, graph), config.info)
+    return Run(fitted, graph, LinkSplit.load(folder / SPLIT, graph), config.info, _texts(stored, "kinds"))
 
 
 def _model_tensors(fitted: Fitted) -> dict[str, Tensor]:
@@ -145,19 +156,24 @@ def _model_tensors(fitted: Fitted) -> dict[str, Tensor]:
     return tensors
 
 
-def _graph_tensors(graph: Graph, features: Tensor | None) -> dict[str, Tensor]:
+def _graph_tensors(graph: Graph, features: Tensor | None, kinds: Sequence[str] | None) -> dict[str, Tensor]:
     """Links, names, raw features as `x` (or `x.indptr` and so on where they are sparse), compact ones as `features`. Further arrays may be added:
     a reader takes what it knows."""
     parts = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
     parts["features"] = features
-    if graph.names is not None:
-        parts["names"] = torch.frombuffer(bytearray(json.dumps(list(graph.names)).encode()), dtype=torch.uint8)
+    for name, texts in (("names", graph.names), ("kinds", kinds)):
+        if texts is not None:
+            parts[name] = torch.frombuffer(bytearray(json.dumps(list(texts)).encode()), dtype=torch.uint8)
     if isinstance(graph.x, Tensor):
         parts["x"] = graph.x
     elif graph.x is not None:
         parts |= {f"x.{k}": torch.as_tensor(getattr(graph.x, k)) for k in ("indptr", "indices", "data")}
         parts["x.shape"] = torch.tensor(graph.x.shape)
     return {k: t.contiguous().clone() for k, t in parts.items() if t is not None}
+
+
+def _texts(stored: dict[str, Tensor], name: str) -> tuple[str, ...] | None:
+    return tuple(json.loads(bytes(stored[name].tolist()))) if name in stored else None
 
 
 def _features(stored: dict[str, Tensor]) -> Features | None:

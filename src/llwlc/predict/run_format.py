@@ -10,31 +10,39 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.starts import STARTS
+from llwlc.candidates.config import CandidateConfig
 from llwlc.constraints.registry import FAMILIES
 from llwlc.errors import InputError
 from llwlc.nn.config import NetConfig
 from llwlc.nn.registry import READOUTS
 from llwlc.support.files import file_digest, write_text
-from llwlc.support.records import read_record
+from llwlc.support.records import plain, read_record
 from llwlc.support.registry import Registry
 from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
+from llwlc.training.candidate_calibration import CandidateCalibration, Curve
 from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
+from llwlc.training.ranking import RankingConfig
+from llwlc.training.shortlist import Shortlist
 
 FORMAT = 2
 CONFIG, MANIFEST = "config.json", "manifest.json"
 MODEL, GRAPH, SPLIT = "model.safetensors", "graph.safetensors", "split.safetensors"
-METRICS, HISTORY, CARD = "metrics.json", "history.jsonl", "MODEL_CARD.md"
+METRICS, HISTORY, CARD, PICTURE = "metrics.json", "history.jsonl", "MODEL_CARD.md", "reliability.svg"
 FILES = (MODEL, GRAPH, SPLIT, METRICS, HISTORY, CARD, CONFIG)
-"""All files of a run but the manifest."""
+"""All files that every run has but the manifest."""
+OPTIONAL = (PICTURE,)
+"""Files that a run may have."""
+RANKING = "calibrated candidates"
+"""What a run lacks that was fitted before candidates were calibrated: its recommendations are ranked as random pairs are."""
 KINDS: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS, "readout": READOUTS}
 
 
@@ -42,14 +50,14 @@ KINDS: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS, "rea
 class RunInfo:
     """What a run says of itself beside its options and arrays.
 
-    `needs`: code that is no part of this package, as in "constraint common", with the digest it had and the file it came from. `format`: that of the folder
+    `candidate_prior`: the share of candidates that are links, of a run whose candidates were not calibrated. `needs`: code that is no part of this package, as in "constraint common", with the digest it had and the file it came from. `format`: that of the folder
     it was read from. `lacks`: what a run of an older format cannot offer.
     """
 
     graph_name: str
     preset_name: str
     fingerprint: str
-    candidate_prior: float
+    candidate_prior: float | None
     needs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     format: int = FORMAT
     lacks: tuple[str, ...] = ()
@@ -62,18 +70,23 @@ class RunConfig:
     info: RunInfo
     preset: Preset
     calibration: Calibration
+    ranking: RankingConfig | None = None
 
-    def as_dict(self, preset: Mapping[str, Any], calibration: Mapping[str, Any]) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         about = {
             name: getattr(self.info, name)
             for name in ("graph_name", "preset_name", "fingerprint", "candidate_prior", "needs", "lacks")
         }
-        return {"format": FORMAT, "llwlc": VERSION, **about, "preset": preset, "calibration": calibration}
+        parts = {"preset": plain(self.preset), "calibration": plain(self.calibration)}
+        if self.ranking is not None:
+            parts["ranking"] = plain(self.ranking)
+        return {"format": FORMAT, "llwlc": VERSION, **about, **parts}
 
 
 def write_manifest(folder: Path) -> None:
     """The digests of all files of a run, beside them."""
-    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in FILES}
+    there = [name for name in (*FILES, *OPTIONAL) if (folder / name).exists()]
+    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in there}
     about = {"format": FORMAT, "llwlc": VERSION, "files": files}
     write_text(folder / MANIFEST, json.dumps(about, indent=2) + "\n")
 
@@ -115,17 +128,44 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
         read_record(NetConfig, parts["net"], where),
         read_record(TrainConfig, parts["train"], where),
         int(parts["features"]),
+        int(parts.get("budget", 100)),
     )
+    prior, ranking = config.get("candidate_prior"), config.get("ranking")
+    lacks = tuple(config.get("lacks", ()))
     info = RunInfo(
         str(config["graph_name"]),
         str(config["preset_name"]),
         str(config["fingerprint"]),
-        float(config["candidate_prior"]),
+        None if prior is None else float(prior),
         config.get("needs", {}),
         int(config.get("read_from", FORMAT)),
-        tuple(config.get("lacks", ())),
+        lacks if ranking is not None or RANKING in lacks else (*lacks, RANKING),
     )
-    return RunConfig(info, preset, read_record(Calibration, config["calibration"], where))
+    found = None if ranking is None else _ranking(ranking, where)
+    return RunConfig(info, preset, read_record(Calibration, config["calibration"], where), found)
+
+
+def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:
+    shortlist, curves = parts["shortlist"], parts["calibration"]
+    return RankingConfig(
+        read_record(CandidateConfig, parts["candidates"], where),
+        None
+        if shortlist is None
+        else Shortlist(*(_numbers(shortlist[name]) for name in ("centre", "scale", "weight"))),
+        CandidateCalibration(*(_curve(curves[name]) for name in ("sharing", "apart"))),
+        float(parts["missing_per_known"]),
+    )
+
+
+def _curve(parts: Mapping[str, Any]) -> Curve:
+    others = tuple(_numbers(weights) for weights in parts["others"])
+    return Curve(
+        float(parts["centre"]), _numbers(parts["knots"]), _numbers(parts["weights"]), others, int(parts["links"])
+    )
+
+
+def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
 
 
 def _require_needs(folder: Path, needs: Mapping[str, Mapping[str, str]]) -> None:
@@ -158,7 +198,7 @@ def _manifest(folder: Path) -> dict[str, str]:
     missing = [name for name in FILES if name not in files]
     if missing:
         raise InputError(f"{folder}/{MANIFEST} does not name {missing[0]}: copy it again, or fit again")
-    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in FILES}
+    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in (*FILES, *OPTIONAL)}
 
 
 def _verify(folder: Path, digests: Mapping[str, str]) -> None:

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.special import expit
 from torch import Tensor
-from torch.nn import functional as F
 
 from llwlc.errors import InputError
+from llwlc.training.calibration import Calibration
 
+Floats = NDArray[np.float64]
 RANKS = (1_000, 200)
 """The slope of a curve may change at the scores of these ranks: what is far down the list is most of the data and says little of its top."""
 CHANGE = 1.0
@@ -27,50 +31,56 @@ SLOPE, OFFSET = 1.0, 3.0
 links, and are nothing beside many."""
 
 
+DROP = 0.7
+"""How much smaller the logarithm of the slope is expected behind a knot: the best of many scores are those that luck has raised."""
+REFITS = 50
+ALONE, BIN = 1_000, 100
+
+
 @dataclass(frozen=True)
 class Curve:
-    """log R as a function of the score: `offset` at the first knot, or at `centre` without knots, and a positive slope between knots, in pieces.
+    """log R as a function of the score: `offset` at `centre`, and positive slopes, one more than there are `knots`, ascending, between which they hold.
 
-    `slopes`: logarithms of the slopes, one more than there are `knots`, ascending; `covariance [k, k]` of (offset, *slopes) that so many validation `links` leave.
+    `weights`: offset and logarithms of the slopes. `others`: the same refitted on validation links drawn afresh, with replacement: what so many `links` leave open.
     """
 
     centre: float = 0.0
     knots: tuple[float, ...] = ()
-    offset: float = 0.0
-    slopes: tuple[float, ...] = (0.0,)
-    covariance: tuple[tuple[float, ...], ...] = ()
+    weights: tuple[float, ...] = (0.0, 0.0)
+    others: tuple[tuple[float, ...], ...] = ()
     links: int = 0
 
     def log_ratio(self, score: Tensor) -> Tensor:
-        return _pieces(score, self.centre, self.knots) @ torch.tensor([self.offset, *map(math.exp, self.slopes)], dtype=torch.float64)
+        return self.draws(score, (self.weights,))[0]
 
-    def draws(self, score: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-        """log R `[count, m]` under other curves that the validation links would support as well."""
-        mean = np.array([self.offset, *self.slopes])
-        if not self.covariance:
-            return self.log_ratio(score).expand(count, -1)
-        drawn = torch.from_numpy(rng.multivariate_normal(mean, np.array(self.covariance), size=count, method="eigh"))
-        weight = torch.cat([drawn[:, :1], drawn[:, 1:].clamp(max=20).exp()], 1)
-        return weight @ _pieces(score, self.centre, self.knots).T
+    def draws(self, score: Tensor, weights: tuple[tuple[float, ...], ...] | None = None) -> Tensor:
+        """log R `[draws, m]` under the refitted weights."""
+        chosen = torch.tensor(self.others or (self.weights,) if weights is None else weights, dtype=torch.float64)
+        return torch.cat([chosen[:, :1], chosen[:, 1:].exp()], 1) @ _pieces(score, self.centre, self.knots).T
 
 
 @dataclass(frozen=True)
 class CandidateCalibration:
     """A curve for candidates that share a neighbour and one for those that do not: their scores come from outputs of their own."""
 
-    sharing: Curve = Curve()
-    apart: Curve = Curve()
+    sharing: Curve
+    apart: Curve
+
+    @classmethod
+    def as_random(cls, calibration: Calibration) -> CandidateCalibration:
+        """What is known of random pairs, taken for candidates: all that a run has whose candidates were not calibrated."""
+        curve = Curve(weights=(calibration.offset, math.log(calibration.slope)))
+        return cls(curve, curve)
 
     def log_ratio(self, score: Tensor, sharing: Tensor) -> Tensor:
         """log R `[m]`: what candidates of both kinds are ranked by."""
         return torch.where(sharing, self.sharing.log_ratio(score), self.apart.log_ratio(score))
 
-    def draws(self, score: Tensor, sharing: Tensor, *, count: int = 400, seed: int = 0) -> Tensor:
-        """log R `[count, m]` under curves that the validation links would support as well."""
-        rng = np.random.default_rng(seed)
-        found = torch.empty(count, len(score), dtype=torch.float64)
+    def draws(self, score: Tensor, sharing: Tensor) -> Tensor:
+        """log R `[draws, m]` under curves that the validation links would support as well."""
+        found = torch.empty(max(len(self.sharing.others), len(self.apart.others), 1), len(score), dtype=torch.float64)
         for curve, mine in ((self.sharing, sharing), (self.apart, ~sharing)):
-            found[:, mine] = curve.draws(score[mine], count, rng)
+            found[:, mine] = curve.draws(score[mine])
         return found
 
 
@@ -81,7 +91,9 @@ def missing_per_known(share: float) -> float:
     0.25
     """
     if not 0 < share < 1:
-        raise InputError(f"the missing share is missing links ÷ (known and missing ones), above 0 and below 1, got {share}")
+        raise InputError(
+            f"the missing share is missing links ÷ (known and missing ones), above 0 and below 1, got {share}"
+        )
     return share / (1 - share)
 
 
@@ -94,53 +106,92 @@ def fit_candidate_calibration(
 
 
 def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float) -> Curve:
-    """The curve of one kind of candidates, by maximum a posteriori."""
+    """The curve of one kind of candidates, by maximum a posteriori, and refitted `REFITS` times."""
     if not len(score):
-        return Curve()
-    score = score.double()
-    ordered = score.sort(descending=True).values
-    knots = tuple(sorted({float(ordered[rank]) for rank in RANKS if 2 * rank <= len(score)}))
-    centre = float(ordered[min(RANKS[0], len(score) - 1)])
-    pieces, links = _pieces(score, centre, knots), int(hidden.sum())
-    share = (links + 0.5) / (len(score) + 1)
+        return Curve(others=((0.0, 0.0),) * REFITS)
+    order = torch.argsort(score, descending=True, stable=True)
+    score, hits = score[order].double(), hidden[order].double()
+    knots = tuple(sorted({float(score[rank]) for rank in RANKS if 2 * rank <= len(score)}))
+    centre = float(score[min(RANKS[0], len(score) - 1)])
+    middle, hits, count = _binned(score, hits)
+    pieces, links = _pieces(middle, centre, knots).numpy(), int(hits.sum())
+    told, all_ = hits.numpy(), count.numpy()
+    best = _fitted(pieces, told, all_, rho, other)
+    rng = np.random.default_rng(0)
+    again = [_redrawn(told, links, rng) for _ in range(REFITS)]
+    others = [_fitted(pieces, drawn, np.maximum(all_, drawn), rho, other, start=best) for drawn in again]
+    return Curve(centre, knots, _numbers(best), tuple(_numbers(o) for o in others), links)
+
+
+def _redrawn(hits: Floats, links: int, rng: np.random.Generator) -> Floats:
+    """As many links as there are, up to chance, drawn with replacement."""
+    if not links:
+        return hits
+    return rng.multinomial(rng.poisson(links), hits / hits.sum()).astype(np.float64)
+
+
+def _binned(score: Tensor, hits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean score, hits and number of candidates: one by one at the top, where curves differ, by `BIN` below."""
+    low = score[ALONE:]
+    bins = torch.arange(len(low)) // BIN
+    groups = int(bins[-1]) + 1 if len(low) else 0
+    count = torch.zeros(groups, dtype=torch.float64).index_add_(0, bins, torch.ones(len(low), dtype=torch.float64))
+    mean = torch.zeros(groups, dtype=torch.float64).index_add_(0, bins, low) / count
+    below = torch.zeros(groups, dtype=torch.float64).index_add_(0, bins, hits[ALONE:])
+    top = score[:ALONE]
+    return torch.cat([top, mean]), torch.cat([hits[:ALONE], below]), torch.cat([torch.ones_like(top), count])
+
+
+def _fitted(
+    pieces: Floats, hits: Floats, count: Floats, rho: float, other: float, *, start: Floats | None = None
+) -> Floats:
+    """Offset and logarithms of the slopes under which the hits are likeliest, priors counted in: Gauss and Newton's method, halved where it overshoots."""
+    size = pieces.shape[1]
+    share = float((hits.sum() + 0.5) / (count.sum() + 1))
     first = math.log(share / max(1 - share * (1 + other / rho), 0.01) / rho)
-    start = torch.tensor([first, *[0.0] * (len(knots) + 1)], dtype=torch.float64)
-    chance, label = math.log(rho), hidden.double()
-    saturated = math.log(rho + other)
+    untold, hidden = math.log(max(other, 1e-12)), math.log(rho + other)
+    # the prior: rows of differences over standard deviations, and what they are expected to be
+    rows, expected = np.zeros((size, size)), np.zeros(size)
+    rows[0, 0], expected[0] = 1 / OFFSET, first / OFFSET
+    rows[1, 1] = 1 / SLOPE
+    for k in range(2, size):
+        rows[k, k], rows[k, k - 1], expected[k] = 1 / CHANGE, -1 / CHANGE, -DROP / CHANGE
 
-    def loss(theta: Tensor) -> Tensor:
-        log_ratio = pieces @ torch.cat([theta[:1], theta[1:].exp()])
-        # −log of R ρ / (1 + R (ρ + other)) for links, of the rest for others
-        whole = F.softplus(log_ratio + saturated)
-        none = torch.where(
-            torch.tensor(other > 0), torch.logaddexp(torch.zeros_like(log_ratio), log_ratio + math.log(max(other, 1e-300))), torch.zeros_like(log_ratio)
-        )
-        likelihood = label * (log_ratio + chance) + (1 - label) * none - whole
-        prior = ((theta[0] - first) / OFFSET) ** 2 + (theta[1] / SLOPE) ** 2 + (theta[2:] - theta[1:-1]).square().sum() / CHANGE**2
-        return prior / 2 - likelihood.sum()
+    def log_ratio(theta: Floats) -> Floats:
+        found: Floats = pieces @ np.append(theta[:1], np.exp(np.minimum(theta[1:], 20)))
+        return found
 
-    theta = start.clone().requires_grad_()
-    solver = torch.optim.LBFGS([theta], max_iter=200, tolerance_grad=1e-9, tolerance_change=1e-14, line_search_fn="strong_wolfe")
+    def loss(theta: Floats) -> float:
+        # R ρ / (1 + R (ρ + other)) for links that are told, (1 + R other) / (1 + R (ρ + other)) for the rest
+        eta = log_ratio(theta)
+        likelihood = hits * eta + (count - hits) * np.logaddexp(0, eta + untold) - count * np.logaddexp(0, eta + hidden)
+        return float(((rows @ theta - expected) ** 2).sum() / 2 - likelihood.sum())
 
-    def closure() -> Tensor:
-        solver.zero_grad()
-        value = loss(theta)
-        value.backward()  # type: ignore[no-untyped-call]
-        return value
+    theta = np.append(first, np.zeros(size - 1)) if start is None else start
+    for _ in range(50):
+        eta = log_ratio(theta)
+        rest, whole = expit(eta + untold), expit(eta + hidden)
+        slope = pieces * np.append(1.0, np.exp(np.minimum(theta[1:], 20)))
+        curvature = np.maximum(count * whole * (1 - whole) - (count - hits) * rest * (1 - rest), 1e-9 * count)
+        gradient = rows.T @ (rows @ theta - expected) - slope.T @ (hits + (count - hits) * rest - count * whole)
+        move = np.linalg.solve(slope.T @ (slope * curvature[:, None]) + rows.T @ rows, gradient)
+        length, now = 1.0, loss(theta)
+        while length > 1e-4 and loss(theta - length * move) > now:
+            length /= 2
+        theta = theta - length * move
+        if np.abs(length * move).max() < 1e-6:
+            break
+    return theta
 
-    solver.step(closure)  # type: ignore[no-untyped-call]
-    best = theta.detach()
-    curvature = torch.autograd.functional.hessian(loss, best)  # type: ignore[no-untyped-call]
-    values, vectors = torch.linalg.eigh(curvature)
-    covariance = (vectors / values.clamp(min=1e-3)) @ vectors.T
-    rows = tuple(tuple(float(v) for v in row) for row in covariance)
-    return Curve(centre, knots, float(best[0]), tuple(float(v) for v in best[1:]), rows, links)
+
+def _numbers(values: Floats) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)
 
 
 def _pieces(score: Tensor, centre: float, knots: tuple[float, ...]) -> Tensor:
     """What (offset, *slopes) are multiplied with, `[m, 2 + knots]`: 1, and how far a score goes into each piece, counted from the centre."""
     score, edges = score.double(), (-math.inf, *knots, math.inf)
     columns = [torch.ones_like(score)]
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         columns.append(score.clamp(low, high) - min(max(centre, low), high))
     return torch.stack(columns, 1)

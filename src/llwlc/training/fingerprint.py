@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from llwlc.support.records import plain
 from llwlc.training.presets import Preset
 
 
-def fingerprint(graph: Graph, split: LinkSplit, preset: Preset) -> str:
+def fingerprint(graph: Graph, split: LinkSplit, preset: Preset, kinds: Sequence[str] | None = None) -> str:
     """Of graph, features, split, options and the code of what is not part of this package.
 
     Options that are what they were before there was a choice do not count: so the fingerprint of an older run stays.
@@ -28,4 +29,6 @@ def fingerprint(graph: Graph, split: LinkSplit, preset: Preset) -> str:
         tensors += [x] if isinstance(x, Tensor) else [torch.as_tensor(a) for a in (x.indptr, x.indices, x.data)]
     for tensor in tensors:
         digest.update(b"-" if tensor is None else tensor.contiguous().numpy().tobytes())
+    if kinds is not None:
+        digest.update(json.dumps(list(kinds)).encode())
     return digest.hexdigest()[:32]

@@ -23,15 +23,17 @@ from llwlc.splits.negatives import pair_number
 from llwlc.support.devices import pick_device
 from llwlc.support.threads import one_thread
 from llwlc.training.calibration import Calibration, fit_calibration
+from llwlc.training.candidate_calibration import fit_candidate_calibration
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.encoded_split import EncodedSplit
-from llwlc.training.candidate_calibration import fit_candidate_calibration
 from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.forecast import Forecast, forecast
+from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch, Valid, train
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank
+from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank, shortlist_size
+from llwlc.training.ranking_report import hide, measure_ranking
 from llwlc.training.records import EpochRecord, FitMetrics
 from llwlc.training.scoring import Scorer
 
@@ -112,12 +114,13 @@ def fit_split(
     calibration = fit_calibration(done.valid_pos, done.valid_neg)
     scorer = Scorer(net, features)
     test, error, share = measure(scorer, links, calibration)
-    ranking = None
+    ranking = report = None
     if rank_candidates and prepared is not None:
         ranking = calibrated(split, prepared, features, scorer, preset.basis)
+        report = _measured_ranking(split, features, scorer, preset, ranking, kinds, str(target))
     beside = heuristics(split)
     seconds = time.perf_counter() - begin
-    found = FitMetrics(test, error, share, net.num_parameters, len(done.history), seconds, beside)
+    found = FitMetrics(test, error, share, net.num_parameters, len(done.history), seconds, beside, report)
     return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history)
 
 
@@ -147,6 +150,28 @@ def calibrated(
         found.score, found.sharing, hidden, rho=max(len(split.valid_pos), 1) / known, other=len(split.test_pos) / known
     )
     return replace(prepared.config, calibration=curves)
+
+
+MEASURED = 40_000
+"""Candidates that the network looks at to measure a fit; where there are more, those of a sample of nodes."""
+
+
+def _measured_ranking(
+    split: LinkSplit,
+    features: NodeFeatures,
+    scorer: Scorer,
+    preset: Preset,
+    ranking: RankingConfig,
+    kinds: Kinds | None,
+    device: str,
+) -> RankingReport | None:
+    if not len(split.test_pos):
+        return None
+    task, looked_at = hide(split), shortlist_size(split.test_graph, None)
+    sample = None if looked_at <= MEASURED else round(split.test_graph.num_nodes * MEASURED / looked_at)
+    return measure_ranking(
+        task, features, scorer, preset.basis, ranking, kinds=kinds, sample=sample, device=device, seed=preset.train.seed
+    )
 
 
 def measure(scorer: Scorer, links: EncodedSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:

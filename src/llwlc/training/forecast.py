@@ -60,5 +60,6 @@ def forecast(split: LinkSplit, preset: Preset, *, device: torch.device | str = "
         mean,
         int(sizes.max()),
         copies * estimate_bytes(links, mean, preset.basis.steps),
-        links * (config.epochs if redrawn else copies) * encoding + config.epochs * (3 if preset.net.ranking else 2) * positives * step * 1.5,
+        links * (config.epochs if redrawn else copies) * encoding
+        + config.epochs * (3 if preset.net.ranking else 2) * positives * step * 1.5,
     )

@@ -41,7 +41,9 @@ def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[
 def validation_score(select: str, pos: Tensor, neg: Tensor) -> float:
     if select.startswith("hits@"):
         return metrics.hits_at_k(pos, neg, int(select[5:])).value
-    return metrics.mrr(pos, neg) if select == "mrr" else metrics.auc(pos, neg)  # also for both: the other half is among candidates
+    return (
+        metrics.mrr(pos, neg) if select == "mrr" else metrics.auc(pos, neg)
+    )  # also for both: the other half is among candidates
 
 
 class Valid(NamedTuple):

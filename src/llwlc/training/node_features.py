@@ -36,6 +36,11 @@ class NodeFeatures:
             compact = compactor(x)
         return cls(compact, unit_rows(weighing.weighted(x)))
 
+    def of_nodes(self, at: NDArray[np.int64]) -> NodeFeatures:
+        """Those of the nodes at these positions."""
+        compact = None if self.compact is None else self.compact[torch.from_numpy(at)]
+        return NodeFeatures(compact, None if self.unit is None else self.unit[at])
+
     @property
     def pair_inputs(self) -> PairInputs:
         return PairInputs(self.unit)

@@ -20,6 +20,7 @@ from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.negatives import pair_number
 from llwlc.support.progress import bars
+from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import CandidateLinks, training_positives
@@ -37,10 +38,10 @@ VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judge
 class RankingConfig:
     """How candidates are found and thinned, and what their scores mean; a part of the run."""
 
-    candidates: CandidateConfig = CandidateConfig()
-    shortlist: Shortlist | None = None
-    calibration: CandidateCalibration = CandidateCalibration()
-    missing_per_known: float = 0.1
+    candidates: CandidateConfig
+    shortlist: Shortlist | None
+    calibration: CandidateCalibration
+    missing_per_known: float
     """Missing links for each known one where nothing else is stated: the ratio that validation links had."""
 
 
@@ -109,7 +110,9 @@ def lister_of(
     graph: Graph, features: NodeFeatures, config: CandidateConfig, *, kinds: Kinds | None = None, device: str = "cpu"
 ) -> Lister:
     """The lister of a run on a graph; a bipartite one is recognised unless kinds are given."""
-    return lister_for(graph, features.comparable, config, kinds=kinds_of(graph) if kinds is None else kinds, device=device)
+    return lister_for(
+        graph, features.comparable, config, kinds=kinds_of(graph) if kinds is None else kinds, device=device
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +125,13 @@ class Prepared:
 
 
 def prepare(
-    split: LinkSplit, features: NodeFeatures, train: TrainConfig, *, budget: int, kinds: Kinds | None = None, device: str = "cpu"
+    split: LinkSplit,
+    features: NodeFeatures,
+    train: TrainConfig,
+    *,
+    budget: int,
+    kinds: Kinds | None = None,
+    device: str = "cpu",
 ) -> Prepared:
     """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the shortlist on training links as if each were missing."""
     base = lister_of(split.valid_graph, features, CandidateConfig(budget=budget), kinds=kinds, device=device)
@@ -149,7 +158,8 @@ def prepare(
         label = torch.cat([torch.ones(int(member.sum())), torch.zeros(count)])
         shortlist = fit_shortlist(score, features.pair_inputs(split.train_graph, pairs), label)
     known = max(split.valid_graph.num_edges, 1)
-    config = RankingConfig(lister.config, shortlist, missing_per_known=max(len(split.valid_pos), 1) / known)
+    untold = CandidateCalibration.as_random(Calibration())
+    config = RankingConfig(lister.config, shortlist, untold, max(len(split.valid_pos), 1) / known)
     return Prepared(config, links, found)
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from llwlc.metrics import Evaluation
+from llwlc.training.list_quality import RankingReport
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class FitMetrics:
-    """What was measured on the test links, once, and on the same links the scores that need no training.
+    """What was measured on the test links, once, and on the same links the scores that need no training; `ranking`: how well `recommend` finds them.
 
     `metrics["hits@100"]` and the like give a number by its name in `metrics.json`.
     """
@@ -38,6 +39,7 @@ class FitMetrics:
     epochs: int
     seconds: float
     heuristics: Mapping[str, Evaluation]
+    ranking: RankingReport | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.as_dict()[name]
@@ -46,7 +48,8 @@ class FitMetrics:
         """As `metrics.json` has it: the test numbers flat, the heuristics by title."""
         own = ("calibration_error", "calibration_prior", "parameters", "epochs", "seconds")
         beside = {title: found.as_dict() for title, found in self.heuristics.items()}
-        return self.test.as_dict() | {name: getattr(self, name) for name in own} | {"heuristics": beside}
+        ranking = {} if self.ranking is None else {"ranking": self.ranking.as_dict()}
+        return self.test.as_dict() | {name: getattr(self, name) for name in own} | {"heuristics": beside} | ranking
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FitMetrics:
@@ -59,4 +62,5 @@ class FitMetrics:
             int(data["epochs"]),
             float(data["seconds"]),
             {title: Evaluation.from_dict(found) for title, found in data["heuristics"].items()},
+            RankingReport.from_dict(data["ranking"]) if "ranking" in data else None,
         )

@@ -24,7 +24,9 @@ class Shortlist:
 
     def score(self, listed: Tensor, inputs: Tensor) -> Tensor:
         """`[m]`, larger is likelier; `listed [m]`: the score in an own list, `inputs [m, P]`."""
-        return _design(_raw(listed, inputs), torch.tensor(self.centre), torch.tensor(self.scale), inputs) @ torch.tensor(self.weight)
+        return _design(
+            _raw(listed, inputs), torch.tensor(self.centre), torch.tensor(self.scale), inputs
+        ) @ torch.tensor(self.weight)
 
 
 def fit_shortlist(listed: Tensor, inputs: Tensor, label: Tensor) -> Shortlist:

@@ -36,9 +36,7 @@ def width_for(size: int) -> int:
 class Stepper:
     """Takes steps of `net` and lets `mean` follow it. Losses stay on the device."""
 
-    def __init__(
-        self, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer, table: Tensor | None
-    ) -> None:
+    def __init__(self, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer, table: Tensor | None) -> None:
         self.net, self.mean, self.optimizer, self.table = net, mean, optimizer, table
         self.device = next(net.parameters()).device
         self._whole = 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from llwlc.errors import InputError
-from llwlc.predict.list_quality import NODE_TOP, RankingReport, list_quality
+from llwlc.training.list_quality import NODE_TOP, RankingReport, list_quality
 
 ALL = np.array([[u, v] for u in range(12) for v in range(u + 1, 12)])
 

@@ -7,7 +7,8 @@ still be a missing one, so every number here is a lower bound. Equal scores stan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +39,65 @@ class ListQuality:
     node_mrr: Measured
     node_precision: Measured
 
+    def as_dict(self) -> dict[str, Any]:
+        return {"precision": {str(k): asdict(m) for k, m in self.precision.items()}} | {
+            name: asdict(getattr(self, name)) for name in ("average_precision", "node_mrr", "node_precision")
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> ListQuality:
+        """What `as_dict` wrote."""
+        rest = (Measured(**data[name]) for name in ("average_precision", "node_mrr", "node_precision"))
+        return ListQuality({int(k): Measured(**m) for k, m in data["precision"].items()}, *rest)
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The best candidates in bins of 100, best first: the mean probability that was said, and the share that came true; `error`: how far they are apart in the mean."""
+
+    bins: tuple[tuple[float, float], ...]
+    error: float
+
 
 @dataclass(frozen=True)
 class RankingReport:
-    """The lists of all methods over the same candidates, of which `found` are among the `hidden` links."""
+    """The lists of all methods over the same candidates, of which `found` are among the `hidden` links; only pairs with an end among `nodes` nodes, drawn at random
+    where that is not all. `population`: which links were hidden."""
 
+    population: str
     hidden: int
     found: int
     candidates: int
+    nodes: int
+    graph_nodes: int
     methods: Mapping[str, ListQuality]
+    reliability: Reliability
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `metrics.json` has it."""
+        own = {
+            name: getattr(self, name)
+            for name in ("population", "hidden", "found", "candidates", "nodes", "graph_nodes")
+        }
+        return own | {
+            "methods": {name: quality.as_dict() for name, quality in self.methods.items()},
+            "reliability": asdict(self.reliability),
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> RankingReport:
+        """What `as_dict` wrote."""
+        bins = tuple((float(said), float(true)) for said, true in data["reliability"]["bins"])
+        hidden, found, candidates, nodes, graph_nodes = (
+            int(data[name]) for name in ("hidden", "found", "candidates", "nodes", "graph_nodes")
+        )
+        methods = {name: ListQuality.from_dict(quality) for name, quality in data["methods"].items()}
+        reliable = Reliability(bins, float(data["reliability"]["error"]))
+        return RankingReport(str(data["population"]), hidden, found, candidates, nodes, graph_nodes, methods, reliable)
+
+    @property
+    def sampled(self) -> bool:
+        return self.nodes < self.graph_nodes
 
     @property
     def recall(self) -> float:

@@ -1,0 +1,208 @@
+"""How good recommendations are: links hidden by a protocol, candidates found on what is left, ranked, beside every untrained score; and whether probabilities come true.
+
+    python benchmarks/recommend.py cora citeseer --seeds 30-34 --device cuda --processes 4
+    python benchmarks/recommend.py --show
+
+One line a run is appended to benchmarks/results/recommend.jsonl; a finished cell is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results" / "recommend.jsonl"
+
+
+def measure(name: str, seed: int, protocol: str, device: str) -> dict:
+    """One run: fit, then the lists measured with all held-out links as truth, and the probabilities with test links alone."""
+    import torch
+
+    from llwlc import datasets, splits
+    from llwlc.heuristics.registry import HEURISTICS
+    from llwlc.splits.negatives import pair_number
+    from llwlc.training.fit import fit_split
+    from llwlc.training.list_quality import list_quality
+    from llwlc.training.presets import preset
+    from llwlc.training.ranking import candidates, lister_of, rank
+    from llwlc.training.ranking_report import expected_share, hide, measure_ranking
+    from llwlc.training.scoring import Scorer
+
+    graph = bipartite() if name == "bipartite" else datasets.load(name)
+    split = splits.make(graph, protocol=protocol, seed=seed)
+    fitted = fit_split(graph, split, preset("anchored", seed=seed), device=device, cache=None)
+    scorer, features, basis = Scorer(fitted.net.to(device), fitted.features), fitted.features, fitted.preset.basis
+    held = hide(split, "held-out")
+    report = measure_ranking(held, features, scorer, basis, fitted.ranking, device=device)
+    # which heuristic is best is decided on validation links
+    n, pairs = (
+        graph.num_nodes,
+        candidates(lister_of(held.graph, features, fitted.ranking.candidates, device=device)).pairs,
+    )
+    valid = {}
+    for heuristic in HEURISTICS.records():
+        if not heuristic.features or graph.x is not None:
+            hit = torch.isin(pair_number(pairs, n), pair_number(split.valid_pos, n))
+            score = heuristic.load()(held.graph, pairs).double().numpy()
+            valid[heuristic.title] = list_quality(
+                score, hit.numpy(), pairs.numpy(), split.valid_pos.numpy()
+            ).average_precision.value
+    test = hide(split, "test")
+    found = candidates(lister_of(test.graph, features, fitted.ranking.candidates, device=device))
+    keep = ~torch.isin(pair_number(found.pairs, n), pair_number(split.valid_pos, n))
+    found = type(found)(found.pairs[keep], found.score[keep], found.length)
+    ranked = rank(test.graph, found, features, scorer, basis, fitted.ranking)
+    rho = len(test.links) / test.graph.num_edges
+    true = torch.isin(pair_number(ranked.pairs, n), pair_number(test.links, n)).double()
+    said = torch.sigmoid(ranked.log_ratio + torch.tensor(rho).log())
+    return {
+        "data": name,
+        "protocol": protocol,
+        "seed": seed,
+        "hits@100": fitted.metrics["hits@100"],
+        "auc": fitted.metrics["auc"],
+        "num_negatives": fitted.metrics["num_negatives"],
+        "parameters": fitted.metrics.parameters,
+        "seconds": fitted.metrics.seconds,
+        "candidates": str(fitted.ranking.candidates),
+        "held_out": report.as_dict(),
+        "heuristics_on_validation": valid,
+        "top200": [*expected_share(ranked, fitted.ranking, rho, 200), float(true[:200].mean())],
+        "bins": [[float(said[at : at + 100].mean()), float(true[at : at + 100].mean())] for at in range(0, 1000, 100)],
+    }
+
+
+def bipartite():
+    """600 users and 400 items with tastes: links by the match of six hidden traits and by popularity, no features."""
+    import numpy as np
+    import torch
+
+    from llwlc.graph.graph import Graph
+
+    rng = np.random.default_rng(0)
+    users, items = rng.dirichlet(np.ones(6) * 0.3, 600), rng.dirichlet(np.ones(6) * 0.3, 400)
+    chance = (users @ items.T) ** 2 * rng.pareto(2.0, 400)[None] * (0.3 + rng.random(600)[:, None])
+    pairs = np.argwhere(rng.random(chance.shape) < chance * 6_000 / chance.sum())
+    return Graph.from_edges(torch.from_numpy(pairs + np.array([0, 600])), num_nodes=1000)
+
+
+def seeds_of(text: str) -> list[int]:
+    first, dash, last = text.partition("-")
+    return list(range(int(first), int(last) + 1)) if dash else list(range(int(first)))
+
+
+def stored() -> list[dict]:
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+
+
+def show() -> None:
+    """The table of all stored runs, mean ± standard deviation over seeds, in percent."""
+    runs = stored()
+    print(
+        "| graph | protocol, seeds | found | AP ours | AP best heuristic (by validation) | paired difference ± s.e. | P@200 ours, best of all | P@1000 ours, best of all | HR@100 |"
+    )
+    print("| --- " * 9 + "|")
+    for key in dict.fromkeys((run["data"], run["protocol"]) for run in runs):
+        own = [run for run in runs if (run["data"], run["protocol"]) == key]
+        methods = [run["held_out"]["methods"] for run in own]
+        votes = [max(run["heuristics_on_validation"], key=run["heuristics_on_validation"].get) for run in own]
+        best = statistics.mode(votes)
+        ours = [100 * m["llwlc"]["average_precision"]["value"] for m in methods]
+        theirs = [100 * m[best]["average_precision"]["value"] for m in methods]
+        gain = [a - b for a, b in zip(ours, theirs, strict=True)]
+        error = statistics.stdev(gain) / len(gain) ** 0.5 if len(gain) > 1 else 0.0
+        cells = []
+        for top in ("200", "1000"):
+            per = {
+                name: statistics.mean(100 * m[name]["precision"].get(top, {"value": 0})["value"] for m in methods)
+                for name in methods[0]
+            }
+            rival = max((name for name in per if name != "llwlc"), key=per.get)
+            cells.append(f"{per['llwlc']:.1f}, {per[rival]:.1f} ({rival})")
+        recall = statistics.mean(100 * run["held_out"]["found"] / run["held_out"]["hidden"] for run in own)
+        hits = [100 * run["hits@100"] for run in own]
+        seeds = [run["seed"] for run in own]
+        print(
+            f"| {key[0]} | {key[1]}, {min(seeds)}–{max(seeds)} | {recall:.1f} | {_spread(ours)} | {_spread(theirs)} ({best}) | {statistics.mean(gain):.2f} ± {error:.2f} "
+            f"| {cells[0]} | {cells[1]} | {_spread(hits)} |"
+        )
+    print()
+    print(
+        "| graph | best 200 of each run: said, true (range covers) | best 1000 in ten bins, all runs: said / true | error, points |"
+    )
+    print("| --- " * 4 + "|")
+    for name in dict.fromkeys(run["data"] for run in runs):
+        own = [run for run in runs if run["data"] == name]
+        said, true = (statistics.mean(100 * run["top200"][at] for run in own) for at in (0, 3))
+        covered = sum(run["top200"][1] <= run["top200"][3] <= run["top200"][2] for run in own)
+        bins = [[statistics.mean(100 * run["bins"][at][side] for run in own) for side in (0, 1)] for at in range(10)]
+        off = statistics.mean(abs(a - b) for a, b in bins)
+        print(
+            f"| {name} | {said:.1f}, {true:.1f} ({covered} of {len(own)}) | {', '.join(f'{a:.0f} / {b:.0f}' for a, b in bins)} | {off:.1f} |"
+        )
+
+
+def _spread(values: list[float]) -> str:
+    return f"{statistics.mean(values):.2f}" + (f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="*")
+    parser.add_argument("--seeds", default="5", help="how many, from 0, or which, as in 30-34")
+    parser.add_argument("--protocol", default="ncn")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument(
+        "--one", action="store_true", help="print the line of the first cell, for the processes that this script starts"
+    )
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(
+            json.dumps(measure(arguments.data[0], seeds_of(arguments.seeds)[0], arguments.protocol, arguments.device))
+        )
+        return
+    done = {(run["data"], run["protocol"], run["seed"]) for run in stored()}
+    cells = [
+        (name, seed)
+        for name in arguments.data
+        for seed in seeds_of(arguments.seeds)
+        if (name, arguments.protocol, seed) not in done
+    ]
+
+    def work(cell: tuple[str, int]) -> None:
+        name, seed = cell
+        command = [
+            sys.executable,
+            __file__,
+            name,
+            "--seeds",
+            f"{seed}-{seed}",
+            "--protocol",
+            arguments.protocol,
+            "--device",
+            arguments.device,
+            "--one",
+        ]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        if ran.returncode:
+            print(f"{name} {seed} failed:\n{ran.stderr[-2000:]}", flush=True)
+            return
+        with arguments.out.open("a") as file:
+            file.write(ran.stdout.strip().splitlines()[-1] + "\n")
+        print(f"{name} {seed} done", flush=True)
+
+    with ThreadPoolExecutor(arguments.processes) as pool:
+        list(pool.map(work, cells))
+    show()
+
+
+if __name__ == "__main__":
+    main()
