@@ -9,6 +9,7 @@ from pathlib import Path
 from llwlc.errors import InputError
 from llwlc.predict.run_directory import CHECKPOINT, leftovers
 from llwlc.predict.run_format import RunConfig, is_finished, read_config
+from llwlc.support.lock import locked
 from llwlc.training.checkpoint import Checkpoint, read_checkpoint
 
 
@@ -34,14 +35,15 @@ def finished(folder: Path, fingerprint: str) -> RunConfig | None:
 
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
-    """The folder of a run, made if need be, and gone again where the input lets no run begin."""
+    """The folder of a run, made if need be, and gone again where the input lets no run begin; no other fit works in it meanwhile."""
     new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out") from error
     try:
-        yield
+        with locked(folder, "another fit"):
+            yield
     except InputError:
         if new and not any(folder.iterdir()):
             folder.rmdir()

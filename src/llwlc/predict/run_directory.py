@@ -36,7 +36,8 @@ from llwlc.predict.run_format import (
     write_manifest,
 )
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.support.files import PARTIAL, write_tensors, write_text
+from llwlc.support.files import PARTIAL, remove, write_tensors, write_text
+from llwlc.support.lock import LOCK
 from llwlc.support.records import plain
 from llwlc.training.features import Compactor, Features
 from llwlc.training.fit import Fitted
@@ -80,22 +81,23 @@ def save(folder: Path, run: Run) -> None:
             (folder / name).unlink(missing_ok=True)  # a mixture of two runs is no run
         for name in (*FILES, MANIFEST):
             os.replace(partial / name, folder / name)
+    except OSError as error:
+        raise InputError(f"the run cannot be written to {folder} ({error.strerror}): choose another folder") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """What an interrupted fit can leave behind: a checkpoint, half of one, half a run."""
-    return [p for p in folder.iterdir() if p.name == CHECKPOINT or p.name.endswith(PARTIAL) or p.name.startswith(LEFT)]
+    """What an interrupted fit can leave behind: a checkpoint, half of one, half a run, its lock."""
+    whole = (CHECKPOINT, LOCK)
+    return [p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(LEFT)]
 
 
 def sweep(folder: Path) -> None:
     """Remove what the finished run needs no more."""
     for path in leftovers(folder):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        if path.name != LOCK:  # its owner removes it
+            remove(path)
 
 
 def load(folder: Path, config: RunConfig | None = None) -> Run:
