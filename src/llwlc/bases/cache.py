@@ -74,6 +74,10 @@ def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
 def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
     """Whole or not at all, a digest of each array beside them."""
     digests = {name: hashlib.sha256() for name in FIELDS}
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the cache {folder.parent} cannot be made ({error.strerror}): set LLWLC_CACHE") from error
     with whole_folder(folder) as partial:
         with ExitStack() as stack:
             files = {name: stack.enter_context((partial / name).open("wb")) for name in FIELDS}

@@ -33,6 +33,14 @@ SetOption = Annotated[
         help="Change an option of the preset, as in --set epochs=10; may be repeated; all are named below.",
     ),
 ]
+SafeOption = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put ' before every text that a spreadsheet would compute (it begins with =, +, -, @, tab or return and is no number).",
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**40, help="Seed of split, training and every draw.")]
 PriorHelp = "Share of the candidates that are links; probabilities are calibrated for it."
 ELSEWHERE = {name: f"--{name}" for name in ("preset", "seed", "fraction", "device")} | {"cache": "LLWLC_CACHE"}
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from llwlc.cli.console import OUT, say
+from llwlc.cli.console import OUT, print_table, print_text, say
+from llwlc.support.text import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,9 +28,7 @@ def show_result(model: LinkPredictor) -> None:
     table = Table(pad_edge=False)  # with the longest numbers it is 79 wide; a terminal has 80
     for name in COLUMNS:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
-    for row in result_rows(model.fitted):
-        table.add_row(*row)
-    OUT.print(table)
+    print_table(table, result_rows(model.fitted))
     OUT.print(result_notes(model.fitted, model.run.split), markup=False, highlight=False)
 
 
@@ -39,10 +38,11 @@ def show_ranking(report: RankingReport, hidden: str) -> None:
     table = Table(pad_edge=False)
     for name in ("method", *(f"P@{k}" for k in tops), "AP", "own MRR", "own P@10"):
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
+    rows = []
     for name, quality in report.methods.items():
         cells = [*quality.precision.values(), quality.average_precision, quality.node_mrr, quality.node_precision]
-        table.add_row(name, *(f"{100 * cell.value:.1f}" for cell in cells))
-    OUT.print(table)
+        rows.append([name, *(f"{100 * cell.value:.1f}" for cell in cells)])
+    print_table(table, rows)
     ours = report.methods["llwlc"]
     largest = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
     random = report.chance * report.recall  # the AP of a list in random order
@@ -59,22 +59,26 @@ def show_ranking(report: RankingReport, hidden: str) -> None:
 
 def show_links(found: Sequence[Recommendation], title: str) -> None:
     """Recommended links on the screen."""
-    OUT.print(title, markup=False, highlight=False)
-    table = Table("source", "target", "score", "probability", "common neighbours", "distance")
+    print_text(title)
+    rows = []
     for r in found:
         far = "> 5" if r.distance is None else str(r.distance)
-        table.add_row(r.source, r.target, f"{r.score:.3f}", f"{r.probability:.4f}", str(r.common_neighbors), far)
-    OUT.print(table)
+        rows.append([r.source, r.target, f"{r.score:.3f}", f"{r.probability:.4f}", str(r.common_neighbors), far])
+    print_table(Table("source", "target", "score", "probability", "common neighbours", "distance"), rows)
 
 
-def deliver(table: pa.Table, out: Path | None) -> None:
-    """Writes a table to a file, or prints it as CSV."""
+def deliver(table: pa.Table, out: Path | None, *, spreadsheet_safe: bool = False) -> None:
+    """Writes a table to a file, or prints it as CSV; `spreadsheet_safe`: so that no spreadsheet computes what a cell says."""
+    from llwlc.graph.spreadsheet import guarded
+    from llwlc.graph.table_file import write_table
+
+    table = guarded(table) if spreadsheet_safe else table
     if out is not None:
-        from llwlc.graph.table_file import write_table
-
         write_table(out, table)
         say(f"written to {out}")
         return
     rows = csv.writer(sys.stdout, lineterminator="\n")
     rows.writerow(table.column_names)
-    rows.writerows(row.values() for row in table.to_pylist())
+    shown = visible if sys.stdout.isatty() else str  # a terminal acts on what it reads, a file keeps it
+    for row in table.to_pylist():
+        rows.writerow([shown(cell) if isinstance(cell, str) else cell for cell in row.values()])

@@ -26,7 +26,10 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str) -> pa.Array:
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError(f"{where} has fractions or NaN for node ids: use integers or text") from None
-    if not (pa.types.is_integer(array.type) or pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.string())
+    texts = (pa.types.is_string(array.type), pa.types.is_large_string(array.type), pa.types.is_string_view(array.type))
+    if not (pa.types.is_integer(array.type) or any(texts)):
         raise InputError(f"{where} is of type {array.type}, which names no nodes: use integers or text")
     names = pc.utf8_trim_whitespace(array.cast(pa.string()))
     empty = pc.fill_null(pc.equal(names, ""), True)

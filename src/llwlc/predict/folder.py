@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from llwlc.errors import InputError
-from llwlc.predict.run_directory import CHECKPOINT, leftovers
+from llwlc.predict.run_directory import CHECKPOINT, leftovers, load
 from llwlc.predict.run_format import RunConfig, is_finished, read_config
 from llwlc.support.lock import locked
 from llwlc.training.checkpoint import Checkpoint, read_checkpoint
+from llwlc.training.fingerprint import later_fingerprint
 
 
 def finished(folder: Path, fingerprint: str) -> RunConfig | None:
@@ -21,7 +22,7 @@ def finished(folder: Path, fingerprint: str) -> RunConfig | None:
         raise InputError(f"{folder} is a file; --out names a folder for the run")
     if is_finished(folder):
         config = read_config(folder)
-        if config.info.fingerprint != fingerprint:
+        if config.info.fingerprint != fingerprint and not _older(folder, config, fingerprint):
             raise InputError(
                 f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
             )
@@ -31,6 +32,15 @@ def finished(folder: Path, fingerprint: str) -> RunConfig | None:
     elif any(p not in leftovers(folder) for p in folder.iterdir()):
         raise InputError(f"{folder} holds files that are no run of llwlc: choose another --out")
     return None
+
+
+def _older(folder: Path, config: RunConfig, fingerprint: str) -> bool:
+    """Whether this is the run, written when names, times and message graphs did not count yet: what it holds of them is compared then."""
+    first, _, later = fingerprint.partition("-")
+    if config.info.fingerprint != first:
+        return False
+    run = load(folder, config)
+    return later_fingerprint(run.graph, run.split) == later
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ PARTIAL = ".partial"
 """The ending of what is being written; found later, it was left behind by a process that was killed."""
 
 
+_OWN: set[Path] = set()  # what this process is writing
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A file beside `path` to write to, which takes its place when the block ends well: a kill at any moment leaves the old one or the new one.
@@ -36,52 +40,51 @@ def whole_file(path: Path) -> Iterator[Path]:
     >>> file.read_text(), partial.exists()
     ('hello', False)
     """
-    with _named_after(path):
-        _remove_litter(path)
-        partial = _beside(path)
-        try:
-            yield partial
-            _to_disk(partial)  # before the name changes: after a power cut it must not stand for an empty file
-            os.replace(partial, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise
-        _to_disk(path.parent)
+    with _beside(path) as partial:
+        yield partial
+        _to_disk(partial)  # before the name changes: after a power cut it must not stand for an empty file
+        os.replace(partial, path)
 
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """`whole_file` for a folder of plain files; one that is there already, as another process was first, stays."""
-    with _named_after(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_litter(path)
-        partial = _beside(path)
+    with _beside(path) as partial:
         partial.mkdir()
+        yield partial
+        for file in partial.iterdir():
+            _to_disk(file)
         try:
-            yield partial
-            for file in partial.iterdir():
-                _to_disk(file)
-            try:
-                os.rename(partial, path)
-            except OSError:
-                if not path.is_dir():
-                    raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-        _to_disk(path.parent)
+            os.rename(partial, path)
+        except OSError:
+            if not path.is_dir():
+                raise
 
 
-def _beside(path: Path) -> Path:
-    """The name has the process in it: two may write the same file, and the last one to finish wins."""
-    return path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A name beside `path`, of this process, so that two may write the same and the last one to finish wins. Nothing is left under it, nor what processes
+    that are no more have left under theirs."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{PARTIAL}")
+    _OWN.add(partial)
+    try:
+        _remove_litter(path)
+        yield partial
+        _to_disk(path.parent)  # the new name
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror or error}): make room or choose another place, and run the same again"
+        ) from error
+    finally:
+        remove(partial)
+        _OWN.discard(partial)
 
 
 def _remove_litter(path: Path) -> None:
-    """What processes that are no more have left beside `path`."""
     for left in path.parent.glob(f"{escape('.' + path.name)}.*{PARTIAL}"):
-        pid = left.name.removesuffix(PARTIAL).rpartition(".")[2]
-        if pid.isdigit() and (int(pid) == os.getpid() or not alive(int(pid))):
+        pid = left.name.removeprefix(f".{path.name}.").partition("-")[0]
+        mine = pid == str(os.getpid())  # a number comes again, in a container often at once
+        if pid.isdecimal() and left not in _OWN and (mine or not alive(int(pid))):
             remove(left)
 
 
@@ -92,16 +95,6 @@ def remove(path: Path) -> None:
     else:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _named_after(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror or error}): make room or choose another place, and run the same again"
-        ) from error
 
 
 def _to_disk(path: Path) -> None:

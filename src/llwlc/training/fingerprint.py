@@ -8,6 +8,7 @@ import json
 import torch
 from torch import Tensor
 
+from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import PARTS, STAGES, LinkSplit
 from llwlc.splits.registry import PROTOCOLS
@@ -16,10 +17,9 @@ from llwlc.training.presets import Preset
 
 
 def fingerprint(graph: Graph, split: LinkSplit, preset: Preset) -> str:
-    """Of graph, features, split, options and the code of what is not part of this package.
+    """Of graph, features, split, options and the code of what is not part of this package; behind a dash, of what was not looked at once.
 
-    Options that are what they were before there was a choice do not count, nor does what a graph does not have, nor the message graphs that
-    follow from the parts: so the fingerprint of an older run of a graph without names and times stays.
+    Options that are what they were before there was a choice do not count: so the fingerprint of an older run stays.
     """
     digest = hashlib.sha256(json.dumps(plain(preset, settled=True), sort_keys=True).encode())
     if preset.code:
@@ -30,19 +30,32 @@ def fingerprint(graph: Graph, split: LinkSplit, preset: Preset) -> str:
         tensors += [x] if isinstance(x, Tensor) else [torch.as_tensor(a) for a in (x.indptr, x.indices, x.data)]
     for tensor in tensors:
         digest.update(b"-" if tensor is None else tensor.contiguous().numpy().tobytes())
+    later = later_fingerprint(graph, split)
+    return f"{digest.hexdigest()[:32]}-{later}" if later else digest.hexdigest()[:32]
+
+
+def later_fingerprint(graph: Graph, split: LinkSplit) -> str:
+    """Of names, times and message graphs that do not follow from the parts; "" where there is nothing of these.
+
+    The fingerprint of an older run lacks it, but the run has all that it takes.
+    """
+    found = []
     if graph.names is not None:
-        digest.update(json.dumps(["names", list(graph.names)]).encode())
+        found.append(json.dumps(["names", list(graph.names)]).encode())
     if graph.time is not None:
-        digest.update(b"times" + graph.time.contiguous().numpy().tobytes())
-    for name, stage in _own_stages(graph, split).items():
-        digest.update(f"{name} {stage.digest}".encode())
-    return digest.hexdigest()[:32]
+        found.append(b"times" + graph.time.contiguous().numpy().tobytes())
+    found += [f"{name} {stage.digest}".encode() for name, stage in _own_stages(graph, split).items()]
+    return hashlib.sha256(b"\n".join(found)).hexdigest()[:16] if found else ""
 
 
 def _own_stages(graph: Graph, split: LinkSplit) -> dict[str, Graph]:
     """The message graphs of a split that are not those of its protocol, as in a split of somebody's own."""
+    found: dict[str, Graph] = {name: getattr(split, name) for name in STAGES}
     late = split.protocol in PROTOCOLS and PROTOCOLS[split.protocol].late
-    message = graph.with_edges(split.train_pos)
-    usual = [message, message, graph.with_edges(torch.cat([split.train_pos, split.valid_pos])) if late else message]
-    found = {name: getattr(split, name) for name in STAGES}
+    try:
+        message = graph.with_edges(split.train_pos)
+        last = graph.with_edges(torch.cat([split.train_pos, split.valid_pos])) if late else message
+    except InputError:  # links that this graph does not have
+        return found
+    usual = (message, message, last)
     return {name: found[name] for name, plain in zip(STAGES, usual, strict=True) if found[name].digest != plain.digest}

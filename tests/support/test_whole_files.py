@@ -13,11 +13,14 @@ from llwlc.support import files
 from llwlc.support.files import PARTIAL, whole_file, whole_folder, write_bytes, write_text
 
 
+def stop(_: object) -> None:
+    raise KeyError
+
+
 def test_an_error_leaves_the_old_file_and_no_litter(tmp_path):
     write_bytes(tmp_path / "a", b"old")
     with pytest.raises(KeyError), whole_file(tmp_path / "a") as partial:
-        partial.write_bytes(b"half")
-        raise KeyError
+        stop(partial.write_bytes(b"half"))
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a", b"old")]
 
 
@@ -53,23 +56,22 @@ def test_a_file_size_limit(tmp_path):
 def test_litter_of_the_dead_is_removed_and_that_of_the_living_stays(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    (tmp_path / f".a.{gone.pid}{PARTIAL}").write_bytes(b"half")
-    (tmp_path / f".a.1{PARTIAL}").write_bytes(b"at it")
-    (tmp_path / f".ab.{gone.pid}{PARTIAL}").write_bytes(b"of another file")
+    (tmp_path / f".a.{gone.pid}-1{PARTIAL}").write_bytes(b"half")
+    (tmp_path / f".a.1-1{PARTIAL}").write_bytes(b"at it")
+    (tmp_path / f".ab.{gone.pid}-1{PARTIAL}").write_bytes(b"of another file")
     write_bytes(tmp_path / "a", b"new")
-    assert {p.name for p in tmp_path.iterdir()} == {"a", f".a.1{PARTIAL}", f".ab.{gone.pid}{PARTIAL}"}
+    assert {p.name for p in tmp_path.iterdir()} == {"a", f".a.1-1{PARTIAL}", f".ab.{gone.pid}-1{PARTIAL}"}
 
 
 def test_a_name_with_the_signs_of_a_pattern_is_a_name(tmp_path):
-    (tmp_path / f".x.{os.getpid()}{PARTIAL}").write_bytes(b"of another file")
+    (tmp_path / f".x.{os.getpid()}-1{PARTIAL}").write_bytes(b"of another file")
     write_bytes(tmp_path / "[x]*", b"new")
-    assert {p.name for p in tmp_path.iterdir()} == {"[x]*", f".x.{os.getpid()}{PARTIAL}"}
+    assert {p.name for p in tmp_path.iterdir()} == {"[x]*", f".x.{os.getpid()}-1{PARTIAL}"}
 
 
 def test_a_folder_appears_whole_and_the_first_one_stays(tmp_path):
     with pytest.raises(KeyError), whole_folder(tmp_path / "f") as partial:
-        (partial / "a").write_bytes(b"half")
-        raise KeyError
+        stop((partial / "a").write_bytes(b"half"))
     assert not any(tmp_path.iterdir())
     for content in (b"first", b"second"):
         with whole_folder(tmp_path / "f") as partial:

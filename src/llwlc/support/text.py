@@ -1,0 +1,17 @@
+"""Text that others wrote, made safe to show."""
+
+from __future__ import annotations
+
+import re
+
+# control characters, what turns the direction of writing around, and halves of characters that no encoding has
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    r"""The text on one line, with what would move a cursor, change a colour or hide a word written as its code.
+
+    >>> visible("Ada\x1b[2J\nBob")
+    'Ada\\x1b[2J\\nBob'
+    """
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
