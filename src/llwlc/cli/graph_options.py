@@ -1,4 +1,4 @@
-"""The graph that a command is asked about: a dataset by its name, or a file with ten options, written once for all commands."""
+"""The graph that a command is asked about: a dataset by its name, or a file with its options, written once for all commands."""
 
 from __future__ import annotations
 

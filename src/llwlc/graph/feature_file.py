@@ -173,6 +173,8 @@ def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Features:
         if "x" not in arrays:
             raise InputError(f"{path} has no array `x`: it has {', '.join(arrays) or 'none'}")
         x = _dense(path, arrays["x"])
+    if not x.shape[1]:
+        raise InputError(f"{path}: x has no column: there are no features in it")
     names = None if "names" not in arrays else _names(path, arrays["names"])
     if names is not None and len(names) != x.shape[0]:
         raise InputError(f"{path} has {len(names):,} names and {x.shape[0]:,} feature rows: there must be one each")

@@ -18,6 +18,7 @@ from llwlc.graph.file_bytes import UNZIPPED_LIMIT, read_bytes, too_large
 DAMAGE = (
     OSError,
     ValueError,
+    TypeError,
     EOFError,
     RuntimeError,
     NotImplementedError,

@@ -108,6 +108,9 @@ def open_table(
     if {".parquet", ".pq"} & set(path.suffixes):
         raise InputError(f"{path} is no Parquet file, whatever its name says: check what wrote it")
     _require_text(path, data)
+    data = (
+        data if data.endswith((b"\n", b"\r")) else data + b"\n"
+    )  # arrow finds no header in a file of one line without an end
     skip, lines = _first_lines(data)
     if not lines:
         raise InputError(f"{path} is empty: there is no row to read")
@@ -265,10 +268,10 @@ def _rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[list[str
     try:
         yield from rows
     except csv.Error as error:
-        what = (
-            "a cell of more than 131,072 characters" if "field limit" in str(error) else f"an unreadable row ({error})"
-        )
-        raise InputError(f"{path} has {what}, in or before line {rows.line_num}: is a quote not closed?") from None
+        what = f"an unreadable row ({error})"
+        if "field limit" in str(error):
+            what = "a quote that is not closed, or a cell of more than 131,072 characters"
+        raise InputError(f"{path} has {what}, in or before line {rows.line_num}: mend it") from None
 
 
 def _single_spaces(data: bytes) -> bytes:
