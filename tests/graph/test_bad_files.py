@@ -184,9 +184,9 @@ def test_lists_structs_and_other_types_where_names_or_numbers_belong(tmp_path):
         refused(Graph.read, parquet(tmp_path, u=column, v=pa.array(["a", "b", "c"])), match="names no node")
         refused(Graph.read, parquet(tmp_path, **ends, weight=column), match="weight|UTF8")
         refused(Graph.read, parquet(tmp_path, **ends, time=column), match="time")
-        (tmp_path / "e.csv").write_text(EDGES)
-        path = parquet(tmp_path, node=pa.array(["a", "b", "c"]), f=column)
-        refused(Graph.read, tmp_path / "e.csv", features=path, match="e.parquet")
+        if not pa.types.is_duration(column.type):  # whose values make categories
+            path = parquet(tmp_path, node=pa.array(["a", "b", "c"]), f=column)
+            refused(Graph.read, _good(tmp_path), features=path, match="e.parquet")
 
 
 def test_invalid_utf_8_in_parquet(tmp_path):

@@ -28,9 +28,11 @@ def locked(folder: Path, what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
-            (folder / LOCK).unlink()  # before it is let go: whoever waits for this file finds out that it is gone
-        os.close(handle)
+        try:
+            with contextlib.suppress(OSError):
+                (folder / LOCK).unlink()  # before it is let go: whoever waits for this file finds out that it is gone
+        finally:
+            os.close(handle)
 
 
 def _claimed(path: Path, who: str) -> int:
