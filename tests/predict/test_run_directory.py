@@ -189,7 +189,7 @@ DAMAGE = {
     "no checksums": (edit_manifest(files={}), "does not name model.safetensors"),
     "no calibration": (lose("calibration"), "does not fit together"),
     "no prior": (lose("candidate_prior"), "does not fit together"),
-    "other weights": (other_weights, "does not fit together"),
+    "other weights": (other_weights, "weights and configuration differ"),
 }
 
 

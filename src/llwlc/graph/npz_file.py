@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import math
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -19,6 +20,9 @@ DAMAGE = (
     OSError,
     ValueError,
     TypeError,
+    SyntaxError,
+    MemoryError,
+    tokenize.TokenError,
     EOFError,
     RuntimeError,
     NotImplementedError,

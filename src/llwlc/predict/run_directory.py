@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -38,7 +39,7 @@ from llwlc.predict.run_format import (
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.support.files import PARTIAL, remove, write_tensors, write_text
 from llwlc.support.json_file import read_json
-from llwlc.support.lock import LOCK
+from llwlc.support.lock import LOCK, locked
 from llwlc.support.records import plain
 from llwlc.training.features import Compactor, Features
 from llwlc.training.fit import Fitted
@@ -97,8 +98,11 @@ def leftovers(folder: Path) -> list[Path]:
 def sweep(folder: Path) -> None:
     """Remove what the finished run needs no more."""
     for path in leftovers(folder):
-        if path.name != LOCK:  # its owner removes it
+        if path.name != LOCK:
             remove(path)
+            continue
+        with contextlib.suppress(InputError), locked(folder, "another fit"):
+            pass  # held by nobody: let go again, it is gone
 
 
 def load(folder: Path, config: RunConfig | None = None) -> Run:

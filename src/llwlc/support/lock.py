@@ -26,6 +26,9 @@ def locked(folder: Path, what: str) -> Iterator[None]:
     """
     handle = _claimed(folder / LOCK, f"{folder}: {what}")
     try:
+        with contextlib.suppress(OSError):  # a full disk: the lock holds, it only cannot say whose it is
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
         yield
     finally:
         try:
@@ -46,13 +49,10 @@ def _claimed(path: Path, who: str) -> int:
             os.close(handle)
             raise InputError(f"{who} is under way in process {holder or '(unknown)'}: wait for it, or end it first")
         # the one before may have removed the file between the two steps above: then this is a lock on nothing
-        if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
-            break
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
         os.close(handle)
-    with contextlib.suppress(OSError):  # a full disk: the lock holds, it only cannot say whose it is
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
-    return handle
 
 
 def _held(handle: int) -> bool:
