@@ -286,7 +286,7 @@ class Lines:
     )
 
     def __init__(self, folder: Path) -> None:
-        self.folder = app, folder / "user"
+        self.folder = folder / "user"
         self.folder.mkdir()
         os.chdir(self.folder)
         os.environ["LLWLC_CACHE"] = str(folder / "cache")
@@ -328,7 +328,7 @@ class Lines:
             ["evaluate", "run", "--protocol", "random", "--seed", "1"],
         ]
         words = list(pick(rng, bases))
-        for _ in range(int(rng.integers(1, 4))):
+        for _ in range(1 + int(rng.random() < 0.4)):
             at = int(rng.integers(1, len(words) + 1))
             kind = int(rng.integers(5))
             if kind == 0:
