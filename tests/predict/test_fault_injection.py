@@ -71,12 +71,14 @@ def dies_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, cached: 
     fit(tmp_path / "whole", tmp_path / "first" if cached else None)
     wanted, files = bits(tmp_path / "whole"), {p.name for p in (tmp_path / "whole").iterdir()}
     here = tmp_path / "tried"
+    (here / "count").mkdir(parents=True)
     with monkeypatch.context() as patch:
         faults = Faults(here, patch)
         fit(here / "count" / "run", here / "count" / "cache" if cached else None)
     tried = range(1, faults.count + 1, every)
     for at in tried:
         folder, cache = here / str(at) / "run", here / str(at) / "cache" if cached else None
+        folder.parent.mkdir()
         with monkeypatch.context() as patch:
             faults = Faults(here, patch)
             faults.at = at

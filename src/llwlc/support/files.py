@@ -76,8 +76,8 @@ def _beside(path: Path) -> Iterator[Path]:
             f"{path} cannot be written ({error.strerror or error}): make room or choose another place, and run the same again"
         ) from error
     finally:
-        remove(partial)
         _OWN.discard(partial)
+        remove(partial)
 
 
 def _remove_litter(path: Path) -> None:

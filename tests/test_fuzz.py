@@ -1,4 +1,4 @@
-"""A little of every target, and everything that a whole run has ever found (`corpus/`): accepted or refused in one line, nothing else."""
+"""A little of every target, and everything that a whole run has ever found (`fuzz/corpus/`): accepted or refused in one line, nothing else."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.pair_file import read_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
+CORPUS = sorted((Path(__file__).parent / "fuzz" / "corpus").iterdir())
 FEW = {"readings": 300, "lines": 8, "runs": 40, "checkpoints": 5, "caches": 40}
 
 
