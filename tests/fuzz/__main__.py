@@ -16,8 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-SECONDS = 10  # that a case may take
-
 
 def work(name: str, seed: int, first: int, count: int) -> None:
     """In the process of a target: says a line before and after each case."""
@@ -29,10 +27,11 @@ def work(name: str, seed: int, first: int, count: int) -> None:
     warnings.simplefilter("ignore")
     out = sys.stdout
     with tempfile.TemporaryDirectory() as folder:
-        target = TARGETS[name][0](Path(folder))
+        kind, _, seconds = TARGETS[name]
+        target = kind(Path(folder))
         for i in range(first, count):
             print(json.dumps(["begun", i]), file=out, flush=True)
-            faulthandler.dump_traceback_later(SECONDS, exit=True)
+            faulthandler.dump_traceback_later(seconds, exit=True)
             try:
                 said = target.case(np.random.default_rng([seed, *name.encode(), i]))
             except Exception as error:

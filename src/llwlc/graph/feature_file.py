@@ -20,6 +20,7 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.names import all_integers, as_names, find_nodes, some
 from llwlc.graph.npz_file import read_npz
 from llwlc.graph.table_file import arrow_errors, as_numbers, open_table
+from llwlc.support.text import quoted
 
 ID_COLUMNS = ("node", "id", "name", "nodeid", "node_id", "index")
 MOST_CATEGORIES = 1000
@@ -112,12 +113,12 @@ def _read_table(path: Path, node: str | None, categorical: Sequence[str], limit:
     file = open_table(path, unzipped_limit=limit)
     for name in (*categorical, *([] if node is None else [node])):
         if name not in file.columns:
-            raise InputError(f"{path} has no column {name!r}: it has {', '.join(map(repr, file.columns[:20]))}")
+            raise InputError(f"{path} has no column {quoted(name)}: it has {', '.join(map(quoted, file.columns[:20]))}")
     if node is None:
         lower = {name.lower(): name for name in reversed(file.columns)}
         node = next((lower[name] for name in ID_COLUMNS if name in lower), file.columns[0])
     table = file.read(text=[node, *categorical])
-    names = as_names(table[node], where=f"{path}: column {node!r}")
+    names = as_names(table[node], where=f"{path}: column {quoted(node)}")
     blocks: list[np.ndarray] = []
     columns: list[str] = []
     for name in file.columns:
@@ -128,11 +129,11 @@ def _read_table(path: Path, node: str | None, categorical: Sequence[str], limit:
             blocks.append(values.astype(np.float32)[:, None])
             columns.append(name)
         else:
-            hot, values_of = _one_hot(table[name], where=f"{path}: column {name!r}", names=names)
+            hot, values_of = _one_hot(table[name], where=f"{path}: column {quoted(name)}", names=names)
             blocks.append(hot)
             columns.extend(f"{name}={value}" for value in values_of)
     if not blocks:
-        raise InputError(f"{path} has no column besides the node ids {node!r}: there are no features in it")
+        raise InputError(f"{path} has no column besides the node ids {quoted(node)}: there are no features in it")
     return Features(path, names, torch.from_numpy(np.concatenate(blocks, 1)), tuple(columns))
 
 
@@ -142,7 +143,7 @@ def _one_hot(column: pa.ChunkedArray, *, where: str, names: pa.Array) -> tuple[n
     text = pc.fill_null(column.combine_chunks().cast(pa.string()), "")
     empty = pc.equal(pc.utf8_trim_whitespace(text), "")
     if pc.any(empty).as_py():
-        raise InputError(f"{where} is empty for node {names[pc.index(empty, True).as_py()].as_py()!r}: fill it in")
+        raise InputError(f"{where} is empty for node {quoted(names[pc.index(empty, True).as_py()])}: fill it in")
     encoded = text.dictionary_encode()
     if len(encoded.dictionary) > MOST_CATEGORIES:
         raise InputError(
@@ -219,8 +220,8 @@ def _require_finite(features: Features) -> None:
         first = None if not len(wrong) else (int(rows.row[wrong[0]]), int(rows.col[wrong[0]]))
     if first is not None:
         row, column = first
-        who = f"row {row + 1}" if features.names is None else f"node {features.names[row].as_py()!r}"
+        who = f"row {row + 1}" if features.names is None else f"node {quoted(features.names[row])}"
         raise InputError(
             f"{features.path}: {who} has NaN, infinity, no value or one beyond single precision (3.4e38) in column "
-            f"{features.columns[column]!r}: fill it in"
+            f"{quoted(features.columns[column])}: fill it in"
         )

@@ -17,6 +17,7 @@ from llwlc.graph.file_bytes import UNZIPPED_LIMIT
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import as_names, find_nodes, suggestion
 from llwlc.graph.table_file import arrow_errors, open_table
+from llwlc.support.text import quoted
 
 # columns that scoring writes; a file's own column of that name steps aside
 RESERVED = ("source", "target", "score", "probability")
@@ -57,13 +58,13 @@ def read_pairs(
         table = file.read(text=ends[:2])
         if not table.num_rows:
             raise InputError(f"{path} has no pairs: give one pair a row")
-        names = [as_names(table[name], where=f"{path}: column {name!r}") for name in ends[:2]]
+        names = [as_names(table[name], where=f"{path}: column {quoted(name)}") for name in ends[:2]]
     at = np.stack([find_nodes(column, graph.names, graph.num_nodes) for column in names], 1)
     _require_known(at, names, graph, path)
     same = np.flatnonzero(at[:, 0] == at[:, 1])
     if len(same):
         who = names[0][same[0]].as_py()
-        raise InputError(f"{path}: row {same[0] + 1} pairs {who!r} with itself: a link needs two nodes")
+        raise InputError(f"{path}: row {same[0] + 1} pairs {quoted(who)} with itself: a link needs two nodes")
     others = [name for name in table.column_names if name not in ends[:2]]
     renamed = _renamed(others)
     kept = {renamed.get(name, name): table[name] for name in others}
@@ -95,7 +96,7 @@ def _require_known(at: np.ndarray, names: list[pa.Array], graph: Graph, path: st
         found.setdefault(names[side][int(row)].as_py(), int(row) + 1)
         if len(found) == 3:
             break
-    listed = "; ".join(f"{name!r} in row {row}" for name, row in found.items())
+    listed = "; ".join(f"{quoted(name)} in row {row}" for name, row in found.items())
     more = f" (and {len(unknown) - len(found)} more)" if len(unknown) > len(found) else ""
     hint = suggestion(next(iter(found)), graph.names, graph.num_nodes)
     raise InputError(

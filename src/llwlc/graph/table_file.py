@@ -19,6 +19,7 @@ import pyarrow.parquet
 from llwlc.errors import InputError
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT, read_bytes, too_large
 from llwlc.support.files import write_bytes
+from llwlc.support.text import quoted
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
 WRITABLE = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
@@ -117,7 +118,7 @@ def open_table(
     if separator is None:
         separator = _sniff(path, lines)
     elif len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
-        raise InputError(f"the separator must be one character, no quote and no line end, got {separator!r}")
+        raise InputError(f"the separator must be one character, no quote and no line end, got {quoted(separator)}")
     if separator == " ":
         data = _single_spaces(data)
     elif re.search(re.escape(separator.encode()) + rb' +"', data):
@@ -256,7 +257,7 @@ def _sniff(path: Path, lines: list[str]) -> str:
             ragged = separator
     if ragged is None:
         raise InputError(
-            f"{path} has one column (its first line is {lines[0][:60]!r}): two are needed, "
+            f"{path} has one column (its first line is {quoted(lines[0])}): two are needed, "
             f"separated by a {', '.join(SEPARATORS.values())}"
         )
     return ragged
@@ -293,7 +294,7 @@ def _distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(
-            f"{path} has two columns called {twice[0]!r}: rename one, or use --no-header if there is no header"
+            f"{path} has two columns called {quoted(twice[0])}: rename one, or use --no-header if there is no header"
         )
     return tuple(names)
 

@@ -15,3 +15,13 @@ def visible(text: str) -> str:
     'Ada\\x1b[2J\\nBob'
     """
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def quoted(text: object, limit: int = 60) -> str:
+    """A name or a cell in a message: quoted, and cut where it is long.
+
+    >>> quoted("Ada"), quoted("x" * 100, 5)
+    ("'Ada'", "'xxxxx…'")
+    """
+    whole = str(text)
+    return repr(whole if len(whole) <= limit else whole[:limit] + "…")
