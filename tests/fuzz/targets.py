@@ -270,6 +270,24 @@ class Lines:
             "tab",
         ),
     )
+    NUMBERS = (
+        "-3",
+        "-1",
+        "0",
+        "1",
+        "2",
+        "5",
+        "1e-9",
+        "0.1",
+        "0.5",
+        "0.999",
+        "nan",
+        "inf",
+        "1e400",
+        "2147483648",
+        "1000000000",
+        "9" * 25,
+    )
     SETS = (
         "epochs",
         "hops",
@@ -283,6 +301,14 @@ class Lines:
         "count",
         "dropout",
         "select",
+        "blocks",
+        "filters",
+        "head",
+        "copies",
+        "average",
+        "distance_cap",
+        "max_nodes_per_hop",
+        "learning_rate",
     )
 
     def __init__(self, folder: Path) -> None:
@@ -325,23 +351,24 @@ class Lines:
             ["recommend", "run", "--node", "Person 01", "--prior", "0.1"],
             ["data", "show", "edges.csv", "--weight", "none", "--separator", ",", "--unzipped-limit", "1"],
             ["data", "show", "cora"],
-            ["evaluate", "run", "--protocol", "random", "--seed", "1"],
+            ["evaluate", "run", "--protocol", "random", "--seeds", "1"],
         ]
         words = list(pick(rng, bases))
-        for _ in range(1 + int(rng.random() < 0.4)):
+        for _ in range(1 + int(rng.random() < 0.3)):
+            value = pick(rng, list(self.NUMBERS if rng.random() < 0.7 else self.WORDS))
             at = int(rng.integers(1, len(words) + 1))
             values = [i + 1 for i, word in enumerate(words[:-1]) if word.startswith("-") and word != "--set"]
-            kind = int(rng.integers(6))
-            if kind == 0:
+            kind = rng.random()
+            if kind < 0.45 and words[0] == "fit":
+                words += ["--set", f"{pick(rng, list(self.SETS))}={value}"]
+            elif kind < 0.85 and values:
+                words[pick(rng, values)] = value
+            elif kind < 0.9:
                 words[at : at + 1] = []
-            elif kind == 1:
-                words[at:at] = [pick(rng, list(self.WORDS))]
-            elif kind <= 3 and words[0] == "fit":
-                words += ["--set", f"{pick(rng, list(self.SETS))}={pick(rng, list(self.WORDS))}"]
-            elif kind <= 4 and values:
-                words[pick(rng, values)] = pick(rng, list(self.WORDS))
+            elif kind < 0.95:
+                words[at:at] = [value]
             elif at < len(words):
-                words[at] = pick(rng, list(self.WORDS))
+                words[at] = value
         if words[0] == "fit":  # a fit of the defaults is no hang, but long; what comes last counts
             words = ["edges.csv" if word == "cora" else word for word in words]
             words += quick if rng.random() < 0.9 else []

@@ -55,6 +55,11 @@ class RunInfo:
     format: int = FORMAT
     lacks: tuple[str, ...] = ()
 
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """Files of the run that no digest covers, as it was written before there was a manifest."""
+        return () if self.format == FORMAT else (METRICS, HISTORY, CARD, CONFIG)
+
 
 @dataclass(frozen=True)
 class RunConfig:
