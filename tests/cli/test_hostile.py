@@ -151,6 +151,9 @@ BAD = {
     "a device beyond": (["fit", "cora", "--device", "cuda:99"], "cuda"),
     "a negative device": (["fit", "cora", "--device", "cpu:-1"], "no device is called 'cpu:-1'"),
     "a billion hops": (["fit", "cora", "--set", "hops=1000000000"], "hops must be"),
+    "negative features": (["fit", "cora", "--set", "features=-1"], "--set features=-1: an option is a number from 0"),
+    "negative channels": (["fit", "cora", "--set", "filtered_channels=-3"], "an option is a number from 0"),
+    "a number of many digits": (["fit", "cora", "--set", f"filters={'9' * 25}"], "an option is a number from 0"),
     "a tiny share": (["fit", "cora", "--val", "1e-9"], "too few to split"),
 }
 
@@ -161,6 +164,18 @@ def test_bad_arguments_end_in_one_line(tmp_path, monkeypatch, name):
     arguments, message = BAD[name]
     one_line(llwlc(*arguments), match=message)
     assert not any(tmp_path.iterdir())
+
+
+def test_what_does_not_fit_the_memory_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
+    people(features=False).to_csv("edges.csv")
+    one_line(llwlc("fit", "edges.csv", *FAST, "--set", "head=1000000000"), match="not enough memory")
+
+
+def test_a_folder_of_a_hostile_name_is_shown_as_text(screen):
+    console.PlainConsole(file=screen, width=200).print("The run is in \x1b[2J.\nMore", markup=False)
+    assert "The run is in \\x1b[2J.\nMore" in screen.getvalue()
 
 
 def test_an_undecodable_node_is_one_line(run):

@@ -369,6 +369,8 @@ class Lines:
                 words[at:at] = [value]
             elif at < len(words):
                 words[at] = value
+        if words[0] == "evaluate":  # who asks for a billion fits gets them
+            words = ["2" if word.isdigit() else word for word in words]
         if words[0] == "fit":  # a fit of the defaults is no hang, but long; what comes last counts
             words = ["edges.csv" if word == "cora" else word for word in words]
             words += quick if rng.random() < 0.9 else []

@@ -17,9 +17,18 @@ from typer.core import TyperGroup
 from llwlc.errors import InputError
 from llwlc.support.text import visible
 
-OUT = Console()
-ERR = Console(stderr=True)
 HERE = Path(__file__).parents[1]
+
+
+class PlainConsole(Console):
+    """A console that shows text as it is: names of nodes and files are no commands to a terminal."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(visible(o, keep="\n") if isinstance(o, str) else o for o in objects), **options)
+
+
+OUT = PlainConsole()
+ERR = PlainConsole(stderr=True)
 
 
 class Group(TyperGroup):
@@ -31,17 +40,24 @@ class Group(TyperGroup):
                 return super().invoke(ctx)
         except BrokenPipeError:
             raise  # whoever read the output has seen enough: typer ends quietly
-        except (InputError, OSError, MemoryError, UnicodeError) as error:
+        except (InputError, OSError, MemoryError, UnicodeError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not _lacks_memory(error):
+                raise
             say(f"Error: {_sentence(error)}", style="red")
             raise typer.Exit(2) from None
+
+
+def _lacks_memory(error: RuntimeError) -> bool:
+    """torch says so in words only, of the memory of a CPU as of a GPU."""
+    return "alloc" in str(error) and "memory" in str(error)
 
 
 def _sentence(error: Exception) -> str:
     """What went wrong, where it is not this package's own words, with what to do."""
     if isinstance(error, InputError):
         return str(error)
-    if isinstance(error, MemoryError):
-        return "there is not enough memory for this: take a smaller graph, or a machine with more"
+    if isinstance(error, MemoryError | RuntimeError):
+        return "there is not enough memory for this: take a smaller graph or network, or a machine with more"
     if isinstance(error, UnicodeError):
         return f"an argument or a name is no valid text ({error}): write it as UTF-8"
     if isinstance(error, OSError):

@@ -8,13 +8,13 @@ import re
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def visible(text: str) -> str:
-    r"""The text on one line, with what would move a cursor, change a colour or hide a word written as its code.
+def visible(text: str, keep: str = "") -> str:
+    r"""The text on one line, with what would move a cursor, change a colour or hide a word written as its code, but for what is to `keep`.
 
     >>> visible("Ada\x1b[2J\nBob")
     'Ada\\x1b[2J\\nBob'
     """
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
 
 
 def quoted(text: object, limit: int = 60) -> str:
