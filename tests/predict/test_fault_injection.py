@@ -3,6 +3,9 @@
 import builtins
 import io
 import os
+import random
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,28 @@ def test_it_goes_on_from_a_sample_of_its_steps(tmp_path, monkeypatch):
 @pytest.mark.parametrize("cached", [False, True])
 def test_it_goes_on_from_every_step(tmp_path, monkeypatch, cached):
     assert dies_everywhere(tmp_path, monkeypatch, cached=cached, every=1) > 50
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_at_random_times_it_goes_on_to_the_same_bits(tmp_path, kills):
+    """By the system, in a process of its own, forked so that it begins with the fit."""
+    fit(tmp_path / "compiled", None)
+    begin = time.monotonic()
+    fit(tmp_path / "whole", tmp_path / "first")
+    wanted, seconds, rng = bits(tmp_path / "whole"), time.monotonic() - begin, random.Random(0)
+    died = 0
+    for i in range(kills):
+        folder, cache = tmp_path / str(i), tmp_path / f"cache {i}"
+        child = os.fork()
+        if not child:
+            try:
+                fit(folder, cache)
+            finally:
+                os._exit(0)
+        time.sleep(rng.uniform(0, seconds))
+        os.kill(child, signal.SIGKILL)
+        died += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        fit(folder, cache)
+        assert bits(folder) == wanted, i
+        assert {p.name for p in folder.iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()}, i
+    assert died > kills // 3
