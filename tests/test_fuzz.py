@@ -14,7 +14,7 @@ from llwlc.graph.pair_file import read_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CORPUS = sorted((Path(__file__).parent / "fuzz" / "corpus").iterdir())
-FEW = {"readings": 300, "lines": 8, "runs": 40, "checkpoints": 5, "caches": 40}
+FEW = {"readings": 300, "lines": 4, "runs": 15, "checkpoints": 4, "caches": 40}
 
 
 @pytest.mark.parametrize("name", TARGETS)
