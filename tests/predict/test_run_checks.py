@@ -196,3 +196,9 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(run):
         (run / name).unlink()
         (run / name).write_bytes(whole)
     LinkPredictor.load(run)
+
+
+def test_files_that_no_digest_covers_are_named(run):
+    assert LinkPredictor.load(run).run.info.unverified == ()
+    older = LinkPredictor.load(Path(__file__).parent / "format_1" / "anchored")
+    assert set(older.run.info.unverified) == {"metrics.json", "history.jsonl", "MODEL_CARD.md", "config.json"}
