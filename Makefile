@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: fit test test-all lint types clean
+.PHONY: fit test test-all fuzz lint types clean
 
 fit: $(READY)
 	$(VENV)/bin/llwlc fit cora --protocol ncn --out runs/cora
@@ -14,6 +14,10 @@ test: $(READY) lint types
 # what takes longer than ten seconds a test too
 test-all: $(READY) lint types
 	$(VENV)/bin/python -m pytest -n auto --durations=10
+
+# altered files, command lines, run folders, checkpoints and caches by the thousand; FUZZ="--seed 1 --only runs" for others
+fuzz: $(READY)
+	PYTHONPATH=tests $(VENV)/bin/python -m fuzz $(FUZZ)
 
 lint: $(READY)
 	$(VENV)/bin/ruff check .

@@ -173,8 +173,19 @@ def test_a_damaged_cache_is_refused_with_the_remedy(tmp_path, name, damage):
         cached(graph(), PAIRS, CONFIG, cache=tmp_path)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch, error):
+@pytest.mark.parametrize("name", [*FIELDS, "digests.json"])
+def test_one_flipped_bit_is_noticed(tmp_path, name):
+    cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    file = tmp_path / key(graph(), PAIRS, CONFIG, 0) / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"damaged: delete that folder"):
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+
+
+@pytest.mark.parametrize(("error", "seen"), [(KeyboardInterrupt, KeyboardInterrupt), (OSError, InputError)])
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch, error, seen):
     monkeypatch.setattr(encoded_links, "CHUNK", 5)
     calls = []
 
@@ -185,7 +196,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch, error):
         return encode_chunk(*args, **options)
 
     monkeypatch.setattr(encoded_links, "encode_chunk", breaks)
-    with pytest.raises(error, match="stopped"):
+    with pytest.raises(seen, match="stopped"):
         cached(graph(), PAIRS, CONFIG, cache=tmp_path)
     assert entries(tmp_path) == []
     assert same(cached(graph(), PAIRS, CONFIG, cache=tmp_path), encode(graph(), PAIRS, CONFIG))
@@ -257,16 +268,12 @@ def test_the_largest_distance_cap_fits():
 
 
 def test_kernels_are_compiled_elsewhere_once_and_again_only_after_a_failure(tmp_path, monkeypatch):
-    from types import SimpleNamespace
-
     from llwlc.support import compiler
 
     ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [0, 2]]))
     codes, calls = [1, 0, 0], []
     monkeypatch.setattr(compiler, "cache_dir", lambda module: str(tmp_path))
-    monkeypatch.setattr(
-        warmup.subprocess, "run", lambda *a, **k: calls.append(a) or SimpleNamespace(returncode=codes[len(calls) - 1])
-    )
+    monkeypatch.setattr(warmup, "run_child", lambda *a, **k: calls.append(a) or codes[len(calls) - 1])
     for _ in range(4):
         warmup.warm_up(ring, BasisConfig(steps=3))
     assert len(calls) == 2  # the first failed, the second left its mark

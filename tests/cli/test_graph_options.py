@@ -12,13 +12,16 @@ from llwlc.cli.fit import fit
 from llwlc.cli.graph_options import GraphOptions
 from llwlc.errors import InputError
 
-TEN = ["source", "target", "weight", "time", "no_header", "separator", "features", "node", "categorical", "isolated"]
+OPTIONS = [
+    *("source", "target", "weight", "time", "no_header", "separator", "features", "node", "categorical", "isolated"),
+    "unzipped_limit",
+]
 
 
 @pytest.mark.parametrize("command", [fit, show_graph])
 def test_a_command_shows_each_field_as_an_option(command):
     shown = inspect.signature(command).parameters
-    assert list(shown)[-10:] == TEN
+    assert list(shown)[-len(OPTIONS) :] == OPTIONS
     assert "graph_options" not in shown
     assert [shown[f.name].default for f in fields(GraphOptions)] == [f.default for f in fields(GraphOptions)]
 
@@ -26,11 +29,11 @@ def test_a_command_shows_each_field_as_an_option(command):
 @pytest.mark.parametrize("command", [["fit"], ["data", "show"]])
 def test_help_names_them_all(command):
     text = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "120"}).stdout
-    for name in TEN:
+    for name in OPTIONS:
         assert f"--{name.replace('_', '-')} " in text
 
 
-@pytest.mark.parametrize("name", TEN)
+@pytest.mark.parametrize("name", OPTIONS)
 def test_a_dataset_takes_none_of_them(name):
     other = {"no_header": True, "categorical": ["a"]}.get(name, "x")
     with pytest.raises(InputError, match="options on columns and features are for files"):

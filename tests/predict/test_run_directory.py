@@ -189,7 +189,7 @@ DAMAGE = {
     "no checksums": (edit_manifest(files={}), "does not name model.safetensors"),
     "no calibration": (lose("calibration"), "does not fit together"),
     "no prior": (lose("candidate_prior"), "does not fit together"),
-    "other weights": (other_weights, "does not fit together"),
+    "other weights": (other_weights, "weights and configuration differ"),
 }
 
 
@@ -261,7 +261,7 @@ LinkPredictor(cache=None, **LONGER).fit(people(), out=sys.argv[1], on_epoch=on_e
 
 def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     folder = tmp_path / "killed"
-    here = os.pathsep.join(map(str, Path(__file__).parents[:2]))
+    here = os.pathsep.join(map(str, (*Path(__file__).parents[:2], Path(__file__).parents[2] / "src")))
     where = os.environ | {"PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen([sys.executable, "-c", FIT, folder], stdout=subprocess.PIPE, text=True, env=where) as process:
         for _ in range(3):

@@ -5,11 +5,11 @@ Where the arrays exceed the memory budget they are mapped: then the operating sy
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -23,11 +23,13 @@ from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode_parts, with_pointer
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
+from llwlc.support.files import file_digest, whole_folder
 from llwlc.support.roots import cache_root
 
-FORMAT = 3  # part of the hash: raise it when the arrays or the numerics behind them change
+FORMAT = 4  # part of the hash: raise it when the arrays or the numerics behind them change
 CACHE_LIMIT = 20 << 30
 """Bytes that the cache may hold; beyond, what was not used for longest is deleted."""
+DIGESTS = "digests.json"
 ABANDONED = 86_400  # seconds after which a folder half written is rubbish
 
 
@@ -50,7 +52,8 @@ def cached(
     if not folder.is_dir():
         _write(folder, encode_parts(graph, pairs, config, epoch=epoch, about=about))
         _prune(cache, keep=folder)
-    os.utime(folder)  # last used now
+    with contextlib.suppress(OSError):  # a cache that may only be read is one too
+        os.utime(folder)  # last used now
     data = _read(folder, len(pairs), config.steps)
     if data.num_bytes <= memory_budget:
         return with_pointer({name: getattr(data, name).clone() for name in FIELDS})
@@ -69,22 +72,21 @@ def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
 
 
 def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
-    """Whole or not at all: into a folder of another name first."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    """Whole or not at all, a digest of each array beside them."""
+    digests = {name: hashlib.sha256() for name in FIELDS}
     try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the cache {folder.parent} cannot be made ({error.strerror}): set LLWLC_CACHE") from error
+    with whole_folder(folder) as partial:
         with ExitStack() as stack:
             files = {name: stack.enter_context((partial / name).open("wb")) for name in FIELDS}
             for part in parts:
                 for name, file in files.items():
-                    file.write(part[name].cpu().numpy().tobytes())
-        try:
-            partial.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # another process was first; its arrays are the same
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+                    data = part[name].cpu().numpy().tobytes()
+                    digests[name].update(data)
+                    file.write(data)
+        (partial / DIGESTS).write_text(json.dumps({name: digest.hexdigest() for name, digest in digests.items()}))
 
 
 def _prune(cache: Path, *, keep: Path) -> None:
@@ -109,6 +111,8 @@ def _usage(folder: Path) -> tuple[float, int]:
 
 
 def _read(folder: Path, links: int, steps: int) -> EncodedLinks:
+    """The arrays, mapped, after each was compared with its digest: it costs a look at each byte, which an epoch does many times."""
+    _verify(folder)
     rows = int(_map(folder, "sizes", links).sum())
     count = {"sizes": links, "vectors": rows * steps} | dict.fromkeys(("values", "mask", "residual"), links * steps)
     fields = {name: _map(folder, name, count.get(name, rows)) for name in FIELDS}
@@ -116,9 +120,23 @@ def _read(folder: Path, links: int, steps: int) -> EncodedLinks:
     return with_pointer(fields | wide)
 
 
+def _verify(folder: Path) -> None:
+    try:
+        stated = json.loads((folder / DIGESTS).read_bytes())
+        whole = stated == {name: file_digest(folder / name) for name in FIELDS}
+    except (OSError, ValueError, RecursionError):
+        whole = False
+    if not whole:
+        raise _damaged(folder)
+
+
 def _map(folder: Path, name: str, count: int) -> Tensor:
     """So many numbers of a file, not read before they are touched."""
     path, dtype = folder / name, FIELDS[name]
     if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
-        raise InputError(f"the cached bases in {folder} are damaged: delete that folder and run again")
+        raise _damaged(folder)
     return torch.from_file(str(path), shared=False, size=count, dtype=dtype) if count else torch.zeros(0, dtype=dtype)
+
+
+def _damaged(folder: Path) -> InputError:
+    return InputError(f"the cached bases in {folder} are damaged: delete that folder and run again")

@@ -20,6 +20,9 @@ DEFAULT_CAP = 10_000
 """Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
 largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
 
+MOST_HOPS = 127
+"""What a byte holds; the largest distance between two nodes of a real graph is rarely more than some dozen."""
+
 
 @dataclass(frozen=True)
 class BasisConfig:
@@ -49,9 +52,9 @@ class BasisConfig:
     """Distances from the ends are told apart up to here; a basis does not depend on it, what is encoded with it does."""
 
     def __post_init__(self) -> None:
-        _require_whole("hops", self.hops, least=1)
+        _require_whole("hops", self.hops, least=1, most=MOST_HOPS)
         _require_whole("steps", self.steps, least=1)
-        _require_whole("seed", self.seed, least=None)
+        _require_whole("seed", self.seed, least=-(2**63), most=2**63 - 1)
         if self.max_nodes_per_hop is not None:
             _require_whole("max_nodes_per_hop", self.max_nodes_per_hop, least=1, other=" (or None for no cap)")
         if self.count != "all":
@@ -110,9 +113,9 @@ def basis_config(config: BasisConfig | None, options: BasisOptions) -> BasisConf
     return replace(config, **options) if options else config
 
 
-def _require_whole(name: str, value: Any, *, least: int | None, other: str = "") -> None:
+def _require_whole(name: str, value: Any, *, least: int, most: int | None = None, other: str = "") -> None:
     """numpy's integers are whole numbers too, truth values and floats are not."""
     whole = hasattr(value, "__index__") and not isinstance(value, bool)
-    if not whole or (least is not None and value < least):
-        bound = "" if least is None else f", at least {least}"
+    if not whole or value < least or (most is not None and value > most):
+        bound = f", at least {least}" if most is None else f" from {least} to {most}"
         raise InputError(f"{name} must be a whole number{bound}{other}, got {value!r}")

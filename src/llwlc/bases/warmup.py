@@ -7,18 +7,20 @@ to its basis starts a process.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.kernel_plan import not_fusible
 from llwlc.graph.graph import Graph
 from llwlc.kernels.backends import without_numba
+from llwlc.support.children import run_child
 
 COMPILE = """
+from llwlc.support.children import watch_parent
+watch_parent()
 import json, sys, torch
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import encode
@@ -52,11 +54,14 @@ _READY: set[str] = set()  # what this process has looked up already
 def _compile_elsewhere(what: str) -> bool:
     """Whether the kernels are there now; where compiling failed, the call itself will say what is wrong."""
     from llwlc.support.compiler import cache_dir
+    from llwlc.support.machine_code import code_root
 
     stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
     if stamp.exists():
         return True
-    done = subprocess.run([sys.executable, "-c", COMPILE, what], capture_output=True, check=False)
-    if done.returncode == 0:
+    # told where: a folder that lasts as long as this process is not found by itself
+    if run_child(COMPILE, [what], environment={"NUMBA_CACHE_DIR": str(code_root())}) != 0:
+        return False
+    with contextlib.suppress(OSError):  # a full disk: the next process asks again
         stamp.touch()
-    return done.returncode == 0
+    return True

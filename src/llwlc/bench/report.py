@@ -10,6 +10,7 @@ from pathlib import Path
 from llwlc.bench.gpu import GpuReport
 from llwlc.bench.run import Report
 from llwlc.errors import InputError
+from llwlc.support.files import write_text
 
 # issue 5's targets: at least, or at most
 AT_LEAST = {
@@ -53,7 +54,7 @@ def save(report: Report | GpuReport, out: str | Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / "bench.json"
-        target.write_text(json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(target, json.dumps(asdict(report), indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise InputError(
             f"{folder}: the report cannot be written there ({error}); give another folder by --out"

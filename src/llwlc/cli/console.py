@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -11,25 +11,63 @@ from typing import Any, TextIO
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from typer.core import TyperGroup
 
 from llwlc.errors import InputError
+from llwlc.support.text import visible
 
-OUT = Console()
-ERR = Console(stderr=True)
 HERE = Path(__file__).parents[1]
 
 
+class PlainConsole(Console):
+    """A console that shows text as it is: names of nodes and files are no commands to a terminal."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(visible(o, keep="\n") if isinstance(o, str) else o for o in objects), **options)
+
+
+OUT = PlainConsole()
+ERR = PlainConsole(stderr=True)
+
+
 class Group(TyperGroup):
-    """Commands whose `InputError` ends in one plain sentence on stderr and exit code 2."""
+    """Commands whose `InputError` ends in one plain sentence on stderr and exit code 2, and so does what the system refuses."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             with plain_warnings():
                 return super().invoke(ctx)
-        except InputError as error:
-            say(f"Error: {error}", style="red")
+        except BrokenPipeError:
+            raise  # whoever read the output has seen enough: typer ends quietly
+        except (InputError, OSError, MemoryError, UnicodeError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not _lacks_memory(error):
+                raise
+            say(f"Error: {_sentence(error)}", style="red")
             raise typer.Exit(2) from None
+
+
+def _lacks_memory(error: RuntimeError) -> bool:
+    """torch says so in words only, of the memory of a CPU as of a GPU."""
+    return "alloc" in str(error) and "memory" in str(error)
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, where it is not this package's own words, with what to do."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, MemoryError | RuntimeError):
+        return "there is not enough memory for this: take a smaller graph or network, or a machine with more"
+    if isinstance(error, UnicodeError):
+        return f"an argument or a name is no valid text ({error}): write it as UTF-8"
+    if isinstance(error, OSError):
+        what = error.strerror or str(error)
+        return (
+            f"{error.filename}: {what}"
+            if error.filename
+            else f"{what}: check the disk and the folder, then run the same again"
+        )
+    raise TypeError(error)
 
 
 @contextmanager
@@ -57,15 +95,25 @@ def plain_warnings() -> Iterator[None]:
 
 def say(text: str, *, style: str | None = None) -> None:
     """One line on stderr, never cut or wrapped, its brackets left alone."""
-    ERR.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    ERR.print(Text(visible(text), style=style or ""), soft_wrap=True)
+
+
+def print_text(text: str) -> None:
+    """A line on stdout, wrapped nowhere, as it is: what names the user's files and nodes is no markup."""
+    OUT.print(Text(visible(text)), soft_wrap=True)
+
+
+def print_table(table: Table, rows: Iterable[Sequence[str]]) -> None:
+    """A table on stdout with these rows, each cell as it is."""
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    OUT.print(table)
 
 
 def show(title: str, rows: Sequence[tuple[str, str]]) -> None:
     """A table of two columns on stdout."""
-    OUT.print(title, markup=False, highlight=False, soft_wrap=True)  # rich would fold a long title to the table's width
+    print_text(title)
     table = Table(show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    for name, value in rows:
-        table.add_row(name, value)
-    OUT.print(table)
+    print_table(table, rows)

@@ -13,6 +13,7 @@ from llwlc.cli.epoch_bar import EpochBar
 from llwlc.cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc.cli.options import (
     PluginOption,
+    SeedOption,
     SetOption,
     complete_preset,
     completer,
@@ -70,7 +71,7 @@ def fit(
             help=f"How links are split for measuring: {PROTOCOLS.list()}.", autocompletion=completer(PROTOCOLS)
         ),
     ] = "random",
-    seed: Annotated[int, typer.Option(help="Seed of split, training and every draw.")] = 0,
+    seed: SeedOption = 0,
     val: Annotated[float | None, typer.Option(help=f"Share of validation links, for protocol {FREE}.")] = None,
     test: Annotated[float | None, typer.Option(help=f"Share of test links, for protocol {FREE}.")] = None,
     set_: SetOption = None,

@@ -1,10 +1,11 @@
-"""The graph that a command is asked about: a dataset by its name, or a file with ten options, written once for all commands."""
+"""The graph that a command is asked about: a dataset by its name, or a file with its options, written once for all commands."""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import inspect
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,24 @@ GraphArgument = Annotated[
     ),
 ]
 
+DEFAULT_LIMIT = 2.0
+LimitOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        help="Gigabytes that a compressed file may unpack to: a small one can hold more than any memory; 0: any number.",
+    ),
+]
+
+
+def bytes_of(gigabytes: float) -> int | None:
+    """A limit in bytes, None for none.
+
+    >>> bytes_of(2), bytes_of(0)
+    (2147483648, None)
+    """
+    return None if gigabytes == 0 else math.ceil(min(gigabytes, 2.0**30) * 2**30)
+
 
 @dataclass(frozen=True)
 class GraphOptions:
@@ -54,6 +73,7 @@ class GraphOptions:
         list[str] | None, typer.Option(help="Feature column whose numbers are categories; may be repeated.")
     ] = None
     isolated: Annotated[str, typer.Option(help="A node with features but no edge: error or keep.")] = "error"
+    unzipped_limit: LimitOption = DEFAULT_LIMIT
 
     def open(self, name: str) -> Graph:
         """The dataset of that name, or the graph of that file, with its counts and warnings said on stderr."""
@@ -103,6 +123,7 @@ class GraphOptions:
                 node=self.node,
                 categorical=self.categorical or (),
                 isolated=self.isolated,
+                unzipped_limit=bytes_of(self.unzipped_limit),
             )
 
 

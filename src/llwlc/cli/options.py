@@ -33,6 +33,16 @@ SetOption = Annotated[
         help="Change an option of the preset, as in --set epochs=10; may be repeated; all are named below.",
     ),
 ]
+SafeOption = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="Put ' before every text that a spreadsheet would compute (it begins with =, +, -, @, tab or return and is no number).",
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**40, help="Seed of split, training and every draw.")]
+LARGEST = 10**9
+"""No option is larger, and none is negative: beyond, arithmetic ends before memory does."""
 PriorHelp = "Share of the candidates that are links; probabilities are calibrated for it."
 ELSEWHERE = {name: f"--{name}" for name in ("preset", "seed", "fraction", "device")} | {"cache": "LLWLC_CACHE"}
 
@@ -78,7 +88,10 @@ def options(pairs: list[str] | None) -> dict[str, Any]:
             raise InputError(f"--set {pair}: write it as name=value")
         if name in ELSEWHERE:
             raise InputError(f"--set {pair}: {name} is no option of a preset; use {ELSEWHERE[name]}")
-        found[name] = text.strip() if name in TEXTS else _value(text.strip())
+        value = text.strip() if name in TEXTS else _value(text.strip())
+        if isinstance(value, int | float) and not 0 <= value <= LARGEST:  # NaN neither
+            raise InputError(f"--set {pair}: an option is a number from 0 to {LARGEST:,}")
+        found[name] = value
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from llwlc.cli.console import say
-from llwlc.cli.options import OutOption, PluginOption, RunArgument, load_plugins
+from llwlc.cli.options import OutOption, PluginOption, RunArgument, SafeOption, load_plugins
 from llwlc.cli.tables import advice, deliver, show_links
 
 
@@ -32,6 +32,7 @@ def recommend(
     budget: Annotated[
         int | None, typer.Option(help="Candidates that each node may propose; 100 unless fitted otherwise.")
     ] = None,
+    spreadsheet_safe: SafeOption = False,
     plugin: PluginOption = None,
 ) -> None:
     """Names the likeliest missing links of a graph, or of one node.
@@ -79,4 +80,8 @@ def recommend(
     kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
     kinds |= {"probability_low": pa.float64(), "probability_high": pa.float64()}
     kinds |= {"common_neighbors": pa.int64(), "distance": pa.int64()}
-    deliver(pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}), out)
+    deliver(
+        pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}),
+        out,
+        spreadsheet_safe=spreadsheet_safe,
+    )

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from llwlc.cli.console import say
-from llwlc.cli.graph_options import GraphOptions
-from llwlc.cli.options import OutOption, PluginOption, PriorHelp, RunArgument, load_plugins
+from llwlc.cli.graph_options import DEFAULT_LIMIT, GraphOptions, LimitOption, bytes_of
+from llwlc.cli.options import OutOption, PluginOption, PriorHelp, RunArgument, SafeOption, load_plugins
 from llwlc.cli.tables import deliver
 from llwlc.errors import InputError
 
@@ -34,6 +34,8 @@ def score(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="The first line is a pair; columns are 1, 2, ...")
     ] = False,
+    spreadsheet_safe: SafeOption = False,
+    unzipped_limit: LimitOption = DEFAULT_LIMIT,
     plugin: PluginOption = None,
 ) -> None:
     """Adds score and probability to the pairs of a file, and keeps its other columns.
@@ -59,11 +61,21 @@ def score(
     if weight != "auto" and (graph is None or model.graph.weight is None):
         raise InputError("--weight is for the updated graph (--graph) of a run that was fitted with weights")
     weight = "none" if model.graph.weight is None else weight  # as the run was fitted
-    where = model.graph if graph is None else GraphOptions(weight=weight, features=features).open(str(graph))
-    wanted = read_pairs(pairs, where, source=source, target=target, header=False if no_header else None)
+    options = GraphOptions(weight=weight, features=features, unzipped_limit=unzipped_limit)
+    where = model.graph if graph is None else options.open(str(graph))
+    wanted = read_pairs(
+        pairs,
+        where,
+        source=source,
+        target=target,
+        header=False if no_header else None,
+        unzipped_limit=bytes_of(unzipped_limit),
+    )
     found = model.score(wanted.pairs, prior=prior, graph=None if graph is None else where)
     table = wanted.table
     table = table.add_column(2, "score", pa.array(found.score.numpy()))
     table = table.add_column(3, "probability", pa.array(found.probability.numpy()))
+    for name, kept in wanted.renamed.items():
+        say(f"the column {name!r} of {pairs} is kept as {kept!r}")
     say(f"{table.num_rows:,} pairs scored; probabilities are for a prior of {prior:g} (--prior)")
-    deliver(table, out)
+    deliver(table, out, spreadsheet_safe=spreadsheet_safe)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from llwlc.cli.console import OUT, say
+from llwlc.cli.console import OUT, print_table, print_text, say
+from llwlc.support.text import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +27,7 @@ def show_result(model: LinkPredictor) -> None:
     table = Table(pad_edge=False)  # with the longest numbers it is 79 wide; a terminal has 80
     for name in COLUMNS:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
-    for row in result_rows(model.fitted):
-        table.add_row(*row)
-    OUT.print(table)
+    print_table(table, result_rows(model.fitted))
     OUT.print(result_notes(model.fitted, model.run.split), markup=False, highlight=False)
 
 
@@ -39,21 +38,19 @@ def show_ranking(report: RankingReport) -> None:
     table = Table(pad_edge=False)
     for name in RANKING_COLUMNS:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
-    for row in ranking_rows(report):
-        table.add_row(*row)
-    OUT.print(table)
+    print_table(table, [list(row) for row in ranking_rows(report)])
     OUT.print(ranking_notes(report), markup=False, highlight=False)
 
 
 def show_links(found: Recommendations, title: str) -> None:
     """Recommended links on the screen."""
-    OUT.print(title, markup=False, highlight=False)
-    table = Table("source", "target", "probability", "90 % range", "common neighbours", "distance")
+    print_text(title)
+    rows = []
     for r in found:
         far = "> 5" if r.distance is None else str(r.distance)
         spread = f"{r.probability_low:.3f}–{r.probability_high:.3f}"
-        table.add_row(r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far)
-    OUT.print(table)
+        rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far])
+    print_table(Table("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows)
 
 
 def advice(found: Recommendations) -> str:
@@ -69,14 +66,18 @@ def advice(found: Recommendations) -> str:
     return text
 
 
-def deliver(table: pa.Table, out: Path | None) -> None:
-    """Writes a table to a file, or prints it as CSV."""
-    if out is not None:
-        from llwlc.graph.table_file import write_table
+def deliver(table: pa.Table, out: Path | None, *, spreadsheet_safe: bool = False) -> None:
+    """Writes a table to a file, or prints it as CSV; `spreadsheet_safe`: so that no spreadsheet computes what a cell says."""
+    from llwlc.graph.spreadsheet import guarded
+    from llwlc.graph.table_file import write_table
 
+    table = guarded(table) if spreadsheet_safe else table
+    if out is not None:
         write_table(out, table)
         say(f"written to {out}")
         return
     rows = csv.writer(sys.stdout, lineterminator="\n")
     rows.writerow(table.column_names)
-    rows.writerows(row.values() for row in table.to_pylist())
+    shown = visible if sys.stdout.isatty() else str  # a terminal acts on what it reads, a file keeps it
+    for row in table.to_pylist():
+        rows.writerow([shown(cell) if isinstance(cell, str) else cell for cell in row.values()])

@@ -20,6 +20,7 @@ from llwlc.expressivity.resolvent import laplacian
 from llwlc.expressivity.separate import fingerprint, separate
 from llwlc.expressivity.wl import wl1, wl3
 from llwlc.graph.graph import Graph
+from llwlc.support.files import write_text
 
 EIGENVECTORS = 3
 
@@ -120,9 +121,7 @@ def write(path: Path, shown: Sequence[Exhibit] | None = None) -> Path:
     """The page as one file without links to others; needs matplotlib (`pip install llwlc[plots]`)."""
     parts = [_section(exhibit) for exhibit in (exhibits() if shown is None else shown)]
     page = _PAGE.format(sections="\n".join(parts))
-    part = path.with_name(path.name + ".part")
-    part.write_text(page, encoding="utf-8")
-    part.replace(path)
+    write_text(path, page)
     return path
 
 

@@ -15,6 +15,7 @@ from llwlc.expressivity.families import SUITES, Pair, atlas, suite
 from llwlc.expressivity.resolvent import NARROW
 from llwlc.expressivity.separate import LADDER, POLICIES, Verdict, climb
 from llwlc.expressivity.wl import wl1, wl1_classes, wl3, wl3_classes
+from llwlc.support.files import write_text
 from llwlc.support.progress import track
 
 TESTS: dict[str, Callable[..., bool]] = {"1-wl": wl1, "3-wl": wl3}
@@ -148,9 +149,7 @@ def compare(
 def save(rows: Sequence[Row], path: Path) -> None:
     """The rows as JSON, one a line, replaced in one step."""
     lines = [json.dumps(asdict(row), ensure_ascii=False) for row in rows]
-    part = path.with_name(path.name + ".part")
-    part.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
-    part.replace(path)
+    write_text(path, "[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def load(path: Path) -> list[Row]:

@@ -23,6 +23,7 @@ from llwlc.errors import InputError
 from llwlc.expressivity.families import Pair, paper, suite
 from llwlc.expressivity.learned import learn, order
 from llwlc.expressivity.rpc import Comparison
+from llwlc.support.files import write_text
 from llwlc.support.progress import track
 
 Job = tuple[str, Pair, int]
@@ -78,7 +79,7 @@ def load(path: Path) -> list[Trial]:
     text = path.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
-        path.write_text(whole, encoding="utf-8")
+        write_text(path, whole)
     try:
         return [Trial(**json.loads(line)) for line in whole.splitlines()]
     except (ValueError, TypeError) as error:

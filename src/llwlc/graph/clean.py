@@ -78,13 +78,24 @@ def announce(graph: Graph) -> Graph:
     return graph
 
 
+SMALLEST, LARGEST = 1e-15, 1e15
+"""Weights are kept in single precision, where squares and sums of these still are numbers."""
+
+
 def check_weights(values: np.ndarray, *, where: str) -> np.ndarray:
-    """Weights are finite and above zero."""
+    """Weights are finite and above zero, and neither so large nor so small that single precision loses them."""
     bad = ~(np.isfinite(values) & (values > 0))
     if bad.any():
         at = int(bad.argmax())
         what = "nothing or NaN" if np.isnan(values[at]) else f"{values[at]:g}"
         raise InputError(
             f"{where} has {what} in row {at + 1}: weights must be finite and above zero. Drop such rows, or use no weights: --weight none"
+        )
+    out = (values < SMALLEST) | (values > LARGEST)
+    if out.any():
+        at = int(out.argmax())
+        raise InputError(
+            f"{where} has {values[at]:g} in row {at + 1}: single precision computes with {SMALLEST:g} to {LARGEST:g}. Scale the weights, "
+            "or use none: --weight none"
         )
     return values

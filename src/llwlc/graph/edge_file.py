@@ -14,9 +14,11 @@ import torch
 from llwlc.errors import InputError
 from llwlc.graph.clean import announce, assemble, check_weights
 from llwlc.graph.feature_file import Features, join_features, read_features, resolve_names
+from llwlc.graph.file_bytes import UNZIPPED_LIMIT
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import as_names, number_nodes
-from llwlc.graph.table_file import TableFile, as_numbers, open_table, write_table
+from llwlc.graph.table_file import TableFile, arrow_errors, as_numbers, open_table, write_table
+from llwlc.support.text import quoted
 
 FAMILIAR = (
     ("source", "target"),
@@ -49,6 +51,7 @@ class ReadOptions(TypedDict, total=False):
     node: str | None
     categorical: Sequence[str]
     isolated: str
+    unzipped_limit: int | None
 
 
 class Ends(NamedTuple):
@@ -72,6 +75,7 @@ def read_graph(
     node: str | None = None,
     categorical: Sequence[str] = (),
     isolated: str = "error",
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> Graph:
     """The graph of a CSV, TSV or Parquet file (also gzipped), one edge a row.
 
@@ -87,21 +91,26 @@ def read_graph(
     `features` is a table or npz of node features (`read_features`; `node`, `categorical`); a node without features is an
     error. So is a node that has features but no edge, unless `isolated="keep"` lets it in as an isolated node.
 
+    A compressed file that unpacks to more than `unzipped_limit` bytes is refused (None: none is).
+
     The counts are in `graph.report`; a bipartite or strongly directed graph earns a `GraphWarning`.
     """
     if isolated not in ("error", "keep"):
         raise InputError(f"isolated must be 'error' or 'keep', got {isolated!r}")
-    file = open_table(path, header=header, separator=separator)
-    ends = find_ends(file, source, target)
-    file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
-    weight, time = _choose(file, "weight", weight), _choose(file, "time", time)
-    extra = [name for name in (weight, time) if name is not None]
-    table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
-    heads = [as_names(table[name], where=f"{path}: column {name!r}") for name in ends[:2]]
-    strengths = None if weight is None else _weights(table[weight], where=f"{path}: weight column {weight!r}")
-    times = None if time is None else _times(table[time], where=f"{path}: time column {time!r}")
+    file = open_table(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    with arrow_errors(file.path):
+        ends = find_ends(file, source, target)
+        file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
+        weight, time = _choose(file, "weight", weight), _choose(file, "time", time)
+        extra = [name for name in (weight, time) if name is not None]
+        table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
+        heads = [as_names(table[name], where=f"{path}: column {quoted(name)}") for name in ends[:2]]
+        strengths = None if weight is None else _weights(table[weight], where=f"{path}: weight column {quoted(weight)}")
+        times = None if time is None else _times(table[time], where=f"{path}: time column {quoted(time)}")
 
-    known = None if features is None else read_features(features, node=node, categorical=categorical)
+    known = None
+    if features is not None:
+        known = read_features(features, node=node, categorical=categorical, unzipped_limit=unzipped_limit)
     names = pa.concat_arrays(heads)
     codes, listed = number_nodes(_with_isolated(names, known, keep=isolated == "keep"))
     m, n = len(heads[0]), _count(codes, listed)
@@ -152,15 +161,15 @@ def find_ends(file: TableFile, source: str | None = None, target: str | None = N
     rest = iter(named)
     first, second = source if source is not None else next(rest), target if target is not None else next(rest)
     if first == second:
-        raise InputError(f"source and target are both column {first!r} of {file.path}: name two columns")
+        raise InputError(f"source and target are both column {quoted(first)} of {file.path}: name two columns")
     return Ends(first, second, certain=missing < 2)
 
 
 def require_column(file: TableFile, name: str) -> None:
     if name not in file.columns:
-        listed = ", ".join(repr(column) for column in file.columns[:20])
+        listed = ", ".join(quoted(column) for column in file.columns[:20])
         hint = "" if file.has_header else " (without a header, columns are called by their numbers)"
-        raise InputError(f"{file.path} has no column {name!r}{hint}: it has {listed}")
+        raise InputError(f"{file.path} has no column {quoted(name)}{hint}: it has {listed}")
 
 
 def _first_line_may_be_an_edge(file: TableFile, ends: Ends, header: bool | None) -> tuple[TableFile, Ends, list[str]]:
@@ -171,16 +180,16 @@ def _first_line_may_be_an_edge(file: TableFile, ends: Ends, header: bool | None)
     known = [end for end in ends[:2] if pc.is_in(pa.scalar(end), value_set=seen).as_py()]
     if len(known) < 2:
         doubt = [
-            f"The first line of {file.path} ({ends.source!r}, {ends.target!r}) was read as a header, though {end!r} is a node "
+            f"The first line of {file.path} ({quoted(ends.source)}, {quoted(ends.target)}) was read as a header, though {quoted(end)} is a node "
             "further down. If it is an edge, say so with header=False (--no-header)."
             for end in known
         ]
         return file, ends, doubt
     note = (
-        f"The first line of {file.path} ({ends.source!r}, {ends.target!r}) was read as an edge, since both are nodes further "
+        f"The first line of {file.path} ({quoted(ends.source)}, {quoted(ends.target)}) was read as an edge, since both are nodes further "
         "down. If it is a header, name its columns with source= and target= (--source, --target)."
     )
-    plain = open_table(file.path, header=False, separator=file.separator)
+    plain = file.without_header()
     return plain, find_ends(plain), [note]
 
 
@@ -208,12 +217,16 @@ def _count(codes: np.ndarray, names: Sequence[str] | None) -> int:
 
 def _weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     values = as_numbers(column)
+    if values is None and pa.types.is_nested(column.type):
+        raise InputError(
+            f"{where} is of type {column.type}, which is no number. Use another column, or none: --weight none"
+        )
     if values is None:
         at, text = next(
             ((i, v) for i, v in enumerate(column.cast(pa.string()).to_pylist()) if not _numeric(v)), (0, column.type)
         )
         raise InputError(
-            f"{where} is not numeric: row {at + 1} says {str(text)!r}. Use another column, or none: --weight none"
+            f"{where} is not numeric: row {at + 1} says {quoted(text)}. Use another column, or none: --weight none"
         )
     return check_weights(values, where=where)
 
@@ -227,11 +240,10 @@ def _times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
         return seconds.copy()  # arrow's memory is read-only, torch's is not
     values = as_numbers(column)
     if values is None:
-        raise InputError(
-            f"{where} holds neither numbers nor dates (row 1 says {str(column[0])!r}): --time none ignores it"
-        )
-    if np.isnan(values).any():
-        raise InputError(f"{where} is NaN in row {int(np.isnan(values).argmax()) + 1}: fill it in")
+        said = f"row 1 says {quoted(column[0])}" if len(column) else f"it is of type {column.type}"
+        raise InputError(f"{where} holds neither numbers nor dates ({said}): --time none ignores it")
+    if not np.isfinite(values).all():
+        raise InputError(f"{where} is NaN or infinite in row {int(np.isfinite(values).argmin()) + 1}: fill it in")
     if pa.types.is_integer(column.type):
         whole: np.ndarray = column.to_numpy().astype(np.int64)
         return whole

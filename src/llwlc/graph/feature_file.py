@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,12 +15,16 @@ import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.graph.file_bytes import UNZIPPED_LIMIT
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import all_integers, as_names, find_nodes, some
-from llwlc.graph.table_file import as_numbers, open_table, read_bytes
+from llwlc.graph.npz_file import read_npz
+from llwlc.graph.table_file import arrow_errors, as_numbers, open_table
+from llwlc.support.text import quoted
 
 ID_COLUMNS = ("node", "id", "name", "nodeid", "node_id", "index")
 MOST_CATEGORIES = 1000
+MOST_COLUMNS = 1 << 24  # of a sparse matrix: each takes some bytes, filled or not
 
 
 class Features(NamedTuple):
@@ -34,7 +36,13 @@ class Features(NamedTuple):
     columns: tuple[str, ...]
 
 
-def read_features(path: str | Path, *, node: str | None = None, categorical: Sequence[str] = ()) -> Features:
+def read_features(
+    path: str | Path,
+    *,
+    node: str | None = None,
+    categorical: Sequence[str] = (),
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
+) -> Features:
     """Features of a table or an npz file, as float32.
 
     Table (CSV, TSV, Parquet, also gzipped): one row a node; `node` names the column of ids, else one called node, id, name,
@@ -45,10 +53,16 @@ def read_features(path: str | Path, *, node: str | None = None, categorical: Seq
     `names [r]` beside it, or none: then the rows are the nodes in the graph's order, or, where there are more rows than
     nodes and the ids are integers, row i belongs to node i.
 
-    A missing or infinite value is an error that names node and column.
+    A missing or infinite value, or one beyond single precision, is an error that names node and column. A compressed file that unpacks to more
+    than `unzipped_limit` bytes is refused.
     """
     path = Path(path)
-    found = _read_npz(path) if path.suffix == ".npz" else _read_table(path, node, categorical)
+    # what is beyond single precision becomes infinite, which is looked for below
+    with arrow_errors(path), np.errstate(over="ignore"):
+        if path.suffix == ".npz":
+            found = _from_arrays(path, read_npz(path, unzipped_limit))
+        else:
+            found = _read_table(path, node, categorical, unzipped_limit)
     if found.names is not None:
         counts = pc.value_counts(found.names)
         twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist()
@@ -95,11 +109,11 @@ def resolve_names(features: Features, names: Sequence[str] | None, num_nodes: in
     return pa.array(range(rows)).cast(pa.string())
 
 
-def _read_table(path: Path, node: str | None, categorical: Sequence[str]) -> Features:
-    file = open_table(path)
+def _read_table(path: Path, node: str | None, categorical: Sequence[str], limit: int | None) -> Features:
+    file = open_table(path, unzipped_limit=limit)
     node = id_column(path, file.columns, node, categorical)
     table = file.read(text=[node, *categorical])
-    names = as_names(table[node], where=f"{path}: column {node!r}")
+    names = as_names(table[node], where=f"{path}: column {quoted(node)}")
     blocks: list[np.ndarray] = []
     columns: list[str] = []
     for name in file.columns:
@@ -110,11 +124,11 @@ def _read_table(path: Path, node: str | None, categorical: Sequence[str]) -> Fea
             blocks.append(values.astype(np.float32)[:, None])
             columns.append(name)
         else:
-            hot, values_of = _one_hot(table[name], where=f"{path}: column {name!r}", names=names)
+            hot, values_of = _one_hot(table[name], where=f"{path}: column {quoted(name)}", names=names)
             blocks.append(hot)
             columns.extend(f"{name}={value}" for value in values_of)
     if not blocks:
-        raise InputError(f"{path} has no column besides the node ids {node!r}: there are no features in it")
+        raise InputError(f"{path} has no column besides the node ids {quoted(node)}: there are no features in it")
     return Features(path, names, torch.from_numpy(np.concatenate(blocks, 1)), tuple(columns))
 
 
@@ -122,7 +136,7 @@ def id_column(path: Path, columns: Sequence[str], node: str | None, others: Sequ
     """The column of node ids: the one that was named, else one with a usual name, else the first; a column that is not there is an error."""
     for name in (*others, *([] if node is None else [node])):
         if name not in columns:
-            raise InputError(f"{path} has no column {name!r}: it has {', '.join(map(repr, columns[:20]))}")
+            raise InputError(f"{path} has no column {quoted(name)}: it has {', '.join(map(quoted, columns[:20]))}")
     if node is not None:
         return node
     lower = {name.lower(): name for name in reversed(columns)}
@@ -130,12 +144,12 @@ def id_column(path: Path, columns: Sequence[str], node: str | None, others: Sequ
 
 
 def _one_hot(column: pa.ChunkedArray, *, where: str, names: pa.Array) -> tuple[np.ndarray, list[str]]:
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         raise InputError(f"{where} is of type {column.type}: give numbers or text, one value a cell (or an npz file)")
     text = pc.fill_null(column.combine_chunks().cast(pa.string()), "")
     empty = pc.equal(pc.utf8_trim_whitespace(text), "")
     if pc.any(empty).as_py():
-        raise InputError(f"{where} is empty for node {names[pc.index(empty, True).as_py()].as_py()!r}: fill it in")
+        raise InputError(f"{where} is empty for node {quoted(names[pc.index(empty, True).as_py()])}: fill it in")
     encoded = text.dictionary_encode()
     if len(encoded.dictionary) > MOST_CATEGORIES:
         raise InputError(
@@ -151,18 +165,7 @@ def _one_hot(column: pa.ChunkedArray, *, where: str, names: pa.Array) -> tuple[n
     return hot, values
 
 
-def _read_npz(path: Path) -> Features:
-    data = read_bytes(path)  # numpy would leave a damaged file open
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = (
-            "it holds pickled objects"
-            if "pickle" in str(error) and zipfile.is_zipfile(io.BytesIO(data))
-            else "it is damaged"
-        )
-        raise InputError(f"{path} is no usable npz file ({reason}): write plain arrays with numpy.savez") from error
+def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Features:
     x: Tensor | scipy.sparse.csr_array
     # scipy.sparse.save_npz names its format, and CSC has the very arrays of CSR
     form = arrays["format"].item() if "format" in arrays and arrays["format"].ndim == 0 else "csr"
@@ -171,29 +174,46 @@ def _read_npz(path: Path) -> Features:
     for prefix in ("x_", ""):
         keys = [prefix + key for key in ("data", "indices", "indptr", "shape")]
         if all(key in arrays for key in keys):
-            data, indices, indptr, shape = (arrays[key] for key in keys)
-            try:
-                x = scipy.sparse.csr_array(
-                    (data.astype(np.float32), indices, indptr), shape=(int(shape[0]), int(shape[1]))
-                )
-                x.check_format(full_check=True)
-            except (ValueError, IndexError) as error:
-                raise InputError(f"{path} holds no valid CSR matrix in {', '.join(keys)}: {error}") from error
+            x = _sparse(path, keys, *(arrays[key] for key in keys))
             break
     else:
         if "x" not in arrays:
             raise InputError(f"{path} has no array `x`: it has {', '.join(arrays) or 'none'}")
         x = _dense(path, arrays["x"])
-    names = None if "names" not in arrays else as_names(pa.array(arrays["names"]), where=f"{path}: names")
+    if not x.shape[1]:
+        raise InputError(f"{path}: x has no column: there are no features in it")
+    names = None if "names" not in arrays else _names(path, arrays["names"])
     if names is not None and len(names) != x.shape[0]:
         raise InputError(f"{path} has {len(names):,} names and {x.shape[0]:,} feature rows: there must be one each")
     return Features(path, names, x, tuple(str(i) for i in range(x.shape[1])))
 
 
+def _names(path: Path, names: np.ndarray) -> pa.Array:
+    if names.ndim != 1 or names.dtype.kind not in "iufUS":
+        raise InputError(f"{path}: names must be a list of integers or text, got {names.shape} of {names.dtype}")
+    return as_names(pa.array(np.char.decode(names) if names.dtype.kind == "S" else names), where=f"{path}: names")
+
+
+def _sparse(path: Path, keys: Sequence[str], *arrays: np.ndarray) -> scipy.sparse.csr_array:
+    data, indices, indptr, shape = arrays
+    try:
+        for array, kinds in zip(arrays, ("biuf", "iu", "iu", "iu"), strict=True):
+            if array.dtype.kind not in kinds or array.ndim != 1:
+                raise ValueError(f"an array is {array.shape} of {array.dtype}")
+        rows, columns = shape.tolist()
+        if columns > MOST_COLUMNS:
+            raise ValueError(f"{columns:,} columns are more than {MOST_COLUMNS:,}")
+        x = scipy.sparse.csr_array((data.astype(np.float32), indices, indptr), shape=(rows, columns))
+        x.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise InputError(f"{path} holds no valid CSR matrix in {', '.join(keys)}: {error}") from error
+    return x
+
+
 def _dense(path: Path, x: np.ndarray) -> Tensor:
     if x.dtype.kind not in "biuf" or x.ndim not in (1, 2):
         raise InputError(f"{path}: x must be numbers of shape [rows, features], got {x.shape} of {x.dtype}")
-    return torch.from_numpy(x.reshape(len(x), -1).astype(np.float32))
+    return torch.from_numpy(x.reshape(len(x), -1 if x.size else x.shape[-1]).astype(np.float32))
 
 
 def _require_finite(features: Features) -> None:
@@ -206,7 +226,8 @@ def _require_finite(features: Features) -> None:
         first = None if not len(wrong) else (int(rows.row[wrong[0]]), int(rows.col[wrong[0]]))
     if first is not None:
         row, column = first
-        who = f"row {row + 1}" if features.names is None else f"node {features.names[row].as_py()!r}"
+        who = f"row {row + 1}" if features.names is None else f"node {quoted(features.names[row])}"
         raise InputError(
-            f"{features.path}: {who} has NaN, infinity or no value in column {features.columns[column]!r}: fill it in"
+            f"{features.path}: {who} has NaN, infinity, no value or one beyond single precision (3.4e38) in column "
+            f"{quoted(features.columns[column])}: fill it in"
         )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from llwlc.errors import InputError
+from llwlc.support.text import quoted
 
 # as Python and JSON write integers; "007" is a name, not a number
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
@@ -26,7 +27,10 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str) -> pa.Array:
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError(f"{where} has fractions or NaN for node ids: use integers or text") from None
-    if not (pa.types.is_integer(array.type) or pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.string())
+    texts = (pa.types.is_string(array.type), pa.types.is_large_string(array.type), pa.types.is_string_view(array.type))
+    if not (pa.types.is_integer(array.type) or any(texts)):
         raise InputError(f"{where} is of type {array.type}, which names no nodes: use integers or text")
     names = pc.utf8_trim_whitespace(array.cast(pa.string()))
     empty = pc.fill_null(pc.equal(names, ""), True)
@@ -81,7 +85,7 @@ def some(names: Sequence[str], limit: int = 5) -> str:
     "'a', 'b' and 1 more"
     """
     rest = len(names) - limit
-    return ", ".join(repr(name) for name in names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+    return ", ".join(quoted(name) for name in names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def suggestion(name: str, names: Sequence[str] | None, num_nodes: int) -> str:
@@ -90,7 +94,7 @@ def suggestion(name: str, names: Sequence[str] | None, num_nodes: int) -> str:
         return f" Nodes are called 0 to {num_nodes - 1}."
     # difflib compares with every name; in a large graph the first ones are no sample worth the wait
     close = difflib.get_close_matches(name, names, n=1) if num_nodes <= 50_000 else []
-    return f" Did you mean {close[0]!r}?" if close else ""
+    return f" Did you mean {quoted(close[0])}?" if close else ""
 
 
 def _integers(names: pa.Array) -> pa.Array | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 import re
-import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from llwlc.errors import InputError
+from llwlc.graph.file_bytes import UNZIPPED_LIMIT, read_bytes, too_large
+from llwlc.support.files import write_bytes
+from llwlc.support.text import quoted
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
 WRITABLE = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
@@ -42,13 +44,16 @@ class TableFile:
     def read(self, *, columns: Sequence[str] | None = None, text: Collection[str] = ()) -> pa.Table:
         """These columns (all of them if None), those of `text` as strings just as they are written."""
         wanted = list(self.columns if columns is None else columns)
-        try:
-            if self.separator is None:
-                return pa.parquet.read_table(_stream(self.data), columns=wanted)
-            return self._read_text(wanted, text)
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")
-            raise InputError(f"{self.path} cannot be read as a table: {reason}. Mend or remove that row") from error
+        with arrow_errors(self.path):
+            if self.separator is not None:
+                return self._read_text(wanted, text)
+            table = pa.parquet.read_table(_stream(self.data), columns=wanted)
+            table.validate(full=True)  # what is said to be text may be none
+            return table
+
+    def without_header(self) -> TableFile:
+        """The same file, its first line a row."""
+        return _text_table(self.path, self.data, self.skip, header=False, separator=self.separator)
 
     def _read_text(self, wanted: list[str], text: Collection[str]) -> pa.Table:
         return pa.csv.read_csv(
@@ -74,36 +79,58 @@ def _stream(data: bytes) -> pa.BufferReader:
     return pa.BufferReader(copy.getvalue())
 
 
-def open_table(path: str | Path, *, header: bool | None = None, separator: str | None = None) -> TableFile:
+@contextmanager
+def arrow_errors(path: Path) -> Iterator[None]:
+    """What arrow says of a file, as one sentence."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")[:200]
+        raise InputError(f"{path} cannot be read as a table: {reason}. Mend or remove that row") from error
+
+
+def open_table(
+    path: str | Path,
+    *,
+    header: bool | None = None,
+    separator: str | None = None,
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
+) -> TableFile:
     """Looks into a file and finds out its kind, separator and columns.
 
     Parquet is known by its first bytes. In text, leading lines that start with "# " or "%" are skipped; the separator is the
     first of tab, comma, semicolon and space that cuts the first lines into equally many fields; with `header` None, a first line
-    whose first two fields are numbers is data.
+    whose first two fields are numbers is data. A compressed file that unpacks to more than `unzipped_limit` bytes is refused.
     """
     path = Path(path)
-    data = read_bytes(path)
+    data = read_bytes(path, unzipped_limit)
     if data[:4] == b"PAR1":
-        try:
-            names = pa.parquet.read_schema(_stream(data)).names
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{path} is a broken Parquet file ({error}): write or download it again") from error
-        return TableFile(path, data, _distinct(path, names))
+        return TableFile(path, data, _distinct(path, _parquet_columns(path, data, unzipped_limit)))
     if {".parquet", ".pq"} & set(path.suffixes):
         raise InputError(f"{path} is no Parquet file, whatever its name says: check what wrote it")
     _require_text(path, data)
+    data = (
+        data if data.endswith((b"\n", b"\r")) else data + b"\n"
+    )  # arrow finds no header in a file of one line without an end
     skip, lines = _first_lines(data)
     if not lines:
         raise InputError(f"{path} is empty: there is no row to read")
     if separator is None:
         separator = _sniff(path, lines)
-    elif len(separator) != 1:
-        raise InputError(f"the separator must be one character, got {separator!r}")
+    elif len(separator) != 1 or separator in '"\r\n' or not separator.isascii():
+        raise InputError(f"the separator must be one character, no quote and no line end, got {quoted(separator)}")
     if separator == " ":
         data = _single_spaces(data)
     elif re.search(re.escape(separator.encode()) + rb' +"', data):
         data, skip = _unspaced_quotes(path, data, skip, separator), 0
-    fields = [field.strip() for field in next(csv.reader(lines, delimiter=separator, skipinitialspace=True))]
+    return _text_table(path, data, skip, header=header, separator=separator)
+
+
+def _text_table(path: Path, data: bytes, skip: int, *, header: bool | None, separator: str | None) -> TableFile:
+    """A text file that was looked into: the names of its columns are still to be found."""
+    assert separator is not None
+    lines = _first_lines(data, skip=skip)[1]
+    fields = [field.strip() for field in next(_rows(path, lines, separator))]
     if separator == " ":
         fields = [field for field in fields if field]
     if header is None:
@@ -112,24 +139,18 @@ def open_table(path: str | Path, *, header: bool | None = None, separator: str |
     return TableFile(path, data, columns, separator, header, skip)
 
 
-def read_bytes(path: Path) -> bytes:
-    """All of a file, unzipped if it is gzip."""
+def _parquet_columns(path: Path, data: bytes, limit: int | None) -> list[str]:
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}: check the name and the folder") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder: name a file inside it") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    if data[:2] != b"\x1f\x8b":
-        if path.suffix in (".gz", ".gzip") and data[:4] != b"PAR1":
-            raise InputError(f"{path} is no gzip file, whatever its name says: drop the .gz or compress it")
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is truncated or damaged gzip ({error}): copy or download it again") from error
+        found = pa.parquet.read_metadata(_stream(data))
+        names: list[str] = found.schema.to_arrow_schema().names
+        groups = [found.row_group(i).total_byte_size for i in range(found.num_row_groups)]
+    except (pa.ArrowException, OSError, UnicodeDecodeError, ValueError) as error:
+        reason = str(error).split("\n")[0][:200]
+        raise InputError(f"{path} is a broken Parquet file ({reason}): write or download it again") from error
+    # a run of one value takes no room in the file, but eight bytes a row in memory
+    if limit is not None and max(sum(groups), 8 * found.num_rows) > limit:
+        raise too_large(path, limit)
+    return names
 
 
 def as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
@@ -163,15 +184,7 @@ def write_table(path: str | Path, table: pa.Table) -> None:
         data = _as_text(table, "\t" if ".tsv" in path.suffixes else ",")
         if path.suffix == ".gz":
             data = gzip.compress(data, 6, mtime=0)
-    # beside the target, so that the rename stays inside one file system
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_bytes(path, data)
 
 
 def check_writable(path: str | Path) -> None:
@@ -194,9 +207,10 @@ def _as_text(table: pa.Table, separator: str) -> bytes:
         options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style=style)
         try:
             pa.csv.write_csv(table, body, options)
-        except pa.ArrowInvalid:
+        except pa.ArrowInvalid as error:
             if style == "needed":
-                raise
+                reason = str(error).split("\n")[0]
+                raise InputError(f"this table cannot be written as text ({reason}): write .parquet") from error
         else:
             break
     return head.getvalue().encode() + body.getvalue()
@@ -217,12 +231,13 @@ def _require_text(path: Path, data: bytes) -> None:
         ) from None
 
 
-def _first_lines(data: bytes, count: int = 50) -> tuple[int, list[str]]:
-    """How many lines to skip at the top, and the first lines after them."""
-    skip = 0
+def _first_lines(data: bytes, count: int = 50, skip: int = 0) -> tuple[int, list[str]]:
+    """How many lines to skip at the top, `skip` or more, and the first lines after them."""
     lines: list[str] = []
-    for raw in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig"):
+    for number, raw in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig")):
         line = raw.rstrip("\n")
+        if number < skip:
+            continue
         if not lines and _COMMENT.match(line):
             skip += 1
         elif line.strip():
@@ -235,18 +250,29 @@ def _first_lines(data: bytes, count: int = 50) -> tuple[int, list[str]]:
 def _sniff(path: Path, lines: list[str]) -> str:
     ragged = None
     for separator in ("\t", ",", ";", " "):
-        rows = csv.reader([line.strip(" ") for line in lines], delimiter=separator, skipinitialspace=True)
-        widths = [len(row) for row in rows]
+        widths = [len(row) for row in _rows(path, [line.strip(" ") for line in lines], separator)]
         if widths[0] >= 2 and len(set(widths)) == 1:
             return separator
         if widths[0] >= 2 and ragged is None:
             ragged = separator
     if ragged is None:
         raise InputError(
-            f"{path} has one column (its first line is {lines[0][:60]!r}): two are needed, "
+            f"{path} has one column (its first line is {quoted(lines[0])}): two are needed, "
             f"separated by a {', '.join(SEPARATORS.values())}"
         )
     return ragged
+
+
+def _rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    """The cells of these lines."""
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    try:
+        yield from rows
+    except csv.Error as error:
+        what = f"an unreadable row ({error})"
+        if "field limit" in str(error):
+            what = "a quote that is not closed, or a cell of more than 131,072 characters"
+        raise InputError(f"{path} has {what}, in or before line {rows.line_num}: mend it") from None
 
 
 def _single_spaces(data: bytes) -> bytes:
@@ -260,13 +286,7 @@ def _unspaced_quotes(path: Path, data: bytes, skip: int, separator: str) -> byte
     for _ in range(skip):
         text.readline()
     tidy = io.StringIO()
-    rows = csv.reader(text, delimiter=separator, skipinitialspace=True)
-    try:
-        csv.writer(tidy, delimiter=separator, lineterminator="\n").writerows(rows)
-    except csv.Error as error:
-        raise InputError(
-            f"{path} has a quote that is not closed, in or before line {rows.line_num}: mend it"
-        ) from error
+    csv.writer(tidy, delimiter=separator, lineterminator="\n").writerows(_rows(path, text, separator))
     return tidy.getvalue().encode()
 
 
@@ -274,7 +294,7 @@ def _distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(
-            f"{path} has two columns called {twice[0]!r}: rename one, or use --no-header if there is no header"
+            f"{path} has two columns called {quoted(twice[0])}: rename one, or use --no-header if there is no header"
         )
     return tuple(names)
 

@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from llwlc.errors import InputError
-from llwlc.predict.run_directory import CHECKPOINT, leftovers
+from llwlc.predict.run_directory import CHECKPOINT, leftovers, load
 from llwlc.predict.run_format import RunConfig, is_finished, read_config
+from llwlc.support.lock import locked
 from llwlc.training.checkpoint import Checkpoint, read_checkpoint
+from llwlc.training.fingerprint import later_fingerprint
 
 
 def finished(folder: Path, fingerprint: str) -> RunConfig | None:
@@ -20,7 +22,7 @@ def finished(folder: Path, fingerprint: str) -> RunConfig | None:
         raise InputError(f"{folder} is a file; --out names a folder for the run")
     if is_finished(folder):
         config = read_config(folder)
-        if config.info.fingerprint != fingerprint:
+        if config.info.fingerprint != fingerprint and not _older(folder, config, fingerprint):
             raise InputError(
                 f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
             )
@@ -32,16 +34,26 @@ def finished(folder: Path, fingerprint: str) -> RunConfig | None:
     return None
 
 
+def _older(folder: Path, config: RunConfig, fingerprint: str) -> bool:
+    """Whether this is the run, written when names, times and message graphs did not count yet: what it holds of them is compared then."""
+    first, _, later = fingerprint.partition("-")
+    if config.info.fingerprint != first:
+        return False
+    run = load(folder, config)
+    return later_fingerprint(run.graph, run.split) == later
+
+
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
-    """The folder of a run, made if need be, and gone again where the input lets no run begin."""
+    """The folder of a run, made if need be, and gone again where the input lets no run begin; no other fit works in it meanwhile."""
     new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out") from error
     try:
-        yield
+        with locked(folder, "another fit"):
+            yield
     except InputError:
         if new and not any(folder.iterdir()):
             folder.rmdir()

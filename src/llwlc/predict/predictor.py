@@ -130,11 +130,11 @@ class LinkPredictor:
                 on_epoch=on_epoch,
                 on_forecast=on_forecast,
             )
-        info = RunInfo(graph_name, self.preset_name, mark, None, _needs(fitted.preset))
-        self._run = Run(fitted, replace(graph, report=None), split, info, labels)
-        if folder is not None:
-            run_directory.save(folder, self._run)
-            run_directory.sweep(folder)
+            info = RunInfo(graph_name, self.preset_name, mark, None, _needs(fitted.preset))
+            self._run = Run(fitted, replace(graph, report=None), split, info, labels)
+            if folder is not None:
+                run_directory.save(folder, self._run)
+                run_directory.sweep(folder)
         return self
 
     def __repr__(self) -> str:

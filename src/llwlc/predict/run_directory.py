@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,7 +10,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -22,6 +22,7 @@ from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import model_card
 from llwlc.predict.reliability import reliability_picture
+from llwlc.predict.run_checks import check_arrays, check_config, check_features, check_records, check_split
 from llwlc.predict.run_format import (
     CARD,
     CONFIG,
@@ -40,7 +41,9 @@ from llwlc.predict.run_format import (
     write_manifest,
 )
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.support.files import PARTIAL, write_tensors, write_text
+from llwlc.support.files import PARTIAL, remove, write_tensors, write_text
+from llwlc.support.json_file import read_json
+from llwlc.support.lock import LOCK, locked
 from llwlc.training.features import Compactor, Features
 from llwlc.training.fit import Fitted
 from llwlc.training.node_features import NodeFeatures
@@ -90,22 +93,26 @@ def save(folder: Path, run: Run) -> None:
                 os.replace(partial / name, folder / name)
             else:
                 (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"the run cannot be written to {folder} ({error.strerror}): choose another folder") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """What an interrupted fit can leave behind: a checkpoint, half of one, half a run."""
-    return [p for p in folder.iterdir() if p.name == CHECKPOINT or p.name.endswith(PARTIAL) or p.name.startswith(LEFT)]
+    """What an interrupted fit can leave behind: a checkpoint, half of one, half a run, its lock."""
+    whole = (CHECKPOINT, LOCK)
+    return [p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(LEFT)]
 
 
 def sweep(folder: Path) -> None:
     """Remove what the finished run needs no more."""
     for path in leftovers(folder):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        if path.name != LOCK:
+            remove(path)
+            continue
+        with contextlib.suppress(InputError), locked(folder, "another fit"):
+            pass  # held by nobody: let go again, it is gone
 
 
 def load(folder: Path, config: RunConfig | None = None) -> Run:
@@ -116,12 +123,25 @@ def load(folder: Path, config: RunConfig | None = None) -> Run:
         return _assemble(folder, config)
     except InputError:
         raise
-    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, SafetensorError) as error:
-        raise InputError(f"the run {folder} does not fit together ({error}): fit again with this version") from error
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RuntimeError,
+        ValueError,
+        OSError,
+        SafetensorError,
+    ) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"the run {folder} does not fit together ({reason}): fit again with this version") from error
 
 
 def _assemble(folder: Path, config: RunConfig) -> Run:
     model, stored = load_file(folder / MODEL), load_file(folder / GRAPH)
+    names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
+    check_config(folder, config)
+    check_arrays(folder, config, model, stored, names)
     net = LLwLCNet(config.preset.net)
     net.load_state_dict({k[4:]: t for k, t in model.items() if k.startswith("net.")})
     net.eval()
@@ -131,8 +151,8 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
             model[f"compactor.{k}"] for k in ("weight", "shift", "components", "counts")
         )
         compactor = Compactor(weight, shift, components, bool(counts))
-    names = _texts(stored, "names")
     x = _features(stored)
+    check_features(folder, x, len(stored["indptr"]) - 1, None if compactor is None else len(compactor.weight))
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
     fitted = Fitted(
         net,
@@ -141,10 +161,13 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
         NodeFeatures.of(x, compactor, stored.get("features")),
         config.calibration,
         config.ranking,
-        FitMetrics.from_dict(_json(folder / METRICS)),
-        [EpochRecord(**record) for record in _json(folder / HISTORY, lines=True)],
+        FitMetrics.from_dict(read_json(folder / METRICS)),
+        [EpochRecord(**record) for record in read_json(folder / HISTORY, lines=True)],
     )
-    return Run(fitted, graph, LinkSplit.load(folder / SPLIT, graph), config.info, _texts(stored, "kinds"))
+    check_records(folder, fitted.metrics, fitted.history)
+    split = LinkSplit.load(folder / SPLIT, graph)
+    check_split(folder, split, graph.num_nodes)
+    return Run(fitted, graph, split, config.info, _texts(stored, "kinds"))
 
 
 def _model_tensors(fitted: Fitted) -> dict[str, Tensor]:
@@ -182,11 +205,3 @@ def _features(stored: dict[str, Tensor]) -> Features | None:
     data, indices, indptr = (stored[f"x.{k}"].numpy() for k in ("data", "indices", "indptr"))
     rows, columns = stored["x.shape"].tolist()
     return csr_array((data, indices, indptr), shape=(rows, columns))
-
-
-def _json(path: Path, *, lines: bool = False) -> Any:
-    try:
-        text = path.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}): copy it again, or fit again") from error

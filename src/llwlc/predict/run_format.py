@@ -23,6 +23,7 @@ from llwlc.errors import InputError
 from llwlc.nn.config import NetConfig
 from llwlc.nn.registry import READOUTS
 from llwlc.support.files import file_digest, write_text
+from llwlc.support.json_file import read_json
 from llwlc.support.records import plain, read_record
 from llwlc.support.registry import Registry
 from llwlc.support.version import VERSION
@@ -61,6 +62,11 @@ class RunInfo:
     needs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     format: int = FORMAT
     lacks: tuple[str, ...] = ()
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """Files of the run that no digest covers, as it was written before there was a manifest."""
+        return () if self.format == FORMAT else (METRICS, HISTORY, CARD, CONFIG)
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
         raise _other_format(folder, config.get("format"))
     try:
         return _parsed(folder, config)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{folder}/{CONFIG} does not fit together ({error!r}): fit again with this version") from error
@@ -218,11 +224,9 @@ def _verify(folder: Path, digests: Mapping[str, str]) -> None:
 
 def _has_format_1(folder: Path) -> bool:
     try:
-        return bool(json.loads((folder / CONFIG).read_text(encoding="utf-8")).get("format") != FORMAT)
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError, AttributeError):
-        return True  # reading it will say what is wrong
+        return bool(read_json(folder / CONFIG).get("format") != FORMAT)
+    except (InputError, AttributeError):
+        return (folder / CONFIG).exists()  # reading it will say what is wrong
 
 
 def _digests_of_format_1(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
@@ -247,10 +251,7 @@ def _from_format_1(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json_object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read ({error}): copy it again, or fit again") from None
+    found = read_json(path)
     if not isinstance(found, dict):
         raise InputError(f"{path} is no configuration of llwlc: is this a run folder?")
     return found

@@ -39,8 +39,8 @@ def make(
     >>> make(ring, protocol="seal", seed=234)
     LinkSplit(seal, seed=234, train_pos=17, train_neg=17, valid_pos=1, valid_neg=1, test_pos=2, test_neg=2)
     """
-    if seed < 0:
-        raise InputError(f"seed={seed}: a seed is 0 or more")
+    if not 0 <= seed <= 2**40:
+        raise InputError(f"seed={seed}: a seed is a whole number from 0 to 2⁴⁰")
     record = PROTOCOLS[protocol]
     nodes, edges = _scope(graph, record)
     size = sizes(protocol, len(edges), val=val, test=test)

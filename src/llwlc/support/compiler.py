@@ -7,11 +7,8 @@ torch's, nothing that dies in a forked data loader, and a compile time that is s
 from __future__ import annotations
 
 import ast
-import getpass
 import hashlib
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -20,6 +17,8 @@ from typing import TypeVar, cast
 import numba
 import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
+
+from llwlc.support.machine_code import code_root, seal_cache
 
 U = np.uint64
 """The type of an index where speed counts: of a signed one numba has to ask each time whether it is negative."""
@@ -56,6 +55,7 @@ def _compiled(function: F, fastmath: set[str]) -> F:
         made = numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")
     finally:
         numba.config.CACHE_DIR = kept
+    seal_cache(made)
     made.compile = _with_pairs(made.compile)
     return cast(F, made)
 
@@ -80,24 +80,11 @@ def _with_pairs(compile_for: Callable[..., object]) -> Callable[..., object]:
 
 @cache
 def cache_dir(module: str) -> str:
-    """A writable folder for the machine code of a module, named after its source and that of all it imports from this package: numba looks only
+    """The folder for the machine code of a module, named after its source and that of all it imports from this package: numba looks only
     at the file of the function that is called, not at those of the functions inlined into it, and would run stale code after an edit there."""
-    name = f"{module.removeprefix(PACKAGE + '.')}-{source_digest(module)[:16]}"
-    home = os.environ.get("NUMBA_CACHE_DIR") or str(Path.home() / ".cache" / "llwlc" / "numba")
-    for root in (home, str(Path(tempfile.gettempdir()) / f"llwlc-numba-{_user()}")):
-        folder = Path(root) / name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return str(folder)
-        except OSError:
-            continue
-    return tempfile.mkdtemp(prefix="llwlc-numba-")
-
-
-def _user() -> str:
-    """Who runs this: a number where the system has one."""
-    return str(os.getuid()) if hasattr(os, "getuid") else getpass.getuser()
+    folder = code_root() / f"{module.removeprefix(PACKAGE + '.')}-{source_digest(module)[:16]}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(folder)
 
 
 def source_digest(module: str) -> str:

@@ -6,14 +6,24 @@ import torch
 
 from llwlc.errors import InputError
 
+KINDS = ("cpu", "cuda")
+
 
 def pick_device(name: str) -> torch.device:
+    """The device of this name, where this package runs and it is there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise InputError(f"no device is called {name!r}: use auto, cpu or cuda") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
+        device = None
+    if device is None or device.type not in KINDS:
+        raise InputError(f"no device is called {name!r}: use auto, cpu or cuda")
+    if device.type == "cpu":
+        return torch.device("cpu")
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not there:
         raise InputError("device cuda was asked for, but there is none here: use auto or cpu")
+    if device.index is not None and device.index >= there:
+        raise InputError(f"device {name} was asked for, but there are {there} of them here: cuda:0 is the first")
     return device

@@ -37,7 +37,7 @@ def bars(console: Console | None = None) -> Iterator[Progress]:
         return
     console = Console(stderr=True) if console is None else console
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         RateColumn(),

@@ -6,6 +6,7 @@ field was there then reads as what it was, whatever the default has become.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, asdict, fields
 from typing import Any, TypeVar
@@ -37,7 +38,32 @@ def read_record(kind: type[T], data: Mapping[str, Any], where: str) -> T:
                 values[name] = field.metadata["absent"]
             elif field.default is MISSING and field.default_factory is MISSING:
                 raise InputError(f"{where} lacks {name!r}: copy it again, or fit again")
+        else:
+            _require_type(field, data[name], where)
     return kind(**values)
+
+
+PLAIN: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "str": (str,),
+    "None": (type(None),),
+}
+
+
+def _require_type(field: Field[Any], value: object, where: str) -> None:
+    """A value is one of the plain types of its field; where the field has more than those, text or a number, which the record judges itself."""
+    words = str(field.type).split(" | ")
+    known = all(word in PLAIN for word in words)
+    kinds = {kind for word in (words if known else ("int", "str", "None")) for kind in PLAIN[word]}
+    right = isinstance(value, tuple(kinds)) and (
+        bool in kinds or not isinstance(value, bool)
+    )  # a truth value is an int to Python
+    if not right or (isinstance(value, float) and not math.isfinite(value)):
+        raise InputError(
+            f"{where} has {str(value)[:60]!r} for {field.name!r}, which is no {field.type}: copy it again, or fit again"
+        )
 
 
 def plain(record: Any, *, settled: bool = False) -> dict[str, Any]:

@@ -1,8 +1,14 @@
-"""Checkpoints: written whole after each epoch, read back to the last bit."""
+"""Checkpoints: written whole after each epoch, read back to the last bit, or refused by name.
+
+A digest over every tensor, its name, type and shape, over the history and the fingerprint stands beside them: what would resume to other weights does not
+resume.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,8 +43,18 @@ def save(
     tensors = {f"{name}.{k}": t for name, state in states.items() for k, t in state.items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
+    kept = {k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()}
     about = {"history": json.dumps([record.as_dict() for record in history]), "mark": checkpoint.fingerprint}
-    write_tensors(checkpoint.path, {k: t.detach().cpu().clone() for k, t in tensors.items()}, about)
+    write_tensors(checkpoint.path, kept, about | {"digest": content_digest(kept, about)})
+
+
+def content_digest(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> str:
+    """A hash of all that a checkpoint says."""
+    digest = hashlib.sha256(json.dumps([about["mark"], about["history"]]).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[EpochRecord]]:
@@ -48,16 +64,32 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
         tensors = load_file(path)
         with safe_open(path, "pt") as file:
             about = file.metadata() or {}
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"the checkpoint {path} is damaged ({error}): delete it to begin anew") from error
+    except (OSError, SafetensorError, ValueError) as error:
+        raise _damaged(path, error) from error
     if about.get("mark") != checkpoint.fingerprint:
         raise InputError(
             f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to begin anew"
         )
+    if "digest" not in about:
+        raise _damaged(path, "it has no digest: another tool or an older version wrote it")
+    if "history" not in about or about["digest"] != content_digest(tensors, about):
+        raise _damaged(path, "its content differs from its digest")
+    return tensors, _history(path, about["history"])
+
+
+def _history(path: Path, text: str) -> list[EpochRecord]:
     try:
-        return tensors, [EpochRecord(**record) for record in json.loads(about["history"])]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"the checkpoint {path} is damaged ({error!r}): delete it to begin anew") from error
+        history = [EpochRecord(**record) for record in json.loads(text)]
+        in_order = [record.epoch for record in history] == list(range(len(history)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _damaged(path, f"history: {error!r}") from error
+    if not history or not in_order:
+        raise _damaged(path, "its history is empty or has a gap")
+    return history
+
+
+def _damaged(path: Path, why: object) -> InputError:
+    return InputError(f"the checkpoint {path} is damaged ({why}): delete it to begin anew")
 
 
 def resume(
@@ -65,12 +97,38 @@ def resume(
 ) -> tuple[list[EpochRecord], dict[str, Tensor]]:
     """Puts the state of a checkpoint back; returns the history and the best weights so far."""
     tensors, history = read_checkpoint(checkpoint)
-    net.load_state_dict({k[4:]: t for k, t in tensors.items() if k.startswith("net.")})
-    mean.load_state_dict({k[5:]: t for k, t in tensors.items() if k.startswith("mean.")})
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("adam."):
             _, i, field = name.split(".")
             state.setdefault(int(i), {})[field] = tensor
+    _require_moments(checkpoint.path, net, state)
+    best = _under("best.", tensors)
+    try:
+        for weights in (
+            best,
+            _under("net.", tensors),
+        ):  # the best ones first: they come back later, and have to fit too
+            net.load_state_dict(weights)
+        mean.load_state_dict(_under("mean.", tensors))
+    except RuntimeError as error:
+        raise _damaged(checkpoint.path, str(error).split("\n")[0]) from error
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    return history, {k[5:]: t for k, t in tensors.items() if k.startswith("best.")}
+    return history, best
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _require_moments(path: Path, net: LLwLCNet, state: Mapping[int, Mapping[str, Tensor]]) -> None:
+    """Adam's moments have the shapes of the parameters they belong to; training goes wrong without a word where they are missing."""
+    parameters = list(net.parameters())
+    fits = all(
+        0 <= i < len(parameters)
+        and set(fields) == {"step", "exp_avg", "exp_avg_sq"}
+        and all(fields[name].shape == parameters[i].shape for name in ("exp_avg", "exp_avg_sq"))
+        for i, fields in state.items()
+    )
+    if not state or not fits:
+        raise _damaged(path, "it lacks the optimiser's state, or has another network's")

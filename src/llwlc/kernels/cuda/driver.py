@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
-import os
 import re
 import site
 from collections.abc import Callable
@@ -16,12 +15,15 @@ from typing import Any, Protocol
 
 import torch
 
+from llwlc.errors import InputError
+from llwlc.support.files import write_bytes
+from llwlc.support.private import private_folder
 from llwlc.support.roots import cache_root
+from llwlc.support.seal import sealed, unsealed
 
 SHARED_PER_GROUP = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 GRANTED = 48 * 1024  # what a kernel gets without asking
 OWN_BYTES = 10 * 1024  # of fast memory: the kernels' own arrays, at most
-DIGEST = 32  # bytes of a SHA-256
 
 
 class Engine(Protocol):
@@ -97,17 +99,18 @@ def kept_binary(text: str, *options: str) -> bytes:
 
 
 def kept(path: Path, make: Callable[[], bytes]) -> bytes:
-    """What `make` gives, once: from the file where that is whole, as its digest in front says, else made and put there."""
+    """What `make` gives, once: from the file where that is whole, else made and put there. A folder that others can write is not used: what is in
+    such a file is run."""
+    folder = private_folder(path.parent)
+    if folder is None:
+        return make()
     with contextlib.suppress(OSError):
-        found = path.read_bytes()
-        if found[:DIGEST] == hashlib.sha256(found[DIGEST:]).digest():
-            return found[DIGEST:]
+        found = unsealed((folder / path.name).read_bytes())
+        if found is not None:
+            return found
     binary = make()
-    with contextlib.suppress(OSError):  # a cache that cannot be written is no reason to stop
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}")  # another process may be at it too
-        partial.write_bytes(hashlib.sha256(binary).digest() + binary)
-        partial.replace(path)
+    with contextlib.suppress(InputError):  # a cache that cannot be written is no reason to stop
+        write_bytes(folder / path.name, sealed(binary))
     return binary
 
 

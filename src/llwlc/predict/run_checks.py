@@ -1,0 +1,226 @@
+"""What a run folder must satisfy before any kernel sees it.
+
+A manifest says that files are as they were written, not by whom: a folder from a stranger has digests that fit. Kernels index without asking, so
+every index is looked at here, once, in time linear in the size of the arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.nn.net import LLwLCNet
+from llwlc.predict.run_format import CONFIG, GRAPH, HISTORY, METRICS, MODEL, SPLIT, RunConfig
+from llwlc.splits.linksplit import PARTS, STAGES, LinkSplit
+from llwlc.training.features import Features
+from llwlc.training.ranking import RankingConfig
+from llwlc.training.records import EpochRecord, FitMetrics
+
+WIDEST, DEEPEST = 1 << 16, 64  # channels and blocks of a network; ours have 32 and 2
+MOST_STEPS = 1 << 12
+
+
+def check_config(folder: Path, config: RunConfig) -> None:
+    """Numbers that are types and ranges apart from those of any run would take memory or time without end."""
+    basis, net, info = config.preset.basis, config.preset.net, config.info
+    where = folder / CONFIG
+    for name in (field.name for field in fields(net)):
+        value = getattr(net, name)
+        if isinstance(value, int) and not 0 <= value <= (DEEPEST if name == "blocks" else WIDEST):
+            raise _wrong(where, f"net.{name} is {value}")
+    if not 0 <= config.preset.features <= WIDEST:
+        raise _wrong(where, f"features is {config.preset.features}")
+    if basis.steps > MOST_STEPS:
+        raise _wrong(where, f"basis.steps is {basis.steps}, more than {MOST_STEPS}")
+    if basis.distance_cap != net.distance_cap:
+        raise _wrong(where, f"basis and net differ in distance_cap ({basis.distance_cap} and {net.distance_cap})")
+    if info.candidate_prior is not None and not 0 <= info.candidate_prior <= 1:  # NaN neither
+        raise _wrong(where, f"candidate_prior is {info.candidate_prior}")
+    if not all(math.isfinite(value) for value in (config.calibration.slope, config.calibration.offset)):
+        raise _wrong(where, "the calibration is NaN or infinite")
+    if config.ranking is not None:
+        _check_ranking(where, config.ranking)
+
+
+def _check_ranking(where: Path, ranking: RankingConfig) -> None:
+    """Finite numbers, as many as belong together."""
+    numbers = [ranking.candidates.degree, ranking.candidates.walk, ranking.missing_per_known]
+    for curve in (ranking.calibration.sharing, ranking.calibration.apart):
+        size = len(curve.knots) + 2
+        if (
+            len(curve.weights) != size
+            or any(len(other) != size for other in curve.others)
+            or list(curve.knots) != sorted(curve.knots)
+        ):
+            raise _wrong(where, "a curve of the candidates' calibration does not fit together")
+        numbers += [curve.centre, *curve.knots, *curve.weights, *(value for other in curve.others for value in other)]
+    if ranking.shortlist is not None:
+        centre, scale, weight = ranking.shortlist.centre, ranking.shortlist.scale, ranking.shortlist.weight
+        if len(centre) != len(scale) or len(weight) != 2 * len(centre) + 2 or not all(value > 0 for value in scale):
+            raise _wrong(where, "the shortlist does not fit together")
+        numbers += [*centre, *scale, *weight]
+    if not all(math.isfinite(value) for value in numbers) or ranking.missing_per_known <= 0:
+        raise _wrong(where, "the candidates' calibration is NaN, infinite or negative")
+
+
+def check_arrays(
+    folder: Path, config: RunConfig, model: Mapping[str, Tensor], stored: Mapping[str, Tensor], names: object
+) -> None:
+    """The weights fit the network of the configuration, the features the weights, and the links are those of a graph."""
+    n = check_csr(folder / GRAPH, stored)
+    _check_names(folder / GRAPH, names, n)
+    _check_weights(folder / MODEL, config, model)
+    where, width = folder / GRAPH, config.preset.net.feature_channels
+    compact = stored.get("features")
+    if compact is not None and not width:
+        width = compact.shape[-1]  # kept, though nothing reads them
+    if (compact is None) != (width == 0) or (compact is not None and compact.shape != (n, width)):
+        shape = "none" if compact is None else tuple(compact.shape)
+        raise _wrong(where, f"features of shape {shape} do not fit {n} nodes and the {width} channels of the network")
+    _require_finite(where, {"features": compact, "x": stored.get("x"), "x.data": stored.get("x.data")})
+    if "compactor.weight" in model:
+        _check_compactor(folder / MODEL, model, width)
+
+
+def check_features(folder: Path, x: Features | None, num_nodes: int, columns: int | None) -> None:
+    """Raw features have a row a node and the columns that the compactor was fitted on."""
+    if x is None:
+        return
+    if x.ndim != 2 or x.shape[0] != num_nodes or (columns is not None and x.shape[1] != columns):
+        raise _wrong(
+            folder / GRAPH, f"x of shape {tuple(x.shape)} does not fit {num_nodes} nodes and {columns} columns"
+        )
+    if not isinstance(x, Tensor):
+        x.check_format(full_check=True)  # a ValueError that says what is wrong
+
+
+def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
+    """Parts and message graphs name nodes of the graph."""
+    where = folder / SPLIT
+    for name in PARTS:
+        part: Tensor = getattr(split, name)
+        if part.dtype != torch.int64 or part.ndim not in (2, 3) or part.shape[-1] != 2:
+            raise _wrong(where, f"{name} is no list of pairs, but {tuple(part.shape)} of {part.dtype}")
+        _require_nodes(where, name, part, num_nodes)
+    if split.nodes is not None:
+        _require_nodes(where, "nodes", split.nodes, num_nodes)
+    for name in STAGES:
+        graph: Graph = getattr(split, name)
+        arrays = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
+        check_csr(where, {key: array for key, array in arrays.items() if array is not None}, prefix=f"{name}.")
+
+
+def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochRecord]) -> None:
+    """What was measured is numbers."""
+    flat = [
+        value for found in (metrics.as_dict(), *metrics.as_dict()["heuristics"].values()) for value in found.items()
+    ]
+    for name, value in flat:
+        if name != "heuristics" and not _is_number(value):
+            raise _wrong(folder / METRICS, f"{name} is {str(value)[:60]!r}, no number")
+    for record in history:
+        if not all(_is_number(value) for value in record.as_dict().values()):
+            raise _wrong(folder / HISTORY, "an entry is no number")
+
+
+def check_csr(where: Path, arrays: Mapping[str, Tensor], prefix: str = "") -> int:
+    """An undirected graph as this package has it: rows in order, columns ascending and in range, every link in both directions with one
+    weight above zero. Returns the number of nodes."""
+    for name in ("indptr", "indices"):
+        if name not in arrays or arrays[name].dtype != torch.int64 or arrays[name].ndim != 1:
+            raise _wrong(where, f"{prefix}{name} is missing, or no list of 64-bit integers")
+    indptr, indices = (arrays[name].numpy() for name in ("indptr", "indices"))
+    n, entries = len(indptr) - 1, len(indices)
+    if n < 0 or indptr[0] != 0 or indptr[-1] != entries or (np.diff(indptr) < 0).any():
+        raise _wrong(where, f"{prefix}indptr does not rise from 0 to the {entries} entries of indices")
+    if entries and not 0 <= int(indices.min()) <= int(indices.max()) < n:
+        raise _wrong(where, f"{prefix}indices name nodes outside 0 to {n - 1}")
+    rising = np.diff(indices) > 0
+    borders = indptr[1:-1]
+    rising[borders[(borders > 0) & (borders < entries)] - 1] = True  # a new row begins anywhere
+    row = np.repeat(np.arange(n), np.diff(indptr))
+    if not rising.all() or (row == indices).any():
+        raise _wrong(where, f"{prefix}indices are unsorted, repeated or name a node itself")
+    back = csr_array((np.arange(entries), indices, indptr), shape=(n, n)).T.tocsr()  # sorted by row and column again
+    if not (np.array_equal(back.indptr, indptr) and np.array_equal(back.indices, indices)):
+        raise _wrong(where, f"{prefix}indices have a link in one direction only")
+    for name in ("weight", "time"):
+        _check_values(where, prefix + name, arrays.get(name), back.data)
+    return n
+
+
+def _check_values(where: Path, name: str, values: Tensor | None, back: np.ndarray) -> None:
+    if values is None:
+        return
+    if values.shape != (len(back),):
+        raise _wrong(where, f"{name} has shape {tuple(values.shape)}, the graph {len(back)} entries")
+    if not torch.equal(values, values[torch.from_numpy(back)]):  # NaN neither
+        raise _wrong(where, f"{name} is NaN, or not the same in both directions")
+    if name.endswith("weight") and not (
+        values.is_floating_point() and torch.isfinite(values).all() and (values > 0).all()
+    ):
+        raise _wrong(where, f"{name} is not finite and above zero everywhere")
+
+
+def _check_names(where: Path, names: object, n: int) -> None:
+    if names is None:
+        return
+    if not isinstance(names, list) or len(names) != n or not all(isinstance(name, str) for name in names):
+        raise _wrong(where, f"names are no list of {n} texts")
+    if len(set(names)) != n:
+        raise _wrong(where, "two nodes have one name")
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        raise _wrong(where, "a name is no text") from None
+
+
+def _check_weights(where: Path, config: RunConfig, model: Mapping[str, Tensor]) -> None:
+    with torch.device("meta"):  # takes no memory, whatever the configuration says
+        wanted = LLwLCNet(config.preset.net).state_dict()
+    found = {name.removeprefix("net."): tensor for name, tensor in model.items() if name.startswith("net.")}
+    if set(found) != set(wanted):
+        raise _wrong(where, f"weights and configuration differ in {sorted(set(found) ^ set(wanted))[0]!r}")
+    for name, tensor in found.items():
+        if tensor.shape != wanted[name].shape or tensor.dtype != wanted[name].dtype:
+            raise _wrong(where, f"{name} is {tuple(tensor.shape)} of {tensor.dtype}, not {tuple(wanted[name].shape)}")
+    _require_finite(where, model)
+
+
+def _check_compactor(where: Path, model: Mapping[str, Tensor], width: int) -> None:
+    parts = {name: model.get(f"compactor.{name}") for name in ("weight", "shift", "components", "counts")}
+    shapes = {name: None if part is None else tuple(part.shape) for name, part in parts.items()}
+    rows = len(model["compactor.weight"]) if model["compactor.weight"].ndim else 0
+    if shapes != {"weight": (rows,), "shift": (rows,), "components": (rows, width), "counts": (1,)}:
+        raise _wrong(where, "the map to compact features does not fit together")
+
+
+def _require_nodes(where: Path, name: str, nodes: Tensor, num_nodes: int) -> None:
+    if nodes.is_floating_point() or (nodes.numel() and not 0 <= int(nodes.min()) <= int(nodes.max()) < num_nodes):
+        raise _wrong(where, f"{name} names nodes outside 0 to {num_nodes - 1}")
+
+
+def _require_finite(where: Path, tensors: Mapping[str, Tensor | None]) -> None:
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise _wrong(where, f"{name} has NaN or infinite values")
+        if tensor is not None and tensor.is_complex():
+            raise _wrong(where, f"{name} is complex")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _wrong(where: Path, what: str) -> InputError:
+    return InputError(f"{where} cannot be used ({what}): copy the run again, or fit again")

@@ -1,0 +1,27 @@
+"""Text that others wrote, made safe to show."""
+
+from __future__ import annotations
+
+import re
+
+# control characters, what turns the direction of writing around, and halves of characters that no encoding has
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""The text on one line, with what would move a cursor, change a colour or hide a word written as its code, but for what is to `keep`.
+
+    >>> visible("Ada\x1b[2J\nBob")
+    'Ada\\x1b[2J\\nBob'
+    """
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
+
+
+def quoted(text: object, limit: int = 60) -> str:
+    """A name or a cell in a message: quoted, and cut where it is long.
+
+    >>> quoted("Ada"), quoted("x" * 100, 5)
+    ("'Ada'", "'xxxxx…'")
+    """
+    whole = str(text)
+    return repr(whole if len(whole) <= limit else whole[:limit] + "…")

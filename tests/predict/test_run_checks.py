@@ -1,0 +1,204 @@
+"""A run folder is data, never trusted: whatever a stranger writes into it, under digests that fit, is refused with a reason before a kernel sees it."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.predict.predictor import LinkPredictor
+from llwlc.predict.run_format import write_manifest
+from people import QUICK, people
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "run"
+    graph = people()
+    weighted = Graph.from_edges(
+        graph.edges, num_nodes=90, weight=torch.rand(graph.num_edges) + 0.5, x=graph.x, names=graph.names
+    )
+    LinkPredictor(cache=None, **QUICK).fit(weighted, out=folder)
+    return folder
+
+
+@pytest.fixture
+def run(original, tmp_path):
+    return Path(shutil.copytree(original, tmp_path / "run"))
+
+
+def arrays(file: str, change):
+    """Other tensors in a file, and a manifest that fits them."""
+
+    def damage(run: Path) -> None:
+        tensors = load_file(run / file)
+        with_about = {} if file != "split.safetensors" else about(run / file)
+        save_file({k: t.contiguous() for k, t in change(tensors).items()}, run / file, with_about or None)
+        write_manifest(run)
+
+    return damage
+
+
+def about(path: Path) -> dict[str, str]:
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as file:
+        return file.metadata()
+
+
+def put(name: str, at, value):
+    def change(tensors):
+        tensors[name] = tensors[name].clone()
+        tensors[name][at] = value
+        return tensors
+
+    return change
+
+
+def options(*keys: str, value):
+    """Another value in config.json."""
+
+    def damage(run: Path) -> None:
+        config = json.loads((run / "config.json").read_text())
+        inner = config
+        for key in keys[:-1]:
+            inner = inner[key]
+        inner[keys[-1]] = value
+        (run / "config.json").write_text(json.dumps(config))
+        write_manifest(run)
+
+    return damage
+
+
+def text(file: str, content: str):
+    def damage(run: Path) -> None:
+        (run / file).write_text(content)
+        write_manifest(run)
+
+    return damage
+
+
+def metric(name: str, value):
+    def damage(run: Path) -> None:
+        found = json.loads((run / "metrics.json").read_text())
+        text("metrics.json", json.dumps(found | {name: value}))(run)
+
+    return damage
+
+
+def swapped(tensors):
+    """Two columns of the first row with two links change places."""
+    row = int((tensors["indptr"].diff() > 1).nonzero()[0])
+    at = int(tensors["indptr"][row])
+    tensors["indices"][[at, at + 1]] = tensors["indices"][[at + 1, at]]
+    return tensors
+
+
+def one_way(tensors):
+    return tensors | {
+        "indptr": tensors["indptr"].clamp(max=len(tensors["indices"]) - 1),
+        "indices": tensors["indices"][:-1],
+        "weight": tensors["weight"][:-1],
+    }
+
+
+GRAPH, MODEL, SPLIT = "graph.safetensors", "model.safetensors", "split.safetensors"
+HEAD = "net.head.0.weight"
+DAMAGE = {
+    "a pointer that falls": (arrays(GRAPH, put("indptr", 5, 10_000)), "indptr does not rise"),
+    "a negative pointer": (arrays(GRAPH, put("indptr", 0, -7)), "indptr does not rise"),
+    "a pointer beyond the end": (arrays(GRAPH, put("indptr", -1, 1 << 40)), "indptr does not rise"),
+    "no pointer": (arrays(GRAPH, lambda t: t | {"indptr": torch.zeros(0, dtype=torch.long)}), "indptr does not rise"),
+    "a node beyond the last": (arrays(GRAPH, put("indices", 3, 90)), "indices name nodes outside"),
+    "a huge node": (arrays(GRAPH, put("indices", 3, 1 << 60)), "indices name nodes outside"),
+    "a negative node": (arrays(GRAPH, put("indices", 3, -1)), "indices name nodes outside"),
+    "unsorted links": (arrays(GRAPH, swapped), "unsorted"),
+    "a link one way": (arrays(GRAPH, one_way), "one direction only"),
+    "floating indices": (arrays(GRAPH, lambda t: t | {"indices": t["indices"].double()}), "64-bit integers"),
+    "indices in rows": (arrays(GRAPH, lambda t: t | {"indices": t["indices"].reshape(2, -1)}), "64-bit integers"),
+    "a NaN weight": (arrays(GRAPH, put("weight", 2, float("nan"))), "weight is NaN"),
+    "a negative weight": (arrays(GRAPH, lambda t: t | {"weight": -t["weight"]}), "above zero"),
+    "infinite weights": (arrays(GRAPH, lambda t: t | {"weight": t["weight"] / 0}), "above zero"),
+    "a weight of one direction": (arrays(GRAPH, put("weight", 2, 9.0)), "both directions"),
+    "too few weights": (arrays(GRAPH, lambda t: t | {"weight": t["weight"][1:].clone()}), "weight has shape"),
+    "NaN features": (arrays(GRAPH, put("features", (1, 1), float("nan"))), "features has NaN"),
+    "NaN raw features": (arrays(GRAPH, put("x", (1, 1), float("inf"))), "x has NaN"),
+    "too few features": (arrays(GRAPH, lambda t: t | {"features": t["features"][1:].clone()}), "do not fit 90 nodes"),
+    "no features": (arrays(GRAPH, lambda t: {k: v for k, v in t.items() if k != "features"}), "do not fit 90 nodes"),
+    "too few raw features": (arrays(GRAPH, lambda t: t | {"x": t["x"][1:].clone()}), "x of shape"),
+    "names of bytes": (arrays(GRAPH, lambda t: t | {"names": torch.zeros(9, dtype=torch.uint8)}), "fit together"),
+    "NaN weights": (arrays(MODEL, put(HEAD, (0, 0), float("nan"))), "NaN or infinite"),
+    "weights of another type": (arrays(MODEL, lambda t: t | {HEAD: t[HEAD].double()}), "of torch.float64"),
+    "weights of another shape": (arrays(MODEL, lambda t: t | {HEAD: t[HEAD][:, 1:].clone()}), "not "),
+    "a weight less": (arrays(MODEL, lambda t: {k: v for k, v in t.items() if k != HEAD}), "differ in 'head.0.weight'"),
+    "a NaN map": (arrays(MODEL, put("compactor.shift", 0, float("nan"))), "NaN or infinite"),
+    "another map": (arrays(MODEL, lambda t: t | {"compactor.components": torch.zeros(3, 3)}), "does not fit together"),
+    "a test link beyond": (arrays(SPLIT, put("test_pos", (0, 0), 90)), "test_pos names nodes outside"),
+    "a part in a row": (arrays(SPLIT, lambda t: t | {"valid_neg": t["valid_neg"].flatten()}), "no list of pairs"),
+    "a message beyond": (arrays(SPLIT, put("train_graph.indices", 0, 1 << 50)), "train_graph.indices name nodes"),
+    "a billion hops": (options("preset", "basis", "hops", value=10**9), "hops must be"),
+    "many steps": (options("preset", "basis", "steps", value=10**9), "basis.steps is"),
+    "hops in words": (options("preset", "basis", "hops", value="two"), "'two' for 'hops'"),
+    "a truth of hops": (options("preset", "basis", "hops", value=True), "'True' for 'hops'"),
+    "constraints in a list": (options("preset", "basis", "constraints", value=["none"]), "for 'constraints'"),
+    "a wide network": (options("preset", "net", "channels", value=10**9), "net.channels is"),
+    "a deep network": (options("preset", "net", "blocks", value=10**9), "net.blocks is"),
+    "a negative width": (options("preset", "net", "filtered_channels", value=-3), "net.filtered_channels is -3"),
+    "another width": (options("preset", "net", "head", value=33), "model.safetensors cannot be used"),
+    "other distances": (options("preset", "net", "distance_cap", value=9), "distance_cap"),
+    "a NaN rate": (options("preset", "train", "learning_rate", value=float("nan")), "for 'learning_rate'"),
+    "a NaN prior": (options("candidate_prior", value=float("nan")), "candidate_prior is nan"),
+    "a large prior": (options("candidate_prior", value=3.0), "candidate_prior is 3"),
+    "an infinite slope": (options("calibration", "slope", value=1e999), "for 'slope'"),
+    "features in words": (options("preset", "features", value="many"), "does not fit together"),
+    "needs in a list": (options("needs", value=["constraint x"]), "does not fit together"),
+    "a deep configuration": (text("config.json", "[" * 900 + "]" * 900), "nested"),
+    "a configuration too deep to read": (text("config.json", "[" * 100_000), "cannot be read"),
+    "a long number": (text("metrics.json", '{"auc": ' + "9" * 10_000 + "}"), "metrics.json cannot be read"),
+    "metrics in a list": (text("metrics.json", "[1]"), "does not fit together"),
+    "an AUC in words": (metric("auc", "high"), "auc is 'high'"),
+    "no negatives": (metric("num_negatives", 0), "fit together|cannot be used"),
+    "infinitely many negatives": (metric("num_negatives", float("inf")), "does not fit together"),
+    "history of text": (text("history.jsonl", '"epoch"\n'), "does not fit together"),
+    "history in words": (text("history.jsonl", '{"epoch": 0, "loss": "x", "valid": 1, "valid_auc": 1}\n'), "no number"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_an_altered_run_with_digests_that_fit_is_refused_with_a_reason(run, name):
+    damage, message = DAMAGE[name]
+    damage(run)
+    with pytest.raises(InputError, match=message) as caught:
+        LinkPredictor.load(run)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_that_are_no_names_are_refused(run):
+    for names in (["a"] * 90, ["a"], {"a": 1}, [1] * 90, [f"{i}\ud800" for i in range(90)]):
+        data = torch.frombuffer(bytearray(json.dumps(names).encode()), dtype=torch.uint8)
+        arrays(GRAPH, lambda tensors, data=data: tensors | {"names": data})(run)
+        with pytest.raises(InputError, match="name"):
+            LinkPredictor.load(run)
+
+
+def test_a_pipe_in_place_of_a_file_does_not_hang(run):
+    for name in ("manifest.json", "config.json", "metrics.json"):
+        whole = (run / name).read_bytes()
+        (run / name).unlink()
+        os.mkfifo(run / name)
+        with pytest.raises(InputError):
+            LinkPredictor.load(run)
+        (run / name).unlink()
+        (run / name).write_bytes(whole)
+    LinkPredictor.load(run)
+
+
+def test_files_that_no_digest_covers_are_named(run):
+    assert LinkPredictor.load(run).run.info.unverified == ()
+    older = LinkPredictor.load(Path(__file__).parent / "format_1" / "anchored")
+    assert set(older.run.info.unverified) == {"metrics.json", "history.jsonl", "MODEL_CARD.md", "config.json"}
