@@ -128,5 +128,5 @@ def _over_sums(x: Tensor | scipy.sparse.csr_array) -> Tensor | scipy.sparse.csr_
     if isinstance(x, Tensor):
         total = x.float().sum(1, keepdim=True)
         return x.float() / torch.where(total == 0, torch.ones_like(total), total)
-    total = np.asarray(x.sum(1)).ravel()
-    return scipy.sparse.csr_array(x * np.divide(1.0, total, out=np.ones_like(total), where=total != 0)[:, None])
+    sums = np.asarray(x.sum(1), dtype=np.float64).ravel()
+    return scipy.sparse.csr_array(x * np.divide(1.0, sums, out=np.ones_like(sums), where=sums != 0)[:, None])

@@ -137,9 +137,8 @@ def restore(
     """The fitted method that `config` and `state()` were taken from. `graph`: the messages it scores on unless told otherwise; `features`: the raw ones,
     None for those of the graph."""
     method = METHODS[config["method"]]
-    how, shape = (
-        read_record(kind, config[key], "the method's config") for kind, key in ((Recipe, "recipe"), (Shape, "shape"))
-    )
+    how = read_record(Recipe, config["recipe"], "the method's config")
+    shape = read_record(Shape, config["shape"], "the method's config")
     net = _new(method, how, shape, int(config["seed"]))
     net.load_state_dict(dict(tensors))
     raw = (graph.x if features is None else features) if how.features else None

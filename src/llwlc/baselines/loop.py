@@ -100,7 +100,7 @@ def train_epoch(
             logits = net(messages, features, torch.cat([pos, neg]))
             # the two means weigh the same, however many negatives there are
             loss = -logsigmoid(logits[: len(pos)]).mean() - logsigmoid(-logits[len(pos) :]).mean()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             if net.recipe.clip:
                 for group in net.groups():
                     torch.nn.utils.clip_grad_norm_(group, net.recipe.clip)

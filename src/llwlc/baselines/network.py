@@ -55,7 +55,8 @@ class Network(torch.nn.Module):
 
     def groups(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
         """The parameters of the encoder and those of the head."""
-        encoder, head = [], []
+        encoder: list[torch.nn.Parameter] = []
+        head: list[torch.nn.Parameter] = []
         for name, parameter in self.named_parameters():
             (head if name.split(".")[0] in self.HEAD else encoder).append(parameter)
         return encoder, head

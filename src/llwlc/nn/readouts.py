@@ -56,7 +56,8 @@ class DGCNNReadout(torch.nn.Module):
         """Rows `[N, channels]` of the graphs of a pointer to `[B, out_channels]`."""
         rows = sort_pool_by_last(x, ptr, self.rows).flatten(1).unsqueeze(1)
         out = F.max_pool1d(self.first(rows).relu(), 2)
-        return self.second(out).relu().flatten(1)
+        flat: Tensor = self.second(out).relu().flatten(1)
+        return flat
 
 
 class ClassReadout(torch.nn.Module):
