@@ -66,7 +66,7 @@ def cell(job: dict) -> dict:
         found, history, parameters = fitted.metrics.test, fitted.history, fitted.metrics.parameters
     else:
         method = baselines.get(job["method"])
-        options = dict(device=job["device"], seconds=job["seconds"], options=job["set"]) if method.trained else {}
+        options = {"device": job["device"], "seconds": job["seconds"], "options": job["set"]} if method.trained else {}
         fitted = method.fit(graph, split, seed=job["seed"], **options)
         if method.trained:
             found, history, parameters = fitted.metrics.test, fitted.history, fitted.num_parameters
@@ -128,7 +128,7 @@ def table(records: list[dict]) -> str:
     """Mean ± standard deviation over seeds beside the published number, by dataset and protocol."""
     groups = defaultdict(list)
     for record in records:
-        groups[key(record)[:3] + (key(record)[4],)].append(record)
+        groups[(*key(record)[:3], key(record)[4])].append(record)
     order = list(PROTOCOL)
     lines = [
         "| data | protocol | method | HR@100 | published | AUC | MRR | negatives | parameters | seconds | MB (GPU) | seeds |"
@@ -173,7 +173,7 @@ def commit() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--method", nargs="+", default=list(TRAINED), help=f"of {', '.join([*PROTOCOL, OURS])}")
+    parser.add_argument("--method", nargs="+", default=list(TRAINED), choices=[*PROTOCOL, OURS], metavar="METHOD", help=f"of {', '.join([*PROTOCOL, OURS])}")
     parser.add_argument(
         "--data", nargs="+", default=["cora-planetoid", "citeseer"], help="cora means cora-planetoid here"
     )

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from llwlc.graph.graph import Graph
 from llwlc.support.compiler import exact
 
 Rows = NDArray[np.float64]
-# entries of a dense block of rows
-BLOCK = 1 << 24
 
 
 @exact
@@ -42,21 +37,3 @@ def page_rank(
                     stack[height] = v
                     height += 1
     return rank
-
-
-def rooted_page_rank(graph: Graph, pairs: Tensor, *, teleport: float = 0.15, precision: float = 1e-7) -> Tensor:
-    """π_u(v) + π_v(u), `[m]`, π_u the PageRank that starts anew at u with probability `teleport` (networkx's `pagerank` with `personalization`).
-
-    Any shape `[..., 2]` gives `[...]`. An entry is exact to `precision` times the degree of its node.
-    """
-    flat = pairs.reshape(-1, 2)
-    sources, row = torch.unique(flat, return_inverse=True)
-    out = torch.zeros(len(flat), dtype=torch.float64)
-    size = max(1, BLOCK // max(graph.num_nodes, 1))
-    for begin in range(0, len(sources), size):
-        block = sources[begin : begin + size].numpy()
-        found = torch.from_numpy(page_rank(graph.indptr.numpy(), graph.indices.numpy(), block, teleport, precision))
-        for end in (0, 1):
-            mine = ((row[:, end] >= begin) & (row[:, end] < begin + size)).nonzero().view(-1)
-            out[mine] += found[row[mine, end] - begin, flat[mine, 1 - end]]
-    return out.reshape(pairs.shape[:-1])

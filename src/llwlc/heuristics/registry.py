@@ -54,4 +54,4 @@ HEURISTICS.add(
 WALKS: Registry[Heuristic] = Registry("heuristic of walks")
 """Too slow on large graphs to stand beside every fit; `llwlc.baselines` has them as methods."""
 WALKS.add(Heuristic("katz", "walks of all lengths, damped", f"{_ROOM}.walks:katz", "Katz"))
-WALKS.add(Heuristic("pagerank", "personalised PageRank, both ways", f"{_ROOM}.pagerank:rooted_page_rank", "PageRank"))
+WALKS.add(Heuristic("pagerank", "personalised PageRank, both ways", f"{_ROOM}.walks:rooted_page_rank", "PageRank"))
