@@ -88,7 +88,7 @@ class LanczosConv(torch.nn.Module):
         self.mix = Linear((len(short) + len(long)) * in_channels, out_channels)
 
     def forward(self, x: Tensor, subs: Subgraphs, basis: Eigenbasis) -> Tensor:
-        out: Tensor = self.mix(torch.cat([*self.short_scale(x, subs), *self.long_scale(x, basis)], 1))
+        out: Tensor = self.mix(torch.cat([*self.short_scale(x, subs), self.long_scale(x, basis)], 1))
         return out
 
     def short_scale(self, x: Tensor, subs: Subgraphs) -> list[Tensor]:
@@ -100,11 +100,11 @@ class LanczosConv(torch.nn.Module):
                 found.append(power)
         return found
 
-    def long_scale(self, x: Tensor, basis: Eigenbasis) -> list[Tensor]:
-        """V f_j(θ^q) Vᵀ X for each j."""
-        gain = self.gains(basis)
+    def long_scale(self, x: Tensor, basis: Eigenbasis) -> Tensor:
+        """V f_j(θ^q) Vᵀ X for each j, side by side, `[N, J d]`."""
         spectrum = basis.padded.transpose(1, 2) @ pad(x, basis.slots)  # VᵀX, [B, κ, d]
-        return [unpad(basis.padded @ (gain[:, :, j : j + 1] * spectrum), basis.slots) for j in range(len(self.long))]
+        filtered = (self.gains(basis).unsqueeze(3) * spectrum.unsqueeze(2)).flatten(2)
+        return unpad(basis.padded @ filtered, basis.slots)
 
     def gains(self, basis: Eigenbasis) -> Tensor:
         """f of the powers of each Ritz value of S, `[B, κ, J]`, zero at dead columns."""

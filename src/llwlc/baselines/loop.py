@@ -109,7 +109,7 @@ def train_epoch(
     return float(torch.stack(losses).mean())
 
 
-@torch.inference_mode()
+@torch.no_grad()  # not in inference mode: what the messages keep may serve training too
 def scored(net: Network, messages: Messages, features: Features | None, pairs: Tensor) -> Tensor:
     """Logits `[m]` of pairs `[m, 2]`, float64 on the CPU; the network is left in evaluation mode."""
     net.eval()
