@@ -173,7 +173,14 @@ def commit() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--method", nargs="+", default=list(TRAINED), choices=[*PROTOCOL, OURS], metavar="METHOD", help=f"of {', '.join([*PROTOCOL, OURS])}")
+    parser.add_argument(
+        "--method",
+        nargs="+",
+        default=list(TRAINED),
+        choices=[*PROTOCOL, OURS],
+        metavar="METHOD",
+        help=f"of {', '.join([*PROTOCOL, OURS])}",
+    )
     parser.add_argument(
         "--data", nargs="+", default=["cora-planetoid", "citeseer"], help="cora means cora-planetoid here"
     )
