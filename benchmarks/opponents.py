@@ -259,9 +259,8 @@ def main() -> None:
                 return
             with options.out.open("a") as file:
                 file.write(json.dumps(found) + "\n")
-            print(
-                f"{name}: HR@100 {found['hits@100']:.4f}, AUC {found['auc']:.4f}, {found['seconds']:.0f} s", flush=True
-            )
+            metric = found["metric"]
+            print(f"{name}: {metric} {found[metric]:.4f}, AUC {found['auc']:.4f}, {found['seconds']:.0f} s", flush=True)
 
     with ThreadPoolExecutor(options.processes) as pool:
         list(pool.map(work, jobs))
