@@ -15,7 +15,7 @@ from torch import Tensor
 
 from llwlc import metrics
 from llwlc.baselines.features import Features
-from llwlc.baselines.loop import OnEpoch, scored, train
+from llwlc.baselines.loop import OnEpoch, decoded, encoded, train
 from llwlc.baselines.messages import Messages
 from llwlc.baselines.network import Network, Shape
 from llwlc.baselines.recipes import Recipe, recipe
@@ -51,6 +51,7 @@ class FittedMethod:
         self.metrics: FitMetrics | None = None
         self.history: list[EpochRecord] = []
         self.calibration: Calibration | None = None
+        self._encoded: tuple[Graph, Any] | None = None  # of the graph that was asked about last
 
     def score(self, pairs: Tensor, graph: Graph | None = None) -> Tensor:
         """Logits `[m]` of pairs `[m, 2]` (any shape `[..., 2]` gives `[...]`), in float64: then no rounding of a batch's shape reaches the sixth digit.
@@ -64,8 +65,10 @@ class FittedMethod:
                 f"{self.method} was fitted on {self.net.shape.num_nodes} nodes, this graph has {known.num_nodes}: give one of the same nodes"
             )
         flat = check_pairs(known, pairs.reshape(-1, 2))
-        device = next(self.net.parameters()).device
-        return scored(self.net, Messages.of(known, device), self.features, flat).reshape(pairs.shape[:-1])
+        if self._encoded is None or self._encoded[0] is not known:
+            messages = Messages.of(known, next(self.net.parameters()).device)
+            self._encoded = known, encoded(self.net, messages, self.features)
+        return decoded(self.net, self._encoded[1], flat).reshape(pairs.shape[:-1])
 
     @property
     def config(self) -> dict[str, Any]:

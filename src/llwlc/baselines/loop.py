@@ -9,7 +9,7 @@ import copy
 import json
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -109,14 +109,24 @@ def train_epoch(
     return float(torch.stack(losses).mean())
 
 
-@torch.no_grad()  # not in inference mode: what the messages keep may serve training too
 def scored(net: Network, messages: Messages, features: Features | None, pairs: Tensor) -> Tensor:
     """Logits `[m]` of pairs `[m, 2]`, float64 on the CPU; the network is left in evaluation mode."""
+    return decoded(net, encoded(net, messages, features), pairs)
+
+
+@torch.no_grad()  # not in inference mode: what the messages keep may serve training too
+def encoded(net: Network, messages: Messages, features: Features | None) -> Any:
+    """What a network reads of a message graph, for `decoded`."""
     net.eval()
-    encoded = net.encode(messages, features)
+    return net.encode(messages, features)
+
+
+@torch.no_grad()
+def decoded(net: Network, graph: Any, pairs: Tensor) -> Tensor:
+    """Logits `[m]` of pairs on an `encoded` graph, some at a time."""
     # in one order of the ends, since a product and its mirror image may round differently
-    ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1).to(messages.device)
-    parts = [net.decode(encoded, part).double().cpu() for part in torch.split(ordered, net.DECODED_AT_ONCE)]
+    ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1).to(next(net.parameters()).device)
+    parts = [net.decode(graph, part).double().cpu() for part in torch.split(ordered, net.DECODED_AT_ONCE)]
     return torch.cat([torch.empty(0, dtype=torch.float64), *parts])
 
 
