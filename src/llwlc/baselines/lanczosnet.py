@@ -12,10 +12,9 @@ from llwlc.baselines.features import Features, NodeInput
 from llwlc.baselines.messages import Messages
 from llwlc.baselines.network import Network, Shape
 from llwlc.baselines.recipes import Recipe
-from llwlc.baselines.seal import Encoded
+from llwlc.baselines.seal import Encoded, LinkHead
 from llwlc.bases.link_bases import link_bases
 from llwlc.linalg.basis import Eigenbasis
-from llwlc.nn.readouts import DGCNNReadout
 from llwlc.subgraphs.batch import Subgraphs
 from llwlc.subgraphs.labels import distance_classes, distance_encoding
 from llwlc.support.ragged import pad, unpad
@@ -30,23 +29,26 @@ class LanczosNet(Network):
     With S = I − L, L the normalised Laplacian, and its Ritz pairs (θ, V) after `steps` steps from a random vector that belongs to the pair:
     X ← ReLU([S^p X for p in `short`, V f_j(θ^q for q in `long`) Vᵀ X for each j] W), the f_j one MLP on all those powers of an eigenvalue. No constraints:
     those are LLwLC's. Input: the distances to the ends, embedded, and the raw features; readout as `seal`. Reads `hops`, `hidden`, `layers`, `steps`, `short`,
-    `long`, `features` and `dropout`.
+    `long`, `features`, `input_dropout`, `dropout` and `ends`.
     """
 
-    HEAD = ("readout", "head")
+    HEAD = ("head",)
     DECODED_AT_ONCE = 1024
 
     def __init__(self, recipe: Recipe, shape: Shape, seed: int = 0) -> None:
         super().__init__(recipe, shape, seed)
         r = recipe
         self.labels = Embedding(distance_classes(CAP), r.hidden)
-        self.input = NodeInput(shape.num_nodes, shape.in_channels, r.hidden, bias=False) if shape.in_channels else None
+        self.input = (
+            NodeInput(shape.num_nodes, shape.in_channels, r.hidden, bias=False, dropout=r.input_dropout)
+            if shape.in_channels
+            else None
+        )
         widths = [r.hidden] * (r.layers + 1)
         self.convs = ModuleList(LanczosConv(a, b, short=r.short, long=r.long) for a, b in pairwise(widths))
         self.dropout = Dropout(r.dropout)
         self.last = Linear(r.hidden, 1)
-        self.readout = DGCNNReadout(r.layers * r.hidden + 1, shape.sort_rows)
-        self.head = Sequential(Linear(self.readout.out_channels, 128), ReLU(), Dropout(0.5), Linear(128, 1))
+        self.head = LinkHead(r.layers * r.hidden, shape.sort_rows, ends=r.ends)
 
     def encode(self, messages: Messages, features: Features | None) -> Encoded:
         return Encoded(None if self.input is None else self.input(features), messages)
@@ -71,8 +73,7 @@ class LanczosNet(Network):
         for conv in self.convs:
             x = self.dropout(conv(x, subs, basis).relu())
             states.append(x)
-        states.append(torch.tanh(self.last(x)))
-        out: Tensor = self.head(self.readout.pool(torch.cat(states, 1), subs.ptr)).squeeze(1)
+        out: Tensor = self.head(torch.cat(states, 1), torch.tanh(self.last(x)), subs)
         return out
 
 

@@ -81,6 +81,9 @@ class Recipe:
     permutations: int = 128
     registers: int = 256
     label_dropout: float = 0.5
+    # seal
+    ends: bool = False
+    """Read out the product of the ends' rows beside the sorted rows."""
     # lanczosnet
     steps: int = 10
     short: tuple[int, ...] = (1, 2, 3)
@@ -172,8 +175,21 @@ _BUDDY = Recipe(
     head_dropout=0.5,
     folds=10,
 )
-_SEAL = Recipe(hops=2, hidden=32, layers=3, batch_size=16, learning_rate=1e-4, epochs=50, patience=15, mask=False)
-_LANCZOSNET = replace(_SEAL, hidden=64, layers=2, batch_size=32, learning_rate=1e-3, epochs=40, patience=10)
+# The public command for Cora and Pubmed (three hops, raw features into the sorted rows, learning rate 1e-4) overfits the features: on Cora's validation links (`buddy`, seed 0)
+# the plain DGCNN reached HR@100 of 79 with them and 82 without, and 86 in three epochs with dropout of the features and the ends read out.
+_SEAL = Recipe(
+    hops=1,
+    hidden=64,
+    layers=3,
+    batch_size=32,
+    learning_rate=1e-3,
+    input_dropout=0.5,
+    ends=True,
+    epochs=40,
+    patience=10,
+    mask=False,
+)
+_LANCZOSNET = replace(_SEAL, hops=2, layers=2, dropout=0.2)
 
 RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("ncn", "cora"): _NCN,
@@ -223,10 +239,7 @@ RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("buddy", "cora"): _BUDDY,
     ("buddy", "citeseer"): _BUDDY,
     ("buddy", "pubmed"): replace(_BUDDY, hops=3, head_dropout=0.2),
-    ("seal", "cora"): replace(_SEAL, hops=3, hidden=256),
-    ("seal", "citeseer"): replace(_SEAL, hops=3, hidden=256, features=False),
-    # the public recipe has three hops: 950 nodes a subgraph, where two have 185
-    ("seal", "pubmed"): replace(_SEAL, batch_size=64, learning_rate=4e-4),
+    ("seal", "pubmed"): replace(_SEAL, batch_size=64, epochs=30),
     ("lanczosnet", "pubmed"): replace(_LANCZOSNET, batch_size=64, epochs=20),
 }
 

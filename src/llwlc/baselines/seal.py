@@ -31,10 +31,11 @@ class SEAL(Network):
 
     DRNL labels, embedded, beside the raw features; `layers` GCN convolutions with tanh and a last one of one channel, all concatenated; sorted by
     the last channel, k at the 60th percentile of the training subgraphs' sizes; flattened convolutions and an MLP of 128. The link itself is
-    removed from its subgraph. Reads `hops`, `hidden`, `layers` and `features`.
+    removed from its subgraph. With `ends` the product of the two ends' rows goes to that MLP too, as in the variant of SEAL that BUDDY's authors compare with:
+    sorted rows alone make little of features. Reads `hops`, `hidden`, `layers`, `features`, `input_dropout` and `ends`.
     """
 
-    HEAD = ("readout", "head")
+    HEAD = ("head",)
     DECODED_AT_ONCE = 256
 
     def __init__(self, recipe: Recipe, shape: Shape, seed: int = 0) -> None:
@@ -42,11 +43,14 @@ class SEAL(Network):
         r = recipe
         self.labels = Embedding(num_labels(r.hops), r.hidden)
         # there labels and features are concatenated; mapped to one width and added they are the same to the matrix that follows
-        self.input = NodeInput(shape.num_nodes, shape.in_channels, r.hidden, bias=False) if shape.in_channels else None
+        self.input = (
+            NodeInput(shape.num_nodes, shape.in_channels, r.hidden, bias=False, dropout=r.input_dropout)
+            if shape.in_channels
+            else None
+        )
         self.convs = ModuleList(GCNConv(r.hidden, r.hidden) for _ in range(r.layers))
         self.last = GCNConv(r.hidden, 1)
-        self.readout = DGCNNReadout(r.layers * r.hidden + 1, shape.sort_rows)
-        self.head = Sequential(Linear(self.readout.out_channels, 128), ReLU(), Dropout(0.5), Linear(128, 1))
+        self.head = LinkHead(r.layers * r.hidden, shape.sort_rows, ends=r.ends)
 
     def encode(self, messages: Messages, features: Features | None) -> Encoded:
         return Encoded(None if self.input is None else self.input(features), messages)
@@ -64,8 +68,26 @@ class SEAL(Network):
         for conv in self.convs:
             x = torch.tanh(conv(x, edges))
             states.append(x)
-        states.append(torch.tanh(self.last(x, edges)))
-        out: Tensor = self.head(self.readout.pool(torch.cat(states, 1), subs.ptr)).squeeze(1)
+        out: Tensor = self.head(torch.cat(states, 1), torch.tanh(self.last(x, edges)), subs)
+        return out
+
+
+class LinkHead(torch.nn.Module):
+    """Rows `[N, channels]` of all layers and the channel to sort by `[N, 1]` to logits `[B]`: SEAL's readout, beside it the product of the ends where
+    `ends`, and an MLP of 128."""
+
+    def __init__(self, channels: int, rows: int, *, ends: bool) -> None:
+        super().__init__()
+        self.ends = ends
+        self.readout = DGCNNReadout(channels + 1, rows)
+        width = self.readout.out_channels + (channels if ends else 0)
+        self.mlp = Sequential(Linear(width, 128), ReLU(), Dropout(0.5), Linear(128, 1))
+
+    def forward(self, x: Tensor, order: Tensor, subs: Subgraphs) -> Tensor:
+        read = [self.readout.pool(torch.cat([x, order], 1), subs.ptr)]
+        if self.ends:
+            read.append(x[subs.u] * x[subs.v])
+        out: Tensor = self.mlp(torch.cat(read, 1)).squeeze(1)
         return out
 
 
