@@ -21,14 +21,16 @@ class NCNC(NCN):
         rows = encoded.rows
         lifted = rows + self.lift(rows)
         overlap = overlap_sum(seen, pairs, lifted)
+        # the guess is made on rows that were lifted once already, as in the public code, whose scale and offset belong to that
+        twice = lifted + self.lift(lifted)
         for here, there in ((0, 1), (1, 0)):
             neighbour, owner = lonely_neighbours(seen, pairs[:, here], pairs[:, there])
-            guess = self.completion(rows, lifted, seen, torch.stack([pairs[owner, there], neighbour], 1))
+            guess = self.completion(lifted, twice, seen, torch.stack([pairs[owner, there], neighbour], 1))
             overlap = overlap.index_add(0, owner, guess.unsqueeze(1) * lifted[neighbour])
         return self.read(rows, overlap, pairs)
 
     def completion(self, rows: Tensor, lifted: Tensor, messages: Messages, pairs: Tensor) -> Tensor:
-        """How much of a common neighbour each missing link `[k, 2]` would make, `[k]`."""
+        """How much of a common neighbour each missing link `[k, 2]` would make, `[k]`, by NCN on these rows."""
         r = self.recipe
         with torch.no_grad():
             scores = [
