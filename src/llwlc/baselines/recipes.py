@@ -189,7 +189,7 @@ _SEAL = Recipe(
     patience=10,
     mask=False,
 )
-_LANCZOSNET = replace(_SEAL, hops=2, layers=2, dropout=0.2)
+_LANCZOSNET = replace(_SEAL, hops=2, layers=2, dropout=0.5, input_dropout=0.7)
 
 RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("ncn", "cora"): _NCN,
