@@ -1,7 +1,7 @@
 """Recipes: how each method is shaped and trained on each dataset, one record each, from the best public one.
 
 Sources: NCN and NCNC, GraphPKU/NeuralCommonNeighbor; GAE, GraphPKU/Refined-GAE; BUDDY, melifluos/subgraph-sketching; SEAL, facebookresearch/SEAL_OGB: the
-commands of their read-me files. Where ours differs, the entry says why. What is chosen here was chosen on validation links.
+commands of their read-me files. Where ours differs (SEAL), the entry says why; `mlp`, `gcn`, `sage` and `lanczosnet` are ours. What is chosen here was chosen on validation links.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ _BUDDY = Recipe(
     head_dropout=0.5,
     folds=10,
 )
-# The public command for Cora and Pubmed (three hops, raw features into the sorted rows, learning rate 1e-4) overfits the features: on Cora's validation links (`buddy`, seed 0)
-# the plain DGCNN reached HR@100 of 79 with them and 82 without, and 86 in three epochs with dropout of the features and the ends read out.
+# Not the public command (three hops, learning rate 1e-4, sorted rows alone), which was not run to its end. On Cora's validation links (`buddy`, seed 0) sorted rows alone were
+# worse with raw features than without, and best with dropout of the features and the ends read out: docs/opponents.md has the numbers.
 _SEAL = Recipe(
     hops=1,
     hidden=64,
