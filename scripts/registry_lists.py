@@ -8,14 +8,14 @@ from llwlc.baselines.registry import METHODS
 from llwlc.bases.starts import STARTS
 from llwlc.constraints.registry import FAMILIES
 from llwlc.datasets.catalog import DATASETS
-from llwlc.heuristics.registry import HEURISTICS
+from llwlc.heuristics.registry import HEURISTICS, WALKS
 from llwlc.kernels.backends import BACKENDS
 from llwlc.nn.registry import READOUTS
 from llwlc.splits.registry import PROTOCOLS
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 BEGIN, END = "<!-- registries -->\n", "<!-- /registries -->\n"
-REGISTRIES = (FAMILIES, STARTS, READOUTS, PROTOCOLS, DATASETS, HEURISTICS, METHODS, BACKENDS)
+REGISTRIES = (FAMILIES, STARTS, READOUTS, PROTOCOLS, DATASETS, HEURISTICS, WALKS, METHODS, BACKENDS)
 
 
 def lists() -> str:

@@ -195,7 +195,7 @@ def evaluate(
     pos: ArrayLike | Tensor,
     neg: ArrayLike | Tensor,
     *,
-    ks: Sequence[int] = (10, 50, 100),
+    ks: Sequence[int] = (10, 20, 50, 100),
     rates: Sequence[float] = (0.01, 0.1),
 ) -> Evaluation:
     """All metrics at once: HR@K for every K, HR at every false-positive rate, MRR, AUC and AP.

@@ -12,16 +12,32 @@ def split():
     return splits.make(datasets.load("cora"), protocol="ncn", seed=0)
 
 
-@pytest.mark.parametrize("name", list(heuristics.HEURISTICS))
+@pytest.mark.parametrize("name", [*heuristics.HEURISTICS, *heuristics.WALKS])
 def test_an_untrained_score_is_its_heuristic_on_what_the_test_stage_knows(split, name):
     pairs = torch.cat([split.test_pos[:50], split.test_neg[:50]])
+    known = heuristics.HEURISTICS if name in heuristics.HEURISTICS else heuristics.WALKS
     score = baselines.get(name).fit(datasets.load("cora"), split, seed=3).score(pairs)
-    assert torch.equal(score, heuristics.HEURISTICS[name].load()(split.test_graph, pairs))
+    assert torch.equal(score, known[name].load()(split.test_graph, pairs))
+    other = baselines.get(name).fit(datasets.load("cora"), split).score(pairs, split.train_graph)
+    assert torch.equal(other, known[name].load()(split.train_graph, pairs))
     assert torch.equal(score, baselines.get(name).fit(datasets.load("cora"), split).score(pairs.flip(1)))
 
 
 def test_every_method_has_a_name_and_a_line_about_it():
-    assert set(baselines.names()) == set(heuristics.HEURISTICS)
+    untrained = {record.name for record in baselines.METHODS.records() if not record.trained}
+    assert untrained == {*heuristics.HEURISTICS, *heuristics.WALKS}
+    assert set(baselines.names()) - untrained == {
+        "mlp",
+        "gcn",
+        "sage",
+        "gae",
+        "seal",
+        "lanczosnet",
+        "buddy",
+        "ncn",
+        "ncnc",
+    }
+    assert all(record.title for record in baselines.METHODS.records())
     assert all(record.about for record in baselines.METHODS.records())
 
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from llwlc import datasets
+from llwlc import datasets, metrics, splits
 from llwlc.datasets import ogb
 from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.heuristics.neighbors import adamic_adar
 from llwlc.splits.auditing import audit
 
 # ogb imports torch_geometric, which warns on import
@@ -216,6 +218,63 @@ def test_vessel_split_brings_its_spatial_negatives(vessel):
 def test_vessel_has_no_years(vessel):
     with pytest.raises(InputError, match="no years"):
         datasets.load_split("ogbl-vessel", root=vessel[0], since=2010)
+
+
+# ------------------------------------------------------------------------------------------- protocol ogb
+
+
+def test_protocol_ogb_is_the_split_that_the_dataset_brings(collab):
+    root, parts = collab
+    graph = datasets.load("ogbl-collab", root=root)
+    split = splits.make(graph, protocol="ogb")
+    assert split.protocol == "ogb"
+    assert split.metric == "hits@50"
+    for part in ("valid", "test"):
+        assert getattr(split, f"{part}_pos").tolist() == parts[part]["edge"].tolist()
+        assert getattr(split, f"{part}_neg").tolist() == parts[part]["edge_neg"].tolist()
+    other = splits.make(graph, protocol="ogb", seed=1)
+    assert other.seed == 1
+    assert not torch.equal(other.train_neg, split.train_neg)
+    assert torch.equal(other.test_neg, split.test_neg)
+    assert audit(other).ok
+
+
+def test_protocol_ogb_on_vessel_keeps_its_own_training_negatives(vessel):
+    root, parts, _ = vessel
+    split = splits.make(datasets.load("ogbl-vessel", root=root), protocol="ogb", seed=3)
+    assert split.metric == "auc"
+    assert np.array_equal(split.train_neg, parts["train"]["edge_neg"])
+
+
+def test_protocol_ogb_needs_a_graph_that_brings_a_split(collab):
+    with pytest.raises(InputError, match="was not loaded by name: load one"):
+        splits.make(Graph.from_edges(torch.tensor([[0, 1]])), protocol="ogb")
+    with pytest.raises(InputError, match="is cora, which brings no split"):
+        splits.make(datasets.load("cora"), protocol="ogb")
+    graph = datasets.load("ogbl-collab", root=collab[0])
+    with pytest.raises(InputError, match="other links than the training part of ogbl-collab"):
+        splits.make(graph.with_edges(graph.edges[:-1]), protocol="ogb")
+    with pytest.raises(InputError, match="fixes its parts"):
+        splits.make(graph, protocol="ogb", val=0.1)
+
+
+def test_the_metric_of_a_split_survives_saving(collab, tmp_path):
+    graph = datasets.load("ogbl-collab", root=collab[0])
+    split = splits.make(graph, protocol="ogb")
+    split.save(tmp_path / "split.safetensors")
+    assert splits.LinkSplit.load(tmp_path / "split.safetensors", graph).metric == "hits@50"
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_adamic_adar_on_ddi_is_the_published_one(request, monkeypatch):
+    """18.61, from OGB's leaderboard."""
+    monkeypatch.undo()
+    root = request.getfixturevalue("data_root")("ogb/ogbl_ddi").parents[1]
+    split = splits.make(datasets.load("ogbl-ddi", root=root), protocol="ogb")
+    assert split.metric == "hits@20"
+    pos, neg = (adamic_adar(split.test_graph, pairs) for pairs in (split.test_pos, split.test_neg))
+    assert round(100 * metrics.evaluate(pos, neg)["hits@20"], 2) == 18.61
 
 
 @pytest.mark.data

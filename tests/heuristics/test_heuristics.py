@@ -13,6 +13,7 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.cosine import feature_cosine
 from llwlc.heuristics.neighbors import adamic_adar, common_neighbors, resource_allocation
+from llwlc.heuristics.walks import katz, rooted_page_rank
 from llwlc.metrics import hits_at_k
 
 
@@ -38,6 +39,47 @@ def test_neighbourhood_scores_are_networkxs(plain):
 def test_an_existing_link_scores_by_its_common_neighbours_only():
     triangle = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [0, 2]]))
     assert adamic_adar(triangle, torch.tensor([[0, 1]])).tolist() == pytest.approx([1 / math.log(2)])
+
+
+@pytest.mark.parametrize("size", [80, 200])
+def test_katz_is_the_resolvent_of_the_adjacency_matrix(size):
+    plain = nx.barabasi_albert_graph(size, 4, seed=0)
+    dense = nx.to_numpy_array(plain)
+    beta = 0.5 / np.linalg.eigvalsh(dense)[-1]
+    expected = np.linalg.inv(np.eye(size) - beta * dense) - np.eye(size)
+    graph, pairs = Graph.from_edges(torch.tensor(list(plain.edges))), torch.combinations(torch.arange(size))
+    found = katz(graph, pairs)
+    np.testing.assert_allclose(found, expected[pairs[:, 0], pairs[:, 1]], atol=1e-10)
+    assert torch.equal(found, katz(graph, pairs.flip(1)))
+    # and so networkx's centrality, which sums a row of it
+    central = nx.katz_centrality_numpy(plain, alpha=beta, normalized=False)
+    rows = katz(graph, torch.cartesian_prod(torch.arange(5), torch.arange(size)).reshape(5, size, 2)).sum(1) + 1
+    np.testing.assert_allclose(rows, [central[u] for u in range(5)], rtol=1e-8)
+
+
+def test_rooted_pagerank_is_networkxs_both_ways(plain):
+    graph = Graph.from_edges(torch.tensor(list(plain.edges)), num_nodes=81)
+    pairs = torch.tensor([[0, 1], [3, 70], [70, 3], [12, 44], [79, 78], [5, 80], [7, 7]])
+
+    def rank(u, v):
+        return nx.pagerank(plain, alpha=0.85, personalization={u: 1}, tol=1e-13, max_iter=1000)[v]
+
+    expected = [rank(u, v) + rank(v, u) for u, v in pairs.tolist()]
+    found = rooted_page_rank(graph, pairs)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert torch.equal(found, rooted_page_rank(graph, pairs.flip(1)))
+
+
+def test_walks_take_ranked_negatives_blocks_and_graphs_without_links(plain, monkeypatch):
+    graph = Graph.from_edges(torch.tensor(list(plain.edges)), num_nodes=81)
+    pairs = torch.randint(81, (3, 5, 2), generator=torch.Generator().manual_seed(0))
+    whole = [score(graph, pairs) for score in (katz, rooted_page_rank)]
+    monkeypatch.setattr("llwlc.heuristics.walks.BLOCK", 200)
+    for score, expected in zip((katz, rooted_page_rank), whole, strict=True):
+        assert score(graph, pairs).shape == (3, 5)
+        assert torch.allclose(score(graph, pairs), expected, rtol=1e-12)
+        bare = Graph.from_edges(torch.empty(0, 2, dtype=torch.long), num_nodes=4)
+        assert score(bare, torch.tensor([[0, 1]])).tolist() == [0]
 
 
 @pytest.mark.parametrize("hops", [0, 1, 2, 3])

@@ -184,3 +184,12 @@ def test_distance_classes_that_it_does_not_know_are_refused(config):
     """Or their rows would be read as if they had no distance."""
     with pytest.raises(InputError, match="distance_cap"):
         make_net(config)(link_batch())
+
+
+def test_the_papers_network_reads_out_as_seal_does():
+    """The readout is a room of its own: any network of ours can have it."""
+    net = make_net(replace(PAPER, pooling="dgcnn", sort_rows=12))
+    batch = link_batch("paper")
+    score = net(batch)
+    assert score.shape == (batch.num_links,)
+    assert torch.allclose(net(permuted(batch, 3)), score, atol=1e-9)

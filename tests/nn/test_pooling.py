@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
 from llwlc.nn import class_pool, max_pool, sort_pool
+from llwlc.nn.pooling import sort_pool_by_last
+from llwlc.nn.readouts import DGCNNReadout
 from llwlc.support.ragged import pointer, slots
 
 F64 = torch.float64
@@ -36,6 +38,7 @@ def test_sort_pool_is_pygs_where_nothing_ties(k):
     x = randn(int(ptr[-1]), 3)
     expected = SortAggregation(k)(x, torch.repeat_interleave(ptr.diff())).reshape(len(SIZES), k, 3)
     assert torch.equal(sort_pool(x, ptr, k), expected)
+    assert torch.equal(sort_pool_by_last(x, ptr, k), expected)
 
 
 @settings(deadline=None, max_examples=30)
@@ -107,3 +110,24 @@ def test_max_pool_is_the_largest_entry_of_each_channel():
     x = randn(int(ptr[-1]), 3).relu()
     expected = torch.stack([x[a:b].amax(0) for a, b in pairwise(ptr)])
     assert torch.equal(max_pool(x, slots(ptr)), expected)
+
+
+def test_ties_in_the_last_channel_are_ordered_by_the_sum_not_by_place():
+    ptr = pointer(torch.tensor([5]))
+    x = torch.tensor([[1.0, 0.0], [3.0, 0.0], [2.0, 5.0], [4.0, 0.0], [-1.0, 7.0]], dtype=F64)
+    expected = [[-1, 7], [2, 5], [4, 0], [3, 0]]
+    for seed in range(5):
+        order = shuffle_within(ptr, seed)
+        assert sort_pool_by_last(x[order], ptr, 4)[0].tolist() == expected
+
+
+@pytest.mark.parametrize("rows", [3, 10, 15, 30])
+def test_seals_readout_has_the_width_it_says_and_does_not_see_node_order(rows):
+    ptr = pointer(torch.tensor(SIZES))
+    x = torch.tanh(randn(int(ptr[-1]), 7))
+    readout = DGCNNReadout(7, rows).double()
+    found = readout.pool(x, ptr)
+    assert found.shape == (len(SIZES), readout.out_channels)
+    # SEAL's: what is left of k after pooling by two, and a kernel of five
+    assert readout.out_channels == 32 * ((max(rows, 10) - 2) // 2 + 1 - 5 + 1)
+    assert torch.equal(readout.pool(x[shuffle_within(ptr, 1)], ptr), found)

@@ -1,11 +1,11 @@
-"""METHODS: what can be fitted on a split and asked for scores, by name. So far those that need no training."""
+"""METHODS: what can be fitted on a split and asked for scores, by name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from llwlc.heuristics.registry import HEURISTICS
+from llwlc.heuristics.registry import HEURISTICS, WALKS
 from llwlc.support.registry import Record, Registry
 
 if TYPE_CHECKING:
@@ -18,23 +18,55 @@ if TYPE_CHECKING:
 class Scorer(Protocol):
     """A fitted method."""
 
-    def score(self, pairs: Tensor) -> Tensor:
-        """Scores `[m]` of pairs `[m, 2]`, larger is likelier."""
+    def score(self, pairs: Tensor, graph: Graph | None = None) -> Tensor:
+        """Scores `[m]` of pairs `[m, 2]`, larger is likelier; on another graph of the same nodes, where one is given."""
 
 
 @dataclass(frozen=True)
 class Method(Record):
-    """`target(method, graph, split, seed=...)` gives a fitted `Scorer`."""
+    """`target(method, graph, split, seed=..., **options)` gives a fitted `Scorer`.
 
-    def fit(self, graph: Graph, split: LinkSplit, *, seed: int = 0) -> Scorer:
-        """Trained on the split's training links; it sees no other."""
-        fitted: Scorer = self.load()(self, graph, split, seed=seed)
+    `title`: what tables call it. `network(recipe, shape, seed)`, of a trained method, gives its `Network`. `sorts`: its readout keeps a number of rows that
+    follows from the sizes of the subgraphs.
+    """
+
+    title: str = ""
+    network: str = ""
+    sorts: bool = False
+
+    @property
+    def trained(self) -> bool:
+        return bool(self.network)
+
+    def fit(self, graph: Graph, split: LinkSplit, *, seed: int = 0, **options: Any) -> Scorer:
+        """Trained on the split's training links; it sees no other. Trained methods take the options of `llwlc.baselines.fitting.fit`."""
+        fitted: Scorer = self.load()(self, graph, split, seed=seed, **options)
         return fitted
 
 
 METHODS: Registry[Method] = Registry("method")
-for _heuristic in HEURISTICS.records():
-    METHODS.add(Method(_heuristic.name, _heuristic.about, "llwlc.baselines.untrained:fit"))
+for _heuristic in (*HEURISTICS.records(), *WALKS.records()):
+    METHODS.add(Method(_heuristic.name, _heuristic.about, "llwlc.baselines.untrained:fit", _heuristic.title))
+
+_ROOM, _FIT = "llwlc.baselines", "llwlc.baselines.fitting:fit"
+METHODS.add(Method("mlp", "an MLP on features, no messages", _FIT, "MLP", f"{_ROOM}.mlp:MLP"))
+METHODS.add(Method("gcn", "GCN, an MLP on the product of the ends", _FIT, "GCN", f"{_ROOM}.gcn:GCN"))
+METHODS.add(Method("sage", "GraphSAGE, an MLP on the product of the ends", _FIT, "SAGE", f"{_ROOM}.sage:SAGE"))
+METHODS.add(Method("gae", "the tuned graph autoencoder, linear propagation", _FIT, "GAE", f"{_ROOM}.gae:GAE"))
+METHODS.add(Method("seal", "DGCNN on enclosing subgraphs", _FIT, "SEAL", f"{_ROOM}.seal:SEAL", sorts=True))
+METHODS.add(
+    Method(
+        "lanczosnet",
+        "powers and spectral filters on enclosing subgraphs, no constraints",
+        _FIT,
+        "LanczosNet",
+        f"{_ROOM}.lanczosnet:LanczosNet",
+        sorts=True,
+    )
+)
+METHODS.add(Method("buddy", "sketched counts and propagated features", _FIT, "BUDDY", f"{_ROOM}.buddy:BUDDY"))
+METHODS.add(Method("ncn", "the rows of common neighbours, summed", _FIT, "NCN", f"{_ROOM}.ncn:NCN"))
+METHODS.add(Method("ncnc", "NCN that completes common neighbours", _FIT, "NCNC", f"{_ROOM}.ncnc:NCNC"))
 
 
 def get(name: str) -> Method:

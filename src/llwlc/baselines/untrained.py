@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from llwlc.graph.graph import Graph
-from llwlc.heuristics.registry import HEURISTICS, Heuristic
+from llwlc.heuristics.registry import HEURISTICS, WALKS, Heuristic
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.support.registry import Record
 
@@ -19,11 +19,11 @@ class Untrained:
     heuristic: Heuristic
     graph: Graph
 
-    def score(self, pairs: Tensor) -> Tensor:
-        found: Tensor = self.heuristic.load()(self.graph, pairs)
+    def score(self, pairs: Tensor, graph: Graph | None = None) -> Tensor:
+        found: Tensor = self.heuristic.load()(self.graph if graph is None else graph, pairs)
         return found
 
 
 def fit(method: Record, graph: Graph, split: LinkSplit, *, seed: int = 0) -> Untrained:
     """`split.test_graph` is what may be known when test links are asked for."""
-    return Untrained(HEURISTICS[method.name], split.test_graph)
+    return Untrained((HEURISTICS if method.name in HEURISTICS else WALKS)[method.name], split.test_graph)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,7 +25,7 @@ class Info(Record):
 
     `nodes`, `edges` and `features` are those of the graph that `load` returns; of ogbl-collab and ogbl-vessel, `edges` is the
     number OGB publishes, over all parts of the split and with repeated pairs. `split(name, root=..., **options)` gives the split that it
-    brings, where it brings one.
+    brings, where it brings one, and `metric` is what its evaluator measures there.
     """
 
     nodes: int = 0
@@ -35,6 +36,7 @@ class Info(Record):
     files: str = ""
     arguments: tuple[str, ...] = ()
     split: str = ""
+    metric: str = ""
 
     @property
     def what(self) -> str:
@@ -88,15 +90,15 @@ DATASETS.add(
 )  # fmt: skip
 DATASETS.add(
     Info("ogbl-ddi", "drugs that interact; training links", f"{_ROOM}.ogb:ogb_graph", 4267, 1067911, 0,
-         "ogb.stanford.edu", "MIT", "ogb/ogbl_ddi", ("ogbl-ddi",), f"{_ROOM}.ogb:ogb_split")
+         "ogb.stanford.edu", "MIT", "ogb/ogbl_ddi", ("ogbl-ddi",), f"{_ROOM}.ogb:ogb_split", "hits@20")
 )  # fmt: skip
 DATASETS.add(
     Info("ogbl-collab", "co-authorship by year, word embeddings; training links", f"{_ROOM}.ogb:ogb_graph", *COAUTHOR, 128,
-         "ogb.stanford.edu", "ODC-BY", "ogb/ogbl_collab", ("ogbl-collab",), f"{_ROOM}.ogb:ogb_split")
+         "ogb.stanford.edu", "ODC-BY", "ogb/ogbl_collab", ("ogbl-collab",), f"{_ROOM}.ogb:ogb_split", "hits@50")
 )  # fmt: skip
 DATASETS.add(
     Info("ogbl-vessel", "blood vessels of a mouse brain, coordinates; training links", f"{_ROOM}.ogb:ogb_graph", *VESSEL, 3,
-         "ogb.stanford.edu", "see ogb.stanford.edu/docs/linkprop", "ogb/ogbl_vessel", ("ogbl-vessel",), f"{_ROOM}.ogb:ogb_split")
+         "ogb.stanford.edu", "see ogb.stanford.edu/docs/linkprop", "ogb/ogbl_vessel", ("ogbl-vessel",), f"{_ROOM}.ogb:ogb_split", "auc")
 )  # fmt: skip
 DATASETS.add(
     Info("coauthor-like", "generated, of ogbl-collab's size and shape", f"{_ROOM}.generated:load", *COAUTHOR, 0,
@@ -155,8 +157,11 @@ def load(name: str, *, root: str | Path | None = None) -> Graph:
     record = info(name)
     function = record.load()
     options = {"root": root} if "root" in inspect.signature(function).parameters else {}
+    from llwlc.graph.graph import Origin
+
     graph: Graph = function(*record.arguments, **options)
-    return graph
+    split = partial(load_split, record.name, root=root) if record.split else None
+    return replace(graph, origin=Origin(record.name, split))
 
 
 def load_split(
@@ -166,12 +171,14 @@ def load_split(
     valid_messages: bool = False,
     since: int | None = None,
     repeats: bool = True,
+    seed: int = 0,
 ) -> LinkSplit:
-    """The split that comes with an `ogbl-*` dataset; see `llwlc.datasets.ogb.ogb_split` for the options."""
+    """The split that comes with an `ogbl-*` dataset; see `llwlc.datasets.ogb.ogb_split` for the options. `splits.make(graph, protocol="ogb")` gives
+    the same of a graph that was loaded by its name."""
     record = info(name)
     if not record.split:
         having = ", ".join(r.name for r in DATASETS.records() if r.split)
         raise InputError(f"{name} comes without a split: make one with llwlc.splits.make (those with one: {having})")
-    options = {"valid_messages": valid_messages, "since": since, "repeats": repeats}
+    options = {"valid_messages": valid_messages, "since": since, "repeats": repeats, "seed": seed}
     split: LinkSplit = resolve(record.split)(record.name, root=root, **options)
-    return split
+    return replace(split, metric=record.metric)

@@ -81,8 +81,9 @@ def ogb_split(
     valid_messages: bool = False,
     since: int | None = None,
     repeats: bool = True,
+    seed: int = 0,
 ) -> LinkSplit:
-    """The split that OGB fixed, with its own negatives (training negatives are drawn where it has none).
+    """The split that OGB fixed, with its own negatives (training negatives are drawn by `seed` where it has none).
 
     `valid_messages`: validation links carry messages at test time, which ogbl-collab's rules allow. `since`: training links of
     earlier years are left out, of the positives and of the messages (2007 and 2010 are usual on ogbl-collab). `repeats`: a pair
@@ -108,7 +109,7 @@ def ogb_split(
         notes.append("validation links carry messages at test time")
     split = LinkSplit(
         "ogb",
-        0,
+        seed,
         train_pos=train_pos,
         train_neg=torch.empty(0, 2, dtype=torch.long),
         valid_pos=valid.pairs,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from llwlc.graph.edge_file import ReadOptions
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The dataset that a graph was loaded as: its name, and how to get the split that it brings, where it brings one."""
+
+    name: str
+    split: Callable[..., Any] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An undirected graph without self-loops or parallel edges.
@@ -29,7 +37,7 @@ class Graph:
 
     Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
     a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
-    `report` counts what reading or converting dropped and merged, or is None.
+    `report` counts what reading or converting dropped and merged, or is None. `origin` names the dataset it was loaded as, or is None.
     """
 
     indptr: Tensor
@@ -39,6 +47,7 @@ class Graph:
     x: Tensor | scipy.sparse.csr_array | None = None
     names: Sequence[str] | None = None
     report: GraphReport | None = None
+    origin: Origin | None = None
 
     @classmethod
     def from_edges(

@@ -1,4 +1,4 @@
-"""HEURISTICS: the scores that need no training, by name."""
+"""HEURISTICS: the scores that need no training, by name, which a fit puts beside its own; WALKS: those that look at the whole graph for each node."""
 
 from __future__ import annotations
 
@@ -50,3 +50,8 @@ HEURISTICS.add(
         features=True,
     )
 )
+
+WALKS: Registry[Heuristic] = Registry("heuristic of walks")
+"""Too slow on large graphs to stand beside every fit; `llwlc.baselines` has them as methods."""
+WALKS.add(Heuristic("katz", "walks of all lengths, damped", f"{_ROOM}.walks:katz", "Katz"))
+WALKS.add(Heuristic("pagerank", "personalised PageRank, both ways", f"{_ROOM}.walks:rooted_page_rank", "PageRank"))

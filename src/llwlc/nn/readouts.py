@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from llwlc.bases.link_batch import LinkBatch
 from llwlc.nn.config import NetConfig
-from llwlc.nn.pooling import class_pool, max_pool, sort_pool, uniform_class_pool
+from llwlc.nn.pooling import class_pool, max_pool, sort_pool, sort_pool_by_last, uniform_class_pool
 from llwlc.subgraphs.labels import distance_classes
 from llwlc.support.ragged import pad
 
@@ -35,6 +35,31 @@ class SortReadout(torch.nn.Module):
         return F.adaptive_max_pool1d(self.second(out).relu(), 10).flatten(1)
 
 
+class DGCNNReadout(torch.nn.Module):
+    """SEAL's own: k rows sorted by the last channel, a 1-d convolution over each, pooling, a second one over five, all of it flattened.
+
+    "An End-to-End Deep Learning Architecture for Graph Classification" (Zhang et al., AAAI 2018) as SEAL's public code has it. `sort` differs in what
+    follows the second convolution: there ten maxima, here every place, so that k is part of the shape.
+    """
+
+    def __init__(self, channels: int, rows: int) -> None:
+        super().__init__()
+        self.rows = max(rows, 10)  # fewer leave the second convolution nothing to slide over
+        self.first = Conv1d(1, 16, channels, channels)
+        self.second = Conv1d(16, 32, 5)
+        self.out_channels = 32 * (self.rows // 2 - 4)
+
+    def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
+        return self.pool(x, batch.basis.ptr)
+
+    def pool(self, x: Tensor, ptr: Tensor) -> Tensor:
+        """Rows `[N, channels]` of the graphs of a pointer to `[B, out_channels]`."""
+        rows = sort_pool_by_last(x, ptr, self.rows).flatten(1).unsqueeze(1)
+        out = F.max_pool1d(self.first(rows).relu(), 2)
+        flat: Tensor = self.second(out).relu().flatten(1)
+        return flat
+
+
 class ClassReadout(torch.nn.Module):
     """Mean and number of nodes of each distance class, and the largest entry of each channel."""
 
@@ -58,6 +83,10 @@ class ClassReadout(torch.nn.Module):
 
 def sort_readout(channels: int, config: NetConfig) -> SortReadout:
     return SortReadout(channels, config.sort_rows)
+
+
+def dgcnn_readout(channels: int, config: NetConfig) -> DGCNNReadout:
+    return DGCNNReadout(channels, config.sort_rows)
 
 
 def class_readout(channels: int, config: NetConfig) -> ClassReadout:

@@ -39,6 +39,14 @@ READOUTS.add(
         "sort", "sorted rows through DGCNN's convolutions (the paper's)", "llwlc.nn.readouts:sort_readout", sized=True
     )
 )
+READOUTS.add(
+    Readout(
+        "dgcnn",
+        "sorted rows through DGCNN's convolutions, flattened (SEAL's)",
+        "llwlc.nn.readouts:dgcnn_readout",
+        sized=True,
+    )
+)
 
 
 def register(name: str, *, about: str = "") -> Callable[[C], C]:

@@ -26,7 +26,8 @@ class LinkSplit:
     component's nodes, inside which negatives are drawn, or None for all.
 
     Shapes: every part `[m, 2]` int64; `valid_neg` and `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive.
-    `repeated` names what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed.
+    `repeated` names what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed. `metric` is the number that
+    the protocol, or the dataset's own evaluator, compares methods by: `hits@K`, `mrr` or `auc`.
     """
 
     protocol: str
@@ -43,6 +44,7 @@ class LinkSplit:
     nodes: Tensor | None = None
     repeated: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    metric: str = "hits@100"
 
     def save(self, path: str | Path) -> None:
         """One safetensors file: the parts and the links that carry messages; features and names stay with the graph."""
@@ -55,7 +57,7 @@ class LinkSplit:
                 if getattr(graph, name) is not None:
                     # stages often share one graph, and safetensors refuses shared memory
                     tensors[f"{stage}.{name}"] = getattr(graph, name).clone()
-        about = {"repeated": dict(self.repeated), "notes": list(self.notes)}
+        about = {"repeated": dict(self.repeated), "notes": list(self.notes), "metric": self.metric}
         meta = {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)}
         write_tensors(Path(path), tensors, meta)
 
@@ -96,6 +98,7 @@ class LinkSplit:
             nodes=tensors.get("nodes"),
             repeated=about["repeated"],
             notes=tuple(about["notes"]),
+            metric=about.get("metric", "hits@100"),
         )
 
     def __repr__(self) -> str:

@@ -42,6 +42,11 @@ def make(
     if not 0 <= seed <= 2**40:
         raise InputError(f"seed={seed}: a seed is a whole number from 0 to 2⁴⁰")
     record = PROTOCOLS[protocol]
+    if record.brought:
+        if val is not None or test is not None:
+            raise InputError(f"protocol {protocol!r} fixes its parts: use protocol='random' to choose val and test")
+        found: LinkSplit = record.load()(graph, protocol=protocol, seed=seed)
+        return found
     nodes, edges = _scope(graph, record)
     size = sizes(protocol, len(edges), val=val, test=test)
     _require_edges(protocol, len(edges), size, val=val, test=test)
@@ -74,12 +79,30 @@ def make(
         graph.with_edges(torch.cat([train, valid])) if record.late else message,
         nodes,
         notes=tuple(notes),
+        metric=record.metric,
     )
     if record.negatives is not None:
         given = {"num_hard": num_hard}
         split = _call(record.negatives, split, **{name: given[name] for name in record.options})
     split = _with_training_negatives(split)
     return _call(record.allow, split) if record.allow is not None else split
+
+
+def brought(graph: Graph, *, protocol: str, seed: int) -> LinkSplit:
+    """The split that comes with the dataset a graph was loaded as; `seed` draws training negatives, where the dataset has none of its own."""
+    origin = graph.origin
+    if origin is None or origin.split is None:
+        whose = "was not loaded by name" if origin is None else f"is {origin.name}, which brings no split"
+        raise InputError(
+            f"protocol {protocol!r} is the split of an ogbl dataset, but this graph {whose}: load one, as in llwlc.datasets.load('ogbl-ddi'), "
+            "or choose another protocol"
+        )
+    split: LinkSplit = origin.split(seed=seed)
+    if not torch.equal(split.train_graph.indices, graph.indices):
+        raise InputError(
+            f"this graph has other links than the training part of {origin.name}: split it as it was loaded"
+        )
+    return split
 
 
 def _call(target: Target, *arguments: object, **options: object) -> Any:
@@ -101,15 +124,21 @@ def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, co
     negative, and what is left out tells nothing of which held-out pairs are links. `count` is the number of training links by
     default, or what a dense graph has left.
     """
+    free = training_non_edges(split)
+    wanted = min(len(split.train_pos), len(free)) if count is None else count
+    return free.sample(wanted, np.random.default_rng([split.seed if seed is None else seed, epoch]))
+
+
+def training_non_edges(split: LinkSplit) -> NonEdges:
+    """The pairs that training negatives are drawn from; see `fresh_negatives`."""
     # of hard negatives there may be so many that excluding them would say something; they are drawn near links by design
     held = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
     free = NonEdges(
         split.train_graph.num_nodes, torch.cat([split.train_pos, split.train_graph.edges, *held]), split.nodes
     )
-    wanted = min(len(split.train_pos), len(free)) if count is None else count
     if not len(free):
         raise InputError("no pair without a link is left to train on: the graph is too dense for this split")
-    return free.sample(wanted, np.random.default_rng([split.seed if seed is None else seed, epoch]))
+    return free
 
 
 def largest_component(graph: Graph) -> Tensor:

@@ -28,7 +28,8 @@ class Protocol(Record):
     links come first then. `parts(edges, sizes, generator)`: train, valid and test of the ordered links. `negatives(split, **options)`: the split
     with other negatives for validation and test, by the `options` that it names; `allow(split)`: the split with what its recipe repeats by design
     counted. `features`: node features are read for it. `late`: validation links carry messages at test time. `as_pyg`: negatives are those
-    that PyG's code draws from the same seed.
+    that PyG's code draws from the same seed. `brought`: the split is the one that comes with the dataset, and nothing is drawn. `metric`: what
+    methods are compared by, where the dataset does not say.
     """
 
     free: bool = False
@@ -41,6 +42,8 @@ class Protocol(Record):
     features: bool = False
     late: bool = False
     as_pyg: bool = False
+    brought: bool = False
+    metric: str = "hits@100"
 
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol")
@@ -66,7 +69,11 @@ PROTOCOLS.add(
         allow="llwlc.splits.heart:allow_by_recipe",
         options=("num_hard",),
         features=True,
+        metric="mrr",
     )
+)
+PROTOCOLS.add(
+    Protocol("ogb", "the split that an ogbl dataset brings, with its metric", f"{_MAKING}:brought", brought=True)
 )
 PROTOCOLS.add(
     Protocol("random", "any shares, drawn at random (val and test)", f"{_SIZES}:shares", free=True, late=True)

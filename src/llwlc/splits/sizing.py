@@ -15,6 +15,10 @@ def sizes(protocol: str, num_edges: int, *, val: float | None = None, test: floa
     Sizes(train=3696, valid=527, test=1055, valid_neg=1055, test_neg=1055)
     """
     record = PROTOCOLS[protocol]
+    if record.brought:
+        raise InputError(
+            f"protocol {protocol!r} has the parts that its dataset brings: no number of links gives their sizes"
+        )
     if not record.free and (val is not None or test is not None):
         raise InputError(f"protocol {protocol!r} fixes its ratios: use protocol='random' to choose val and test")
     found: Sizes = record.load()(num_edges, val=val, test=test) if record.free else record.load()(num_edges)

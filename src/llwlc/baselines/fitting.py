@@ -1,0 +1,195 @@
+"""From a split to a fitted method, and back from what a run directory stores of one."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from llwlc import metrics
+from llwlc.baselines.features import Features
+from llwlc.baselines.loop import OnEpoch, decoded, encoded, train
+from llwlc.baselines.messages import Messages
+from llwlc.baselines.network import Network, Shape
+from llwlc.baselines.recipes import Recipe, recipe
+from llwlc.baselines.registry import METHODS, Method
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.splits.linksplit import PARTS, LinkSplit
+from llwlc.subgraphs.extraction import check_pairs, extract
+from llwlc.support.devices import pick_device
+from llwlc.support.records import plain, read_record
+from llwlc.support.registry import resolve
+from llwlc.training.calibration import Calibration, fit_calibration
+from llwlc.training.checkpoint import Checkpoint
+from llwlc.training.fit import heuristics
+from llwlc.training.records import EpochRecord, FitMetrics
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    Raw = Tensor | scipy.sparse.csr_array
+
+
+class FittedMethod:
+    """A trained method: it scores pairs on its graph or on any other message graph of the same nodes.
+
+    `config` (plain JSON) and `state()` (tensors) are all that `restore(graph, features, config, tensors)` needs to build it again, with the
+    same scores. `metrics`, `history` and `calibration` are those of the fit, None or empty in a restored one.
+    """
+
+    def __init__(self, method: str, net: Network, graph: Graph, features: Features | None) -> None:
+        self.method, self.graph, self.features = method, graph, features
+        self.net = copy.deepcopy(net).double().eval()
+        self.metrics: FitMetrics | None = None
+        self.history: list[EpochRecord] = []
+        self.calibration: Calibration | None = None
+        self._encoded: tuple[Graph, Any] | None = None  # of the graph that was asked about last
+
+    def score(self, pairs: Tensor, graph: Graph | None = None) -> Tensor:
+        """Logits `[m]` of pairs `[m, 2]` (any shape `[..., 2]` gives `[...]`), in float64: then no rounding of a batch's shape reaches the sixth digit.
+
+        Messages are those of `graph`, else of the graph it was fitted with (the test stage's). A link that is asked about is not removed from
+        them, but by `seal` and `lanczosnet`, which remove it from its own subgraph.
+        """
+        known = self.graph if graph is None else graph
+        if known.num_nodes != self.net.shape.num_nodes:
+            raise InputError(
+                f"{self.method} was fitted on {self.net.shape.num_nodes} nodes, this graph has {known.num_nodes}: give one of the same nodes"
+            )
+        flat = check_pairs(known, pairs.reshape(-1, 2))
+        if self._encoded is None or self._encoded[0] is not known:
+            messages = Messages.of(known, next(self.net.parameters()).device)
+            self._encoded = known, encoded(self.net, messages, self.features)
+        return decoded(self.net, self._encoded[1], flat).reshape(pairs.shape[:-1])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Method, recipe, shape and seed as plain JSON."""
+        net = self.net
+        return {"method": self.method, "recipe": plain(net.recipe), "shape": plain(net.shape), "seed": net.seed}
+
+    def state(self) -> dict[str, Tensor]:
+        """The weights, float32 on the CPU; whole numbers (of batch normalisation) stay so."""
+        kept = self.net.state_dict().items()
+        return {name: (t.float() if t.is_floating_point() else t).cpu().contiguous() for name, t in kept}
+
+    @property
+    def num_parameters(self) -> int:
+        return self.net.num_parameters
+
+
+def fit(
+    method: Method,
+    graph: Graph,
+    split: LinkSplit,
+    *,
+    seed: int = 0,
+    data: str | None = None,
+    device: str = "auto",
+    checkpoint: Path | None = None,
+    on_epoch: OnEpoch | None = None,
+    seconds: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> FittedMethod:
+    """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
+
+    `data`: whose recipe is taken, by default the dataset that the graph was loaded as; `options` change single fields of it. `checkpoint`: a file, written
+    after each epoch, from which the same call goes on. `seconds`: begin no epoch after so many.
+    """
+    begin, target = time.perf_counter(), pick_device(device)
+    name = data if data is not None else "" if graph.origin is None else graph.origin.name
+    how = recipe(method.name, name, num_links=len(split.train_pos)).changed(**(options or {}))
+    raw = graph.x if how.features else None
+    net = _new(method, how, _shape(method, how, graph, raw, split), seed).to(target)
+    features = None if raw is None else Features(raw, target, row_sums=how.row_sums)
+    fitted = FittedMethod(method.name, net, split.test_graph, features)
+    done = train(
+        net,
+        split,
+        features,
+        seed=seed,
+        name=method.name,
+        checkpoint=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(graph, split, fitted.config)),
+        on_epoch=on_epoch,
+        seconds=seconds,
+    )
+    fitted.net.load_state_dict(net.state_dict())
+    fitted.history, fitted.calibration = done.history, fit_calibration(done.valid_pos, done.valid_neg)
+    test, error, share = measure(fitted, split)
+    spent = time.perf_counter() - begin
+    fitted.metrics = FitMetrics(test, error, share, net.num_parameters, len(done.history), spent, heuristics(split))
+    return fitted
+
+
+def restore(
+    graph: Graph,
+    features: Raw | None,
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    *,
+    device: str = "auto",
+) -> FittedMethod:
+    """The fitted method that `config` and `state()` were taken from. `graph`: the messages it scores on unless told otherwise; `features`: the raw ones,
+    None for those of the graph."""
+    method = METHODS[config["method"]]
+    how = read_record(Recipe, config["recipe"], "the method's config")
+    shape = read_record(Shape, config["shape"], "the method's config")
+    net = _new(method, how, shape, int(config["seed"]))
+    net.load_state_dict(dict(tensors))
+    raw = (graph.x if features is None else features) if how.features else None
+    if (0 if raw is None else raw.shape[1]) != shape.in_channels:
+        raise InputError(f"{method.name} was fitted on {shape.in_channels} features a node: give the same ones")
+    target = pick_device(device)
+    return FittedMethod(
+        method.name, net.to(target), graph, None if raw is None else Features(raw, target, row_sums=how.row_sums)
+    )
+
+
+def measure(fitted: FittedMethod, split: LinkSplit) -> tuple[metrics.Evaluation, float, float]:
+    """All metrics of the test links, how far the probabilities are off, and the share of links they are given for."""
+    pos, neg = fitted.score(split.test_pos), fitted.score(split.test_neg)
+    label = torch.cat([torch.ones_like(pos), torch.zeros_like(neg).flatten()])
+    share = len(pos) / len(label)
+    calibration = Calibration() if fitted.calibration is None else fitted.calibration
+    probability = calibration.probability(torch.cat([pos, neg.flatten()]), prior=share)
+    return metrics.evaluate(pos, neg), metrics.calibration_error(probability, label), share
+
+
+def fingerprint(graph: Graph, split: LinkSplit, config: Mapping[str, Any]) -> str:
+    """The hash of everything that the weights depend on."""
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+    digest.update((graph.digest + split.train_graph.digest + split.valid_graph.digest).encode())
+    tensors = [getattr(split, part) for part in PARTS]
+    x = graph.x
+    if x is not None:
+        tensors += [x] if isinstance(x, Tensor) else [torch.as_tensor(a) for a in (x.indptr, x.indices, x.data)]
+    for tensor in tensors:
+        digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _new(method: Method, how: Recipe, shape: Shape, seed: int) -> Network:
+    if not method.network:
+        raise InputError(f"{method.name} needs no training: nothing of it is stored")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        net: Network = resolve(method.network)(how, shape, seed)
+    return net
+
+
+def _shape(method: Method, how: Recipe, graph: Graph, raw: Raw | None, split: LinkSplit) -> Shape:
+    rows = 0
+    if method.sorts:
+        # SEAL's k: of up to a thousand training links and negatives, the 60th percentile of the sizes
+        some = torch.cat([split.train_pos[:500], split.train_neg[:500]])
+        sizes = extract(split.train_graph, some, how.hops).ptr.diff()
+        rows = int(sizes.sort().values[max(-(-6 * len(sizes) // 10) - 1, 0)])
+    return Shape(graph.num_nodes, 0 if raw is None else raw.shape[1], rows)

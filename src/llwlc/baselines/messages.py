@@ -1,0 +1,117 @@
+"""Messages: the links that carry messages, on the device of a network, and what methods compute of them alone."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from llwlc.graph.graph import Graph
+from llwlc.support.ragged import expand, pointer
+
+
+class Messages:
+    """A graph as methods read it: 0/1, both directions of every link, sorted by row then column; weights do not enter, as in the published codes.
+
+    Shapes: `row`, `col [2m]`. `kept` is a place for what a method computes of the links alone (sketches), so that it is computed once.
+    """
+
+    def __init__(self, row: Tensor, col: Tensor, num_nodes: int) -> None:
+        self.row, self.col, self.num_nodes = row, col, num_nodes
+        self.kept: dict[Any, Any] = {}
+
+    @staticmethod
+    def of(graph: Graph, device: torch.device | str = "cpu") -> Messages:
+        row, col = graph.edge_index.to(device)
+        return Messages(row, col, graph.num_nodes)
+
+    @property
+    def device(self) -> torch.device:
+        return self.row.device
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The same as a `Graph` on the CPU, without weights or features, for extraction."""
+        return Graph(self.indptr.cpu(), self.col.cpu())
+
+    @cached_property
+    def degree(self) -> Tensor:
+        return torch.bincount(self.row, minlength=self.num_nodes)
+
+    @cached_property
+    def indptr(self) -> Tensor:
+        return pointer(self.degree)
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """PyG's `[2, 2m]`."""
+        return torch.stack([self.row, self.col])
+
+    @cached_property
+    def key(self) -> Tensor:
+        """row · n + column of every entry, ascending: where a pair is looked up."""
+        return self.row * self.num_nodes + self.col
+
+    def places(self, pairs: Tensor) -> Tensor:
+        """The entries of these links `[m, 2]` in both directions, `[2m]`; they must be links."""
+        u, v = pairs.to(self.device).unbind(1)
+        return torch.searchsorted(self.key, torch.cat([u * self.num_nodes + v, v * self.num_nodes + u]))
+
+    def without(self, places: Tensor) -> Messages:
+        """The graph without the entries at these places."""
+        keep = torch.ones(len(self.row), dtype=torch.bool, device=self.device)
+        keep[places] = False
+        return Messages(self.row[keep], self.col[keep], self.num_nodes)
+
+    def neighbours(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The neighbours of each node, one list behind the other, and the position in `nodes` that each belongs to."""
+        at, owner = expand(self.indptr[nodes], self.degree[nodes])
+        return self.col[at], owner
+
+    def linked(self, u: Tensor, v: Tensor) -> Tensor:
+        """Which of the pairs are links."""
+        if not len(self.key):
+            return torch.zeros(len(u), dtype=torch.bool, device=self.device)
+        wanted = u * self.num_nodes + v
+        return torch.eq(self.key[torch.searchsorted(self.key, wanted).clamp(max=len(self.key) - 1)], wanted)
+
+    def total(self, x: Tensor) -> Tensor:
+        """A X: the sum of the neighbours' rows, `[n, d]`."""
+        out: Tensor = _Symmetric.apply(self._matrix(x.dtype), x)  # type: ignore[no-untyped-call]
+        return out
+
+    def smooth(self, x: Tensor) -> Tensor:
+        """D^−½ (A + I) D^−½ X with D the degrees of A + I, `[n, d]`: GCN's propagation, without weights of its own."""
+        scale = (self.degree + 1).to(x.dtype).rsqrt().unsqueeze(1)
+        x = scale * x
+        return scale * (self.total(x) + x)
+
+    def _matrix(self, dtype: torch.dtype) -> Tensor:
+        if dtype not in self.kept:
+            ones = torch.ones(len(self.col), dtype=dtype, device=self.device)
+            self.kept[dtype] = csr(self.indptr, self.col, ones, (self.num_nodes, self.num_nodes))
+        matrix: Tensor = self.kept[dtype]
+        return matrix
+
+
+def csr(indptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
+    """torch's sparse matrix in CSR, without its remark that they are young."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(indptr, col, value, shape, check_invariants=False)
+
+
+class _Symmetric(torch.autograd.Function):
+    """A X for a symmetric A: its own backward, where autograd would transpose the matrix at every step."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, x: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.matrix @ grad.contiguous()

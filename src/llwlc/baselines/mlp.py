@@ -1,0 +1,36 @@
+"""MLP: features alone, no message: what links say beyond them is what the other methods add."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import Dropout, Linear, ModuleList
+
+from llwlc.baselines.features import Features, NodeInput
+from llwlc.baselines.messages import Messages
+from llwlc.baselines.network import Head, Network, Shape, product
+from llwlc.baselines.recipes import Recipe
+
+
+class MLP(Network):
+    """h = MLP(x), score = head(h_u ⊙ h_v). Reads `hidden`, `layers`, `head_layers`, `norm` and the dropouts."""
+
+    def __init__(self, recipe: Recipe, shape: Shape, seed: int = 0) -> None:
+        super().__init__(recipe, shape, seed)
+        r = recipe
+        self.input = NodeInput(
+            shape.num_nodes, shape.in_channels, r.hidden, embedding=r.embedding, dropout=r.input_dropout
+        )
+        self.lins = ModuleList(Linear(r.hidden, r.hidden) for _ in range(r.layers - 1))
+        self.dropout = Dropout(r.dropout)
+        self.head = Head(r.hidden, r.head_layers, dropout=r.head_dropout, norm=r.norm)
+
+    def encode(self, messages: Messages, features: Features | None) -> Tensor:
+        x: Tensor = self.input(features)
+        for lin in self.lins:
+            x = lin(self.dropout(torch.relu(x)))
+        return x
+
+    def decode(self, encoded: Tensor, pairs: Tensor) -> Tensor:
+        out: Tensor = self.head(product(encoded, pairs))
+        return out

@@ -1,0 +1,96 @@
+"""What every trained method is: a network that reads a message graph once, and pairs as often as asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Dropout, LayerNorm, Linear, ModuleList
+from torch.nn import functional as F
+
+from llwlc.baselines.features import Features
+from llwlc.baselines.messages import Messages
+from llwlc.baselines.recipes import Recipe
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a network's weights depend on beside its recipe: nodes, width of the features (0: none are read), rows that a sorting readout keeps."""
+
+    num_nodes: int
+    in_channels: int = 0
+    sort_rows: int = 0
+
+
+class Network(torch.nn.Module):
+    """A trained method. `encode` is computed once for a message graph, `decode` for each batch of pairs; `seed` is that of draws that scoring repeats.
+
+    `HEAD` names the children that are no part of the encoder: they have the head's learning rate and are clipped on their own.
+    """
+
+    HEAD: tuple[str, ...] = ("head",)
+    DECODED_AT_ONCE = 65_536
+    """Pairs whose scores are computed together when no gradient is needed."""
+
+    def __init__(self, recipe: Recipe, shape: Shape, seed: int) -> None:
+        super().__init__()
+        self.recipe, self.shape, self.seed = recipe, shape, seed
+
+    def encode(self, messages: Messages, features: Features | None) -> Any:
+        raise NotImplementedError
+
+    def decode(self, encoded: Any, pairs: Tensor) -> Tensor:
+        """Logits `[m]` of pairs `[m, 2]`, symmetric in the ends."""
+        raise NotImplementedError
+
+    def forward(self, messages: Messages, features: Features | None, pairs: Tensor) -> Tensor:
+        return self.decode(self.encode(messages, features), pairs)
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(p.numel() for p in self.parameters())
+
+    def groups(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
+        """The parameters of the encoder and those of the head."""
+        encoder: list[torch.nn.Parameter] = []
+        head: list[torch.nn.Parameter] = []
+        for name, parameter in self.named_parameters():
+            (head if name.split(".")[0] in self.HEAD else encoder).append(parameter)
+        return encoder, head
+
+
+def product(rows: Tensor, pairs: Tensor) -> Tensor:
+    """h_u ⊙ h_v, `[m, d]`: all that these decoders read of the two ends."""
+    return rows[pairs[:, 0]] * rows[pairs[:, 1]]
+
+
+class Head(torch.nn.Module):
+    """The MLP on h_u ⊙ h_v: `layers` linear maps, between them LayerNorm (`norm`), the activation and dropout; `residual` adds the input to each."""
+
+    def __init__(
+        self,
+        channels: int,
+        layers: int,
+        *,
+        dropout: float,
+        norm: bool,
+        residual: bool = False,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        widths = [channels] * max(layers, 1) + [1]
+        self.lins = ModuleList(Linear(a, b) for a, b in pairwise(widths))
+        self.norms = ModuleList(LayerNorm(channels) if norm else torch.nn.Identity() for _ in self.lins[:-1])
+        self.dropout = Dropout(dropout)
+        self.residual, self.activation = residual, getattr(F, activation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        given = x
+        for lin, norm in zip(self.lins[:-1], self.norms, strict=True):
+            x = lin(x)
+            x = self.dropout(self.activation(norm(x + given if self.residual else x)))
+        out: Tensor = self.lins[-1](x).squeeze(1)
+        return out
