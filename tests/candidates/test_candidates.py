@@ -1,19 +1,63 @@
-"""Candidates against brute force: every pair two steps apart, once, and the nearest by features."""
+"""Candidates against brute force: walks, smoothed features, own lists of nodes, and the pairs that they come to."""
+
+import importlib.util
+import math
+import sys
+import types
+from dataclasses import replace
+from importlib.machinery import ModuleSpec
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llwlc.candidates import hops, nearest, retrieval
-from llwlc.candidates.hops import count_two_hop, two_hop
-from llwlc.candidates.nearest import feature_neighbors
-from llwlc.candidates.retrieval import candidates, share_of_links
+from llwlc.candidates import choice, nearest, retrieval
+from llwlc.candidates.choice import chosen
+from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.kinds import EVIDENCE, Kinds, kinds_of
+from llwlc.candidates.lists import Lister, lister_for
+from llwlc.candidates.retrieval import candidates, shared_lengths, would_be_candidates
+from llwlc.candidates.smoothing import Smoothed
+from llwlc.candidates.walks import PRECISION, TELEPORT, walk_ends
+from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
+from llwlc.heuristics.pagerank import page_rank
 
-graphs = st.builds(
-    lambda n, p, seed: nx.gnp_random_graph(n, p, seed=seed), st.integers(1, 25), st.floats(0, 0.5), st.integers(0, 99)
+NASTY = [
+    nx.empty_graph(1),
+    nx.empty_graph(4),
+    nx.path_graph(2),
+    nx.star_graph(12),
+    nx.complete_graph(6),
+    nx.disjoint_union(nx.cycle_graph(5), nx.path_graph(4)),
+    nx.disjoint_union(nx.wheel_graph(12), nx.empty_graph(3)),
+    nx.barbell_graph(6, 3),
+]
+graphs = st.one_of(
+    st.builds(
+        lambda n, p, seed: nx.gnp_random_graph(n, p, seed=seed),
+        st.integers(1, 25),
+        st.floats(0, 0.5),
+        st.integers(0, 99),
+    ),
+    st.sampled_from(NASTY),
+)
+seeds = st.integers(0, 999)
+configs = st.builds(
+    CandidateConfig,
+    budget=st.integers(1, 6),
+    degree=st.sampled_from([0.0, 0.1, 0.3]),
+    walk=st.sampled_from([0.0, 0.05, 0.5]),
+)
+bipartite = st.builds(
+    lambda a, b, extra, seed: nx.bipartite.gnmk_random_graph(a, b, min(a + b - 1 + EVIDENCE + extra, a * b), seed=seed),
+    st.integers(8, 14),
+    st.integers(8, 14),
+    st.integers(0, 10),
+    seeds,
 )
 
 
@@ -21,143 +65,549 @@ def of(graph: nx.Graph) -> Graph:
     return Graph.from_edges(torch.tensor(list(graph.edges), dtype=torch.long).reshape(-1, 2), num_nodes=len(graph))
 
 
-def all_pairs(blocks) -> list[tuple[int, int]]:
-    return [(u, v) for block in blocks for u, v in block.tolist()]
+def without(graph: nx.Graph, u: int, v: int) -> nx.Graph:
+    rest = graph.copy()
+    rest.remove_edge(u, v)
+    return rest
 
 
-def at_distance_two(graph: nx.Graph, through=lambda w: True) -> set[tuple[int, int]]:
-    """Pairs u < v without a link and with a common neighbour, found the slow way."""
-    return {
-        (u, v)
-        for u in graph
-        for v in graph
-        if u < v and not graph.has_edge(u, v) and any(through(w) for w in nx.common_neighbors(graph, u, v))
-    }
+def features(n: int, seed: int, width: int = 4) -> np.ndarray:
+    """Random features; some rows are zero."""
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(n, width)) * (rng.random((n, 1)) < 0.9)).astype(np.float32)
+
+
+def some_kinds(n: int, seed: int) -> Kinds:
+    """Three kinds of nodes and random rules, one of which says that two of them may be joined."""
+    rng = np.random.default_rng(seed)
+    rule = rng.random((3, 3)) < 0.4
+    rule[0, 1] = True
+    return Kinds(rng.integers(3, size=n), rule | rule.T)
+
+
+def ranks(graph: Graph) -> np.ndarray:
+    everyone = np.arange(graph.num_nodes)
+    return page_rank(graph.indptr.numpy(), graph.indices.numpy(), everyone, TELEPORT, PRECISION)
+
+
+def dense_vectors(graph: nx.Graph, x: np.ndarray) -> np.ndarray:
+    """Âx and Â²x by dense products in double precision, each row of length one."""
+    a = nx.to_numpy_array(graph, nodelist=range(len(graph))) + np.eye(len(graph))
+    root = np.diag(a.sum(1) ** -0.5)
+    hat, parts, y = root @ a @ root, [], x.astype(np.float64)
+    for _ in range(2):
+        y = hat @ y
+        length = np.linalg.norm(y, axis=1, keepdims=True)
+        parts.append(y / np.where(length > 0, length, 1))
+    return np.concatenate(parts, 1)
+
+
+def brute_scores(
+    graph: nx.Graph, x: np.ndarray | None, config: CandidateConfig, kinds: Kinds, vectors: np.ndarray | None = None
+) -> np.ndarray:
+    """The score of every node in the list of every other one `[n, n]`, −inf where it may not be there."""
+    n = len(graph)
+    walk = np.log1p(ranks(of(graph)) / PRECISION)
+    if x is not None:
+        vectors = dense_vectors(graph, x) if vectors is None else vectors
+    like = np.zeros((n, n)) if vectors is None else vectors @ vectors.T
+    degree = np.array([graph.degree[v] for v in range(n)])
+    score = like + config.degree * np.log1p(degree) + (config.walk if vectors is not None else 1.0) * walk
+    for u in range(n):
+        for v in range(n):
+            known = u == v or graph.has_edge(u, v)
+            evidence = like[u, v] > 1e-7 or walk[u, v] > 0
+            if known or not evidence or not kinds.joined[kinds.kind[u], kinds.kind[v]]:
+                score[u, v] = -np.inf
+    return score
+
+
+# walks
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs, seeds)
+def test_walks_end_where_pagerank_says_at_nodes_of_a_fitting_kind_that_have_no_link(graph, seed):
+    g, n, kinds = of(graph), len(graph), some_kinds(len(graph), seed)
+    everyone = np.arange(n)
+    found, rank = walk_ends(g, everyone, np.full(n, -1), kinds, n)
+    wanted = ranks(g)
+    for u in range(n):
+        listed = found[u][found[u] >= 0]
+        own = [v for v in np.flatnonzero(wanted[u]) if v != u and not graph.has_edge(u, v)]
+        assert sorted(listed) == [v for v in own if kinds.joined[kinds.kind[u], kinds.kind[v]]]
+        np.testing.assert_allclose(rank[u, : len(listed)], wanted[u, listed], rtol=1e-9)
+        assert (np.diff(rank[u]) <= 0).all()
+        assert (rank[u, len(listed) :] == 0).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs, seeds)
+def test_a_walk_without_a_link_is_a_walk_on_the_graph_without_it(graph, seed):
+    if not graph.edges:
+        return
+    kinds = some_kinds(len(graph), seed)
+    for u, v in list(graph.edges)[:8]:
+        small = of(without(graph, u, v))
+        for source, gone in ((u, v), (v, u)):
+            found = walk_ends(of(graph), np.array([source]), np.array([gone]), kinds, len(graph))
+            wanted = walk_ends(small, np.array([source]), np.array([-1]), kinds, len(graph))
+            assert np.array_equal(found[0], wanted[0])
+            np.testing.assert_allclose(found[1], wanted[1], rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=30)
+@given(graphs, seeds, st.integers(1, 5))
+def test_a_walk_leaves_nothing_behind_for_the_next_one(graph, seed, most):
+    rng = np.random.default_rng(seed)
+    g, n = of(graph), len(graph)
+    kinds = Kinds.any(n)
+    sources = rng.integers(n, size=2 * n)
+    gone = np.array([rng.choice([-1, *graph[u]]) for u in sources.tolist()])
+    whole = walk_ends(g, sources, gone, kinds, most)
+    order = rng.permutation(len(sources))
+    again = walk_ends(g, sources[order], gone[order], kinds, most)
+    for a, b in zip(whole, again, strict=True):
+        assert np.array_equal(a[order], b)
+    for i in range(len(sources)):
+        alone = walk_ends(g, sources[i : i + 1], gone[i : i + 1], kinds, most)
+        assert np.array_equal(alone[0][0], whole[0][i])
+        assert np.array_equal(alone[1][0], whole[1][i])
+
+
+# smoothed features
+
+
+@settings(deadline=None, max_examples=30)
+@given(graphs, seeds)
+def test_smoothed_features_are_the_dense_products(graph, seed):
+    x = features(len(graph), seed)
+    np.testing.assert_allclose(Smoothed.of(of(graph), x).vectors, dense_vectors(graph, x), atol=2e-5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs, seeds)
+def test_the_vector_of_an_end_without_its_link_is_that_of_the_graph_without_it(graph, seed):
+    x = features(len(graph), seed)
+    smoothed = Smoothed.of(of(graph), x)
+    for u, v in list(graph.edges)[:10]:
+        wanted = dense_vectors(without(graph, u, v), x)[[u, v]]
+        found = smoothed.without_link(np.array([u, v]), np.array([v, u]))
+        # a vector that all but cancels has no direction to speak of
+        np.testing.assert_allclose(found, wanted, atol=2e-4)
+
+
+# own lists
+
+
+def check_lists(lister: Lister, graph: nx.Graph, score: np.ndarray, length: int) -> None:
+    """Equal to the largest of brute-force scores, best first, and full where there are enough of them."""
+    sources = np.arange(len(graph))
+    found = lister(sources, length)
+    assert found.partner.shape == found.score.shape == (len(graph), length)
+    for u in range(len(graph)):
+        partner = found.partner[u][found.partner[u] >= 0]
+        best = np.sort(score[u][score[u] > -np.inf])[::-1][:length]
+        assert len(set(partner.tolist())) == len(partner) == len(best)
+        np.testing.assert_allclose(found.score[u, : len(best)], best, atol=1e-4)
+        np.testing.assert_allclose(score[u, partner], best, atol=1e-4)
+        assert (np.diff(found.score[u, : len(best)]) <= 0).all()
+        assert (found.partner[u, len(best) :] == -1).all()
+        assert (found.score[u, len(best) :] == -np.inf).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs, seeds, configs, st.integers(1, 8), st.booleans())
+def test_lists_are_the_best_of_all_nodes_that_may_be_listed(graph, seed, config, length, featured):
+    kinds = some_kinds(len(graph), seed)
+    x = features(len(graph), seed) if featured else None
+    lister = lister_for(of(graph), x, config, kinds=kinds)
+    check_lists(lister, graph, brute_scores(graph, x, config, kinds), length)
+
+
+def test_lists_do_not_depend_on_their_blocks(monkeypatch):
+    graph = of(nx.gnp_random_graph(40, 0.1, seed=3))
+    lister = lister_for(graph, features(40, 0), CandidateConfig())
+    whole = lister(np.arange(40), 7)
+    monkeypatch.setattr("llwlc.candidates.lists.ENTRIES_PER_BLOCK", 130)  # three rows at a time
+    parts = lister(np.arange(40), 7)
+    assert np.array_equal(whole.partner, parts.partner)
+    np.testing.assert_allclose(whole.score, parts.score, atol=1e-6)
+    assert lister(np.zeros(0, dtype=np.int64), 7).partner.shape == (0, 7)
+
+
+@settings(deadline=None, max_examples=20)
+@given(graphs, seeds, st.integers(1, 8))
+def test_a_large_graph_without_features_has_the_same_lists_up_to_ties(graph, seed, length):
+    kinds, config = some_kinds(len(graph), seed), CandidateConfig()
+    lister = lister_for(of(graph), None, config, kinds=kinds)
+    score = brute_scores(graph, None, config, kinds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest, "EXACT_NODES", 0)
+        assert not lister.exact
+        check_lists(lister, graph, score, length)
+
+
+class AllProducts:
+    """What faiss's inverted file finds when it looks through all of its lists, by plain products."""
+
+    def __init__(self, *_):
+        self.table = np.zeros((0, 0), dtype=np.float32)
+
+    def train(self, table):
+        pass
+
+    def add(self, table):
+        self.table = table
+
+    def search(self, asked, most):
+        product = asked @ self.table.T
+        at = np.argsort(-product, axis=1, kind="stable")[:, :most]
+        return np.take_along_axis(product, at, 1), at
+
+
+@pytest.fixture(params=["by plain products", "by faiss"])
+def large(request, monkeypatch):
+    """Every graph counts as large; without faiss, plain products stand in for it."""
+    if request.param == "by faiss":
+        pytest.importorskip("faiss")
+    else:
+        stand_in = types.ModuleType("faiss")
+        stand_in.__spec__ = ModuleSpec("faiss", None)
+        stand_in.IndexFlatIP = stand_in.IndexIVFFlat = AllProducts
+        stand_in.METRIC_INNER_PRODUCT = 0
+        monkeypatch.setitem(sys.modules, "faiss", stand_in)
+    monkeypatch.setattr(nearest, "EXACT_NODES", 0)
+    monkeypatch.setattr(nearest, "PROBED", 10_000)
+
+
+@pytest.mark.parametrize("degree", [0.0, 0.1])
+@pytest.mark.parametrize("kinded", [False, True])
+def test_a_large_graphs_lists_are_nearly_the_exact_ones(large, degree, kinded):
+    graph, n, length = nx.barabasi_albert_graph(400, 3, seed=1), 400, 10
+    kinds = some_kinds(n, 1) if kinded else Kinds.any(n)
+    config, x = CandidateConfig(degree=degree), features(n, 0, 8)
+    score = brute_scores(graph, x, config, kinds)
+    found = lister_for(of(graph), x, config, kinds=kinds)(np.arange(n), length)
+    agree = total = 0
+    for u in range(n):
+        partner = found.partner[u][found.partner[u] >= 0]
+        assert (score[u, partner] > -np.inf).all()
+        assert len(set(partner.tolist())) == len(partner)
+        assert (np.diff(found.score[u, : len(partner)]) <= 0).all()
+        # the walk to a node that the index alone has found may not be known
+        assert (found.score[u, : len(partner)] <= score[u, partner] + 1e-4).all()
+        wanted = [v for v in np.argsort(-score[u])[:length] if score[u, v] > -np.inf]
+        agree, total = agree + len(set(wanted) & set(partner.tolist())), total + len(wanted)
+    assert agree > 0.8 * total
+
+
+def test_a_large_graph_lists_no_node_for_which_nothing_speaks(large):
+    # features of two halves that have nothing in common, and no links: only the own half is alike
+    x = np.kron(np.eye(2), np.ones((3, 2))).astype(np.float32)
+    found = lister_for(of(nx.empty_graph(6)), x, CandidateConfig())(np.arange(6), 5)
+    for u in range(6):
+        assert set(found.partner[u].tolist()) == {v for v in range(6) if v != u and v // 3 == u // 3} | {-1}
+
+
+def test_without_faiss_a_large_graph_is_told_what_to_install(monkeypatch):
+    monkeypatch.setattr(nearest, "EXACT_NODES", 5)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert nearest.available(5)
+    with pytest.warns(UserWarning, match=r"more than 5 nodes without faiss: pip install 'llwlc\[ann\]'"):
+        assert not nearest.available(6)
+    with pytest.warns(UserWarning, match="faiss"):
+        assert lister_for(of(nx.path_graph(6)), features(6, 0), CandidateConfig()).smoothed is None
+
+
+# candidates
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs, seeds, configs, st.booleans())
+def test_candidates_are_unlinked_pairs_of_the_ends_lists_within_the_budget(graph, seed, config, featured):
+    n = len(graph)
+    lister = lister_for(of(graph), features(n, seed) if featured else None, config)
+    found = candidates(lister, about="")
+    pairs = [tuple(p) for p in found.pairs.tolist()]
+    assert pairs == sorted(set(pairs))
+    assert all(u < v and not graph.has_edge(u, v) for u, v in pairs)
+    assert len(found) == len(pairs) == len(found.score) <= config.budget * n
+    lists = lister(np.arange(n), max(2 * config.budget, 1))
+    proposed: dict[tuple[int, int], float] = {}
+    for u in range(n):
+        for v, score in list(zip(lists.partner[u].tolist(), lists.score[u].tolist(), strict=True))[: found.length[u]]:
+            assert v >= 0
+            pair = (min(u, v), max(u, v))
+            proposed[pair] = max(score, proposed.get(pair, -math.inf))
+    assert set(pairs) == set(proposed)
+    assert found.score.tolist() == pytest.approx([proposed[p] for p in pairs], abs=1e-5)
+    for node in range(n):
+        assert [pairs[i] for i in found.of(node).tolist()] == [p for p in pairs if node in p]
+
+
+def test_candidates_do_not_depend_on_their_blocks(monkeypatch):
+    lister = lister_for(of(nx.gnp_random_graph(40, 0.1, seed=3)), features(40, 0), CandidateConfig(budget=4))
+    whole = candidates(lister)
+    monkeypatch.setattr(retrieval, "NODES_PER_BLOCK", 7)
+    parts = candidates(lister)
+    assert torch.equal(whole.pairs, parts.pairs)
+    assert torch.allclose(whole.score, parts.score, atol=1e-6)
+
+
+@pytest.mark.parametrize("featured", [False, True])
+def test_graphs_without_links_or_without_pairs_have_candidates_by_features_only(featured):
+    for graph in (nx.empty_graph(0), nx.empty_graph(1), nx.empty_graph(4), nx.complete_graph(5)):
+        n = len(graph)
+        x = np.ones((n, 3), dtype=np.float32) if featured else None
+        found = candidates(lister_for(of(graph), x, CandidateConfig()))
+        assert len(found) == (6 if featured and n == 4 else 0)
+        assert found.pairs.shape == (len(found), 2)
+
+
+def test_a_budget_of_one_works_and_none_is_refused():
+    graph = nx.gnp_random_graph(30, 0.1, seed=5)
+    assert 0 < len(candidates(lister_for(of(graph), features(30, 0), CandidateConfig(budget=1)))) <= 30
+    for budget in (0, -3):
+        with pytest.raises(InputError, match=rf"at least 1 a node, got {budget}"):
+            CandidateConfig(budget=budget)
 
 
 @settings(deadline=None, max_examples=60)
-@given(graphs)
-def test_two_hop_is_every_pair_at_distance_two_once(graph):
-    found = all_pairs(two_hop(of(graph)))
-    assert len(found) == len(set(found))
-    assert set(found) == at_distance_two(graph)
+@given(st.integers(1, 20), st.integers(1, 10), st.integers(1, 6), seeds)
+def test_a_node_pays_half_for_a_partner_that_wants_it_too_and_at_most_the_budget(n, longest, budget, seed):
+    rng = np.random.default_rng(seed)
+    longest = min(longest, 2 * budget)
+    partner = np.full((n, longest), -1, dtype=np.int32)
+    for u in range(n):
+        others = rng.permutation([v for v in range(n) if v != u])[: rng.integers(0, longest + 1)]
+        partner[u, : len(others)] = others
+    length = shared_lengths(partner, budget)
+    wanted = [set(row[:k].tolist()) for row, k in zip(partner, length, strict=True)]
+    for u in range(n):
+        filled = int((partner[u] >= 0).sum())
+        assert min(filled, budget) <= length[u] <= filled
+        paid = [0.5 if u in wanted[v] else 1.0 for v in partner[u, : length[u]].tolist()]
+        assert sum(paid) <= budget
+        if length[u] < filled:  # what is left buys no further partner
+            following = int(partner[u, length[u]])
+            assert sum(paid) + (0.5 if u in wanted[following] else 1.0) > budget
 
 
-@settings(deadline=None, max_examples=40)
-@given(graphs, st.data())
-def test_two_hop_of_one_node_puts_it_first(graph, data):
-    node = data.draw(st.sampled_from(sorted(graph)))
-    found = all_pairs(two_hop(of(graph), sources=torch.tensor([node])))
-    assert len(found) == len(set(found))
-    assert all(u == node for u, _ in found)
-    assert {(min(p), max(p)) for p in found} == {p for p in at_distance_two(graph) if node in p}
+def test_lists_longer_than_16_bits_count_are_shared_too():
+    longest = 33_000
+    partner = np.full((2, longest), -1, dtype=np.int32)
+    partner[0, 0], partner[1, 0] = 1, 0
+    assert shared_lengths(partner, longest // 2).tolist() == [1, 1]
 
 
-@settings(deadline=None, max_examples=40)
-@given(graphs, st.integers(1, 40))
-def test_blocks_are_bounded_and_change_nothing(graph, walks):
-    whole = all_pairs(two_hop(of(graph)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hops, "WALKS_PER_BLOCK", walks)
-        blocks = list(two_hop(of(graph)))
-    assert all_pairs(blocks) == whole
-    largest = max((d for _, d in graph.degree), default=0)
-    # a block ends with the node that fills it, and no node walks further than its neighbours' neighbours
-    assert all(len(block) <= walks + largest**2 for block in blocks)
+# links that would be candidates
 
 
-@settings(deadline=None, max_examples=40)
-@given(graphs, st.integers(1, 5))
-def test_no_path_leads_through_a_hub_and_none_but_a_hubs_own_are_lost(graph, hub):
-    found = all_pairs(two_hop(of(graph), hub=hub))
-    assert len(found) == len(set(found))
-    known = at_distance_two(graph, through=lambda w: graph.degree[w] <= hub)
-    assert set(found) <= known
-    assert {p for p in known if max(graph.degree[x] for x in p) <= hub} <= set(found)
+def check_would_be(graph, lister, score_without, length) -> tuple[int, int]:
+    """Equal to counting, for either end, who is better on the graph without the link; how many agree, of how many that are not near a tie."""
+    links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges)).reshape(-1, 2)
+    member, best = would_be_candidates(lister, links, length)
+    agree = total = 0
+    for (u, v), found, value in zip(links.tolist(), member.tolist(), best.tolist(), strict=True):
+        sure, perhaps, own = False, False, -math.inf
+        for a, b in ((u, v), (v, u)):
+            row = score_without(u, v, a)
+            own = max(own, float(row[b]))
+            others = np.delete(row, b)
+            if row[b] > -np.inf:
+                sure |= bool((others > row[b] - 1e-4).sum() < length[a])
+                perhaps |= bool((others > row[b] + 1e-4).sum() < length[a])
+        assert value == pytest.approx(own, abs=2e-4)
+        if sure == perhaps:
+            agree, total = agree + (found == sure), total + 1
+    return agree, total
 
 
-def test_a_hub_asks_the_neighbours_who_know_fewest():
-    # node 0 has neighbours 1 to 4; i of them lead on to i further nodes each
-    edges = [(0, w) for w in range(1, 5)]
-    edges += [(w, 10 * w + i) for w in range(1, 5) for i in range(w)]
-    graph = Graph.from_edges(torch.tensor(edges))
-    found = all_pairs(two_hop(graph, hub=3, sources=torch.tensor([0])))
-    assert found == [(0, 10), (0, 20), (0, 21)]  # 3 and 4 have four and five neighbours: hubs themselves
-    assert all_pairs(two_hop(graph, hub=3))[:1] == [(0, 10)]
+@settings(deadline=None, max_examples=25)
+@given(graphs, seeds, configs)
+def test_without_features_a_link_is_judged_by_the_lists_of_the_graph_without_it(graph, seed, config):
+    rng = np.random.default_rng(seed)
+    kinds = some_kinds(len(graph), seed)
+    length = rng.integers(0, 6, size=len(graph))
+    lister = lister_for(of(graph), None, config, kinds=kinds)
+    agree, total = check_would_be(
+        graph, lister, lambda u, v, a: brute_scores(without(graph, u, v), None, config, kinds)[a], length
+    )
+    assert agree == total
 
 
-def test_memory_is_bounded_by_the_block_on_a_graph_with_a_giant_hub(monkeypatch):
-    leaves = 20_000
-    star = torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], 1)
-    ring = torch.stack([torch.arange(1, leaves + 1), torch.arange(1, leaves + 1) % leaves + 1], 1)
-    graph = Graph.from_edges(torch.cat([star, ring]))
-    monkeypatch.setattr(hops, "WALKS_PER_BLOCK", 100_000)
-    sizes = [len(block) for block in two_hop(graph)]
-    assert sum(sizes) == leaves  # i and i + 2 on the ring; through the hub there would be 200 million
-    assert max(sizes) <= 100_000
+@settings(deadline=None, max_examples=25)
+@given(
+    st.builds(lambda n, p, seed: nx.gnp_random_graph(n, p, seed=seed), st.integers(2, 16), st.floats(0.1, 0.4), seeds),
+    seeds,
+    configs,
+)
+def test_with_features_too_where_the_vectors_of_others_are_taken_as_they_are(graph, seed, config):
+    x = np.random.default_rng(seed).normal(size=(len(graph), 6)).astype(np.float32)
+    length = np.random.default_rng(seed).integers(0, 6, size=len(graph))
+    kinds = Kinds.any(len(graph))
+    lister = lister_for(of(graph), x, config)
+    as_they_are = dense_vectors(graph, x)
+
+    def score(u: int, v: int, a: int) -> np.ndarray:
+        small = without(graph, u, v)
+        vectors = as_they_are.copy()
+        vectors[[u, v]] = dense_vectors(small, x)[[u, v]]
+        return brute_scores(small, x, config, kinds, vectors)[a]
+
+    agree, total = check_would_be(graph, lister, score, length)
+    assert agree == total
+
+
+@pytest.mark.parametrize("degree", [0.0, 0.1])
+def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree):
+    graph, config = nx.barabasi_albert_graph(60, 3, seed=2), CandidateConfig(degree=degree)
+    x = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges))
+    length = np.full(60, 8)
+    member, _ = would_be_candidates(lister_for(of(graph), x, config), links, length)
+    wanted = []
+    for u, v in links.tolist():
+        anew = lister_for(of(without(graph, u, v)), x, config)
+        lists = anew(np.array([u, v]), 8).partner
+        wanted.append(v in lists[0] or u in lists[1])
+    assert 0 < sum(wanted) < len(wanted)
+    assert np.mean(np.array(wanted) == member.numpy()) > 0.95
+
+
+def test_no_links_are_no_candidates_and_a_list_of_no_length_holds_none():
+    lister = lister_for(of(nx.cycle_graph(8)), features(8, 0), CandidateConfig())
+    member, best = would_be_candidates(lister, torch.zeros(0, 2, dtype=torch.long), np.full(8, 5))
+    assert (len(member), len(best)) == (0, 0)
+    assert not would_be_candidates(lister, lister.graph.edges, np.zeros(8, dtype=np.int64))[0].any()
+
+
+# the choice of weights
+
+
+def share_held(lister: Lister, config: CandidateConfig, hidden: torch.Tensor) -> float:
+    length = math.ceil(choice.LONGER * config.budget)
+    lists = replace(lister, config=config)(np.arange(lister.graph.num_nodes), length).partner
+    return float(np.mean([v in lists[u] or u in lists[v] for u, v in hidden.tolist()]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
+    full = nx.barabasi_albert_graph(150, 4, seed=seed)
+    edges = torch.tensor(list(full.edges))[torch.randperm(full.number_of_edges(), generator=torch.Generator())]
+    hidden, known = edges[:80], edges[80:]
+    lister = lister_for(Graph.from_edges(known, num_nodes=150), features(150, seed, 8), CandidateConfig(budget=5))
+    best = chosen(lister, hidden)
+    shares = {
+        (d, w): share_held(lister, replace(lister.config, degree=d, walk=w), hidden)
+        for d in choice.DEGREE
+        for w in choice.WALK
+    }
+    assert best.budget == 5
+    assert shares[best.degree, best.walk] == pytest.approx(max(shares.values()), abs=0.02)  # a tie may go either way
+    assert len(set(shares.values())) > 1
+
+
+def test_features_that_know_the_links_need_no_other_weight_and_hubs_do():
+    # twins: equal features, linked by the hidden links alone
+    x = np.repeat(np.eye(10, dtype=np.float32), 2, axis=0)
+    hidden = torch.arange(20).reshape(10, 2)
+    lister = lister_for(of(nx.empty_graph(20)), x, CandidateConfig(budget=1))
+    assert (chosen(lister, hidden).degree, chosen(lister, hidden).walk) == (0.0, 0.0)
+    # every hidden link leads to the hub of a star far away, and features say nothing
+    star = of(nx.disjoint_union(nx.star_graph(30), nx.empty_graph(30)))
+    hidden = torch.stack([torch.zeros(30, dtype=torch.long), torch.arange(31, 61)], 1)
+    noise = np.abs(np.random.default_rng(0).normal(size=(61, 3))).astype(np.float32)
+    best = chosen(lister_for(star, noise, CandidateConfig(budget=1)), hidden)
+    assert best.degree > 0
+
+
+def test_without_hidden_links_the_configuration_stays_as_it_is():
+    config = CandidateConfig(budget=7, degree=0.3, walk=0.7)
+    lister = lister_for(of(nx.path_graph(5)), features(5, 0), config)
+    assert chosen(lister, torch.zeros(0, 2, dtype=torch.long)) == config
+
+
+def test_without_features_only_the_weight_of_degrees_is_chosen():
+    lister = lister_for(of(nx.cycle_graph(12)), None, CandidateConfig(budget=2))
+    assert chosen(lister, torch.tensor([[0, 2], [5, 7]])) == CandidateConfig(budget=2, degree=0.0, walk=1.0)
+
+
+# kinds
 
 
 @settings(deadline=None, max_examples=30)
-@given(graphs, st.integers(1, 4), st.integers(0, 99))
-def test_feature_neighbors_are_the_nearest_without_link_or_shared_neighbour(graph, k, seed):
-    x = torch.randn(len(graph), 5, generator=torch.Generator().manual_seed(seed))
-    unit = (x / x.norm(dim=1, keepdim=True)).double()
-    wanted = set()
-    for u in graph:
-        others = sorted((v for v in graph if v != u), key=lambda v: -float(unit[u] @ unit[v]))
-        wanted |= {(min(u, v), max(u, v)) for v in others[:k]}
-    wanted = {(u, v) for u, v in wanted if not graph.has_edge(u, v) and not list(nx.common_neighbors(graph, u, v))}
-    found = all_pairs([feature_neighbors(of(graph), x, k=k)])
-    assert len(found) == len(set(found))
-    assert set(found) == wanted
+@given(bipartite, seeds)
+def test_a_bipartite_graph_with_enough_cycles_is_known_as_such_and_an_odd_cycle_denies_it(graph, seed):
+    cycles = graph.number_of_edges() - len(graph) + nx.number_connected_components(graph)
+    found = kinds_of(of(graph))
+    assert found.sides == (cycles >= EVIDENCE)
+    if not found.sides:
+        return
+    for u, v in graph.edges:
+        assert found.joined[found.kind[u], found.kind[v]]
+    assert not found.joined.diagonal().any()
+    assert np.array_equal(found.kind == 2, np.array([graph.degree[v] == 0 for v in range(len(graph))]))
+    # a link between two neighbours of one node closes a triangle
+    hub = max(graph, key=lambda v: (graph.degree[v], v))
+    odd = graph.copy()
+    odd.add_edge(*np.random.default_rng(seed).permutation(sorted(graph[hub]))[:2].tolist())
+    other = kinds_of(of(odd))
+    assert not other.sides
+    assert other.joined.all()
+    assert (other.kind == 0).all()
+
+
+def test_a_tree_may_be_bipartite_by_chance_and_so_may_nineteen_cycles():
+    for graph in (nx.star_graph(100), nx.path_graph(100), nx.balanced_tree(2, 6), nx.complete_bipartite_graph(2, 20)):
+        assert not kinds_of(of(graph)).sides
+    assert kinds_of(of(nx.complete_bipartite_graph(2, 21))).sides
+    for n in (0, 1, 5):
+        assert not kinds_of(of(nx.empty_graph(n))).sides
+    # two components, and an odd cycle in the second one only
+    two = nx.disjoint_union(nx.complete_bipartite_graph(6, 8), nx.cycle_graph(4))
+    assert kinds_of(of(two)).sides
+    assert not kinds_of(of(nx.disjoint_union(two, nx.cycle_graph(5)))).sides
+
+
+@settings(deadline=None, max_examples=20)
+@given(bipartite, seeds, st.booleans())
+def test_candidates_of_a_bipartite_graph_lie_across_its_sides(graph, seed, featured):
+    kinds = kinds_of(of(graph))
+    if not kinds.sides:
+        return
+    x = features(len(graph), seed) if featured else None
+    found = candidates(lister_for(of(graph), x, CandidateConfig(budget=5), kinds=kinds))
+    sides = kinds.kind[found.pairs.numpy()]
+    assert (sides.sum(1) == 1).all()
+    assert (sides < 2).all()
+    assert len(found)
+
+
+def test_links_between_two_kinds_or_within_one_are_the_only_ones_joined():
+    labels = ["user", "item", "shop", "item", "user"]
+    across = Kinds.between(labels, "user", "item")
+    within = Kinds.between(labels, "item", "item")
+    for u in range(5):
+        for v in range(5):
+            assert across.joined[across.kind[u], across.kind[v]] == ({labels[u], labels[v]} == {"user", "item"})
+            assert within.joined[within.kind[u], within.kind[v]] == (labels[u] == labels[v] == "item")
+
+
+def test_a_kind_that_no_node_is_of_is_refused_by_name():
+    with pytest.raises(InputError, match=r"no node is of the kind 'itme'; there are item, user$"):
+        Kinds.between(["user", "item"], "user", "itme")
+    with pytest.raises(InputError, match=r"no node is of the kind 'x'; there are .*, …$"):
+        Kinds.between([str(i) for i in range(30)], "x", "1")
 
 
 @settings(deadline=None, max_examples=30)
-@given(graphs, st.integers(0, 99), st.data())
-def test_candidates_join_both_kinds_and_those_of_a_node_are_the_nodes_share(graph, seed, data):
-    x = torch.randn(len(graph), 5, generator=torch.Generator().manual_seed(seed))
-    found = all_pairs(candidates(of(graph), x))
-    assert len(found) == len(set(found))
-    assert all(u < v and not graph.has_edge(u, v) for u, v in found)
-    node = data.draw(st.sampled_from(sorted(graph)))
-    own = all_pairs(candidates(of(graph), x, node=node))
-    assert all(u == node for u, _ in own)
-    assert {(min(p), max(p)) for p in own} == {p for p in found if node in p}
-
-
-def test_feature_neighbors_do_not_depend_on_their_blocks(monkeypatch):
-    graph = of(nx.gnp_random_graph(50, 0.1, seed=3))
-    x = torch.randn(50, 8, generator=torch.Generator().manual_seed(0))
-    whole = feature_neighbors(graph, x)
-    monkeypatch.setattr(nearest, "COSINES_PER_BLOCK", 170)  # three rows at a time
-    assert torch.equal(feature_neighbors(graph, x), whole)
-
-
-def test_feature_neighbours_are_left_out_of_a_graph_too_large_for_them(monkeypatch):
-    graph = of(nx.path_graph(6))
-    x = torch.eye(6)
-    monkeypatch.setattr(retrieval, "FEATURE_NODES", 5)
-    assert all_pairs(candidates(graph, x)) == all_pairs(two_hop(graph))
-
-
-def test_the_count_is_exact_where_the_sample_is_the_graph_and_near_where_it_is_not():
-    graph = nx.gnp_random_graph(300, 0.03, seed=4)
-    exact = len(at_distance_two(graph))
-    assert count_two_hop(of(graph)) == exact
-    assert count_two_hop(of(graph), sample=150) == pytest.approx(exact, rel=0.1)
-
-
-def test_the_share_of_links_is_that_of_the_hidden_ones_among_pairs_two_steps_apart():
-    graph = nx.gnp_random_graph(60, 0.1, seed=1)
-    near = sorted(at_distance_two(graph))
-    far = [(u, v) for u, v in nx.non_edges(graph) if (min(u, v), max(u, v)) not in near][:3]
-    hidden = torch.tensor(near[:5] + far)
-    assert share_of_links(of(graph), hidden) == pytest.approx(5 / len(near))
-    assert 0 < share_of_links(of(graph), hidden[:0]) < 1
-    assert 0 < share_of_links(of(nx.empty_graph(3)), torch.tensor([[0, 1]])) <= 0.5
-
-
-def test_empty_graphs_have_no_candidates():
-    for n in (0, 1, 4):
-        assert all_pairs(candidates(of(nx.empty_graph(n)), None)) == []
-        assert share_of_links(of(nx.empty_graph(n)), torch.zeros(0, 2, dtype=torch.long)) > 0
+@given(graphs, seeds)
+def test_kinds_as_linked_are_those_that_a_link_joins(graph, seed):
+    labels = [("a", "b", "c")[i] for i in np.random.default_rng(seed).integers(3, size=len(graph))]
+    found = Kinds.as_linked(labels, of(graph))
+    linked = {frozenset((labels[u], labels[v])) for u, v in graph.edges}
+    for u in range(len(graph)):
+        for v in range(len(graph)):
+            assert found.joined[found.kind[u], found.kind[v]] == (frozenset((labels[u], labels[v])) in linked)

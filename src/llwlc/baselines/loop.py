@@ -6,7 +6,6 @@ Every draw of an epoch comes from (seed, epoch), as in `llwlc.training.loop`. (A
 from __future__ import annotations
 
 import copy
-import json
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,9 +20,8 @@ from llwlc.baselines.features import Features
 from llwlc.baselines.messages import Messages
 from llwlc.baselines.network import Network
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.support.files import write_tensors
 from llwlc.support.progress import track
-from llwlc.training.checkpoint import Checkpoint, read_checkpoint
+from llwlc.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from llwlc.training.loop import validation_score
 from llwlc.training.records import EpochRecord
 
@@ -76,7 +74,7 @@ def train(
             best, best_scores = copy.deepcopy(net.state_dict()), (pos, neg)
         history.append(record)
         if checkpoint is not None:
-            _save(checkpoint, net, best, optimizer, history)
+            write_checkpoint(checkpoint, {"net": net.state_dict(), "best": best}, optimizer, history)
         if on_epoch is not None:
             on_epoch(record)
     net.load_state_dict(best)
@@ -137,21 +135,6 @@ def optimizer_of(net: Network) -> torch.optim.Optimizer:
     rate = r.learning_rate if r.head_learning_rate is None else r.head_learning_rate
     groups = [{"params": encoder, "lr": r.learning_rate}, {"params": head, "lr": rate}]
     return torch.optim.AdamW(groups) if r.optimizer == "adamw" else torch.optim.Adam(groups)
-
-
-def _save(
-    checkpoint: Checkpoint,
-    net: Network,
-    best: dict[str, Tensor],
-    optimizer: torch.optim.Optimizer,
-    history: list[EpochRecord],
-) -> None:
-    """One file in the layout of `llwlc.training.checkpoint`, replaced whole."""
-    tensors = {f"net.{k}": t for k, t in net.state_dict().items()} | {f"best.{k}": t for k, t in best.items()}
-    for i, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
-    about = {"history": json.dumps([record.as_dict() for record in history]), "mark": checkpoint.fingerprint}
-    write_tensors(checkpoint.path, {k: t.detach().cpu().clone() for k, t in tensors.items()}, about)
 
 
 def _resume(

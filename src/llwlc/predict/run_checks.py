@@ -126,11 +126,27 @@ def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochReco
         value for found in (metrics.as_dict(), *metrics.as_dict()["heuristics"].values()) for value in found.items()
     ]
     for name, value in flat:
-        if name != "heuristics" and not _is_number(value):
+        if name not in ("heuristics", "ranking") and not _is_number(value):
             raise _wrong(folder / METRICS, f"{name} is {str(value)[:60]!r}, no number")
+    if metrics.ranking is not None:
+        _check_numbers(folder / METRICS, metrics.ranking.as_dict() | {"population": 0})
     for record in history:
-        if not all(_is_number(value) for value in record.as_dict().values()):
+        if not all(
+            _is_number(value) or (name == "valid_candidates" and value is None)
+            for name, value in record.as_dict().items()
+        ):
             raise _wrong(folder / HISTORY, "an entry is no number")
+
+
+def _check_numbers(where: Path, found: object) -> None:
+    """Numbers all the way down."""
+    if isinstance(found, Mapping):
+        found = list(found.values())
+    if isinstance(found, list | tuple):
+        for part in found:
+            _check_numbers(where, part)
+    elif not _is_number(found):
+        raise _wrong(where, f"the ranking has {str(found)[:60]!r} where a number belongs")
 
 
 def check_csr(where: Path, arrays: Mapping[str, Tensor], prefix: str = "") -> int:

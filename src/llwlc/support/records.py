@@ -54,6 +54,8 @@ PLAIN: dict[str, tuple[type, ...]] = {
 
 def _require_type(field: Field[Any], value: object, where: str) -> None:
     """A value is one of the plain types of its field; where the field has more than those, text or a number, which the record judges itself."""
+    if str(field.type) == "tuple[int, ...]" and isinstance(value, list | tuple) and all(type(v) is int for v in value):
+        return
     words = str(field.type).split(" | ")
     known = all(word in PLAIN for word in words)
     kinds = {kind for word in (words if known else ("int", "str", "None")) for kind in PLAIN[word]}

@@ -40,6 +40,16 @@ def save(
 ) -> None:
     """One file, replaced whole: a kill at any moment leaves the last checkpoint or this one."""
     states = {"net": net.state_dict(), "mean": mean.state_dict(), "best": best}
+    write_checkpoint(checkpoint, states, optimizer, history)
+
+
+def write_checkpoint(
+    checkpoint: Checkpoint,
+    states: Mapping[str, Mapping[str, Tensor]],
+    optimizer: torch.optim.Optimizer,
+    history: list[EpochRecord],
+) -> None:
+    """Named states, what Adam remembers and the history, with a digest of it all."""
     tensors = {f"{name}.{k}": t for name, state in states.items() for k, t in state.items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
