@@ -125,7 +125,7 @@ def brute_scores(
 # walks
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(graphs, seeds)
 def test_walks_end_where_pagerank_says_at_nodes_of_a_fitting_kind_that_have_no_link(graph, seed):
     g, n, kinds = of(graph), len(graph), some_kinds(len(graph), seed)
@@ -141,7 +141,7 @@ def test_walks_end_where_pagerank_says_at_nodes_of_a_fitting_kind_that_have_no_l
         assert (rank[u, len(listed) :] == 0).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(graphs, seeds)
 def test_a_walk_without_a_link_is_a_walk_on_the_graph_without_it(graph, seed):
     if not graph.edges:
@@ -185,7 +185,7 @@ def test_smoothed_features_are_the_dense_products(graph, seed):
     np.testing.assert_allclose(Smoothed.of(of(graph), x).vectors, dense_vectors(graph, x), atol=2e-5)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(graphs, seeds)
 def test_the_vector_of_an_end_without_its_link_is_that_of_the_graph_without_it(graph, seed):
     x = features(len(graph), seed)
@@ -216,7 +216,7 @@ def check_lists(lister: Lister, graph: nx.Graph, score: np.ndarray, length: int)
         assert (found.score[u, len(best) :] == -np.inf).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(graphs, seeds, configs, st.integers(1, 8), st.booleans())
 def test_lists_are_the_best_of_all_nodes_that_may_be_listed(graph, seed, config, length, featured):
     kinds = some_kinds(len(graph), seed)
@@ -249,13 +249,13 @@ def test_a_large_graph_without_features_has_the_same_lists_up_to_ties(graph, see
 
 
 class AllProducts:
-    """What faiss's inverted file finds when it looks through all of its lists, by plain products."""
+    """What faiss's inverted file finds when it looks through all of its lists, by plain products; it refuses fewer vectors than lists, as faiss does."""
 
-    def __init__(self, *_):
-        self.table = np.zeros((0, 0), dtype=np.float32)
+    def __init__(self, _, __=0, lists=1, ___=0):
+        self.lists = lists
 
     def train(self, table):
-        pass
+        assert len(table) >= self.lists, "number of training points should be at least as large as number of clusters"
 
     def add(self, table):
         self.table = table
@@ -304,10 +304,21 @@ def test_a_large_graphs_lists_are_nearly_the_exact_ones(large, degree, kinded):
 
 def test_a_large_graph_lists_no_node_for_which_nothing_speaks(large):
     # features of two halves that have nothing in common, and no links: only the own half is alike
-    x = np.kron(np.eye(2), np.ones((3, 2))).astype(np.float32)
-    found = lister_for(of(nx.empty_graph(6)), x, CandidateConfig())(np.arange(6), 5)
-    for u in range(6):
-        assert set(found.partner[u].tolist()) == {v for v in range(6) if v != u and v // 3 == u // 3} | {-1}
+    x = np.kron(np.eye(2), np.ones((20, 2))).astype(np.float32)
+    found = lister_for(of(nx.empty_graph(40)), x, CandidateConfig())(np.arange(40), 25)
+    for u in range(40):
+        assert set(found.partner[u].tolist()) == {v for v in range(40) if v != u and v // 20 == u // 20} | {-1}
+
+
+@pytest.mark.parametrize("few", [1, 2, 15])
+def test_a_large_graph_may_have_a_kind_of_few_nodes(large, few):
+    kinds = Kinds.between(["few"] * few + ["many"] * (40 - few), "few", "many")
+    x = np.abs(features(40, 0)) + 1
+    found = lister_for(of(nx.empty_graph(40)), x, CandidateConfig(), kinds=kinds)(np.arange(40), 5)
+    for u in range(40):
+        partner = found.partner[u][found.partner[u] >= 0]
+        assert len(partner) == min(5, few if u >= few else 40)
+        assert ((partner < few) == (u >= few)).all()
 
 
 def test_without_faiss_a_large_graph_is_told_what_to_install(monkeypatch):
@@ -323,7 +334,7 @@ def test_without_faiss_a_large_graph_is_told_what_to_install(monkeypatch):
 # candidates
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(graphs, seeds, configs, st.booleans())
 def test_candidates_are_unlinked_pairs_of_the_ends_lists_within_the_budget(graph, seed, config, featured):
     n = len(graph)
@@ -492,7 +503,7 @@ def share_held(lister: Lister, config: CandidateConfig, hidden: torch.Tensor) ->
     return float(np.mean([v in lists[u] or u in lists[v] for u, v in hidden.tolist()]))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
     full = nx.barabasi_albert_graph(150, 4, seed=seed)
     edges = torch.tensor(list(full.edges))[torch.randperm(full.number_of_edges(), generator=torch.Generator())]

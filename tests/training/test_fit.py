@@ -14,13 +14,13 @@ from llwlc.graph.graph import Graph
 from llwlc.heuristics.registry import HEURISTICS
 from llwlc.support.devices import pick_device
 from llwlc.training.checkpoint import Checkpoint
-from llwlc.training.encoded_split import EncodedSplit
+from llwlc.training.encoded_split import CandidateLinks, EncodedSplit
 from llwlc.training.fingerprint import fingerprint
 from llwlc.training.fit import Fitted, fit_split, heuristics
 from llwlc.training.forecast import forecast
 from llwlc.training.presets import Preset, preset
 from llwlc.training.records import FitMetrics
-from llwlc.training.scoring import scores
+from llwlc.training.scoring import Scorer
 
 CPU = torch.device("cpu")
 TITLES = {record.title for record in HEURISTICS.records()}
@@ -91,7 +91,11 @@ def test_every_metric_is_there_with_the_untrained_scores_beside_it(graph, split,
 
 def test_metrics_are_those_of_the_kept_network_on_the_test_links(split, fitted):
     pos, neg = (
-        scores(fitted.net, encode(split.test_graph, part, fitted.preset.basis, about=""), fitted.features)
+        Scorer(fitted.net, fitted.features)(
+            encode(split.test_graph, part, fitted.preset.basis, about="").with_pair(
+                fitted.features.pair_inputs(split.test_graph, part)
+            )
+        )
         for part in (split.test_pos, split.test_neg)
     )
     assert fitted.metrics["auc"] == metrics.auc(pos, neg)
@@ -108,11 +112,13 @@ def test_it_learns_more_than_chance(fitted):
 
 def test_features_enter_compact_and_only_where_there_are_some(fitted):
     assert fitted.compactor is not None
-    assert fitted.features is not None
-    assert fitted.net.config.feature_channels == fitted.compactor.channels == fitted.features.shape[1] == 6
+    assert fitted.features.compact is not None
+    assert fitted.net.config.feature_channels == fitted.compactor.channels == fitted.features.compact.shape[1] == 6
+    assert fitted.net.config.pair_channels == 6
     club = karate()
     found = fit_split(club, splits.make(club, protocol="random", val=0.1, test=0.2, seed=1), quick(), device="cpu")
-    assert found.compactor is found.features is None
+    assert found.compactor is found.features.compact is found.features.unit is None
+    assert found.net.config.pair_channels == 5
     assert set(found.metrics["heuristics"]) == TITLES - {"cosine of Â²X"}
     assert 0 <= found.metrics["auc"] <= 1
 
@@ -120,9 +126,9 @@ def test_features_enter_compact_and_only_where_there_are_some(fitted):
 @pytest.mark.parametrize("name", ["paper", "lanczosnet"])
 def test_the_papers_presets_choose_their_rows_by_the_sizes_of_subgraphs(graph, split, name):
     found = fit_split(graph, split, quick(name, copies=0, epochs=1), device="cpu")
-    sizes = links_of(split, found.preset).training(0).sizes.double()
+    sizes = links_of(split, found.preset).training(0).data.sizes.double()
     assert found.preset.net.sort_rows == int(torch.quantile(sizes, 0.6))
-    assert found.features is None
+    assert found.features.compact is None
     assert math.isfinite(found.metrics["auc"])
 
 
@@ -160,7 +166,7 @@ def test_a_fraction_uses_that_share_of_the_training_links(split, fraction):
     assert links.num_positive == len(links.positives) == expected
     everything = set(map(tuple, split.train_pos.tolist()))
     assert set(map(tuple, links.positives.tolist())) <= everything
-    assert len(links.training(0)) >= 2 * expected
+    assert len(links.training(0).data) >= 2 * expected
     other = links_of(split, quick(fraction=fraction, seed=3))
     assert (fraction == 1) == torch.equal(other.positives, links.positives)
 
@@ -171,24 +177,24 @@ def test_the_smallest_fraction_still_has_a_link(split):
 
 def test_stochastic_constraints_are_redrawn_each_epoch_and_again_alike(split):
     links = links_of(split, quick(constraints="vertex_deleted"))
-    first, second = links.training(0), links.training(1)
+    first, second = links.training(0).data, links.training(1).data
     n = links.num_positive
     rows = int(first.sizes[:n].sum())
     assert len(first) == len(second) == 2 * n
     assert torch.equal(first.node[:rows], second.node[:rows]), "the positives are the same links"
     assert not torch.equal(first.vectors[:rows], second.vectors[:rows]), "with other deleted vertices"
     assert not torch.equal(first.sizes[n:], second.sizes[n:]), "and the negatives are fresh"
-    assert same(links_of(split, quick(constraints="vertex_deleted")).training(1), second)
+    assert same(links_of(split, quick(constraints="vertex_deleted")).training(1).data, second)
 
 
 def test_fixed_constraints_are_encoded_once_and_thinned_copies_take_turns(split):
     links = links_of(split, quick(copies=2))
-    assert links.training(0) is links.training(3)
-    assert links.training(1) is links.training(4)
-    original, thinned, other = (links.training(epoch) for epoch in range(3))
+    assert links.training(0).data is links.training(3).data
+    assert links.training(1).data is links.training(4).data
+    original, thinned, other = (links.training(epoch).data for epoch in range(3))
     assert original.degree.sum() > thinned.degree.sum()
     assert not same(thinned, other)
-    assert same(links_of(split, quick(copies=0)).training(1), original)
+    assert same(links_of(split, quick(copies=0)).training(1).data, original)
 
 
 def test_no_training_negative_is_a_link_or_held_out(split):
@@ -232,9 +238,12 @@ def test_the_forecast_is_finite_and_positive(split, chosen):
 @pytest.mark.parametrize("changes", [{}, {"copies": 2}, {"fraction": 0.1}, {"constraints": "vertex_deleted"}])
 def test_the_forecast_counts_the_links_that_training_encodes(split, changes):
     chosen = quick(**changes).adapted(len(split.train_pos))
-    seen, links = forecast(split, chosen), links_of(split, chosen)
-    assert seen.links == len(links.training(0))
-    actual = {id(data): data.num_bytes for data in (links.training(epoch) for epoch in range(chosen.train.epochs))}
+    links = links_of(split, chosen)
+    pool = split.train_neg[:1].repeat(chosen.train.candidate_pool * links.num_positive, 1)
+    links.candidates = CandidateLinks(links.member, pool, split.valid_pos, split.valid_neg)
+    seen = forecast(split, chosen)
+    assert seen.links == len(links.training(0).data)
+    actual = {id(data): data.num_bytes for data in (links.training(epoch).data for epoch in range(chosen.train.epochs))}
     kept = min(actual.values()) if chosen.basis.stochastic else sum(actual.values())
     # sizes come from a sample in which links and negatives are equally many
     assert 0.6 < seen.num_bytes / kept < 1.6

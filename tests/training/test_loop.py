@@ -28,13 +28,27 @@ from llwlc.support.threads import one_thread
 from llwlc.training import scoring
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.config import TrainConfig
+from llwlc.training.encoded_split import TrainingLinks
 from llwlc.training.features import fit_compactor
-from llwlc.training.loop import batches, train, validation_score
-from llwlc.training.scoring import scores
+from llwlc.training.loop import Valid, batches, populations, train, validation_score
+from llwlc.training.node_features import NodeFeatures
+from llwlc.training.scoring import Scorer
 
 NET = NetConfig(feature_channels=4, channels=8, filters=2, filter_hidden=8, filtered_channels=8, head=8)
 CONFIG = TrainConfig(epochs=4, batch_size=16, learning_rate=5e-3)
 FEATURES = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+
+
+NODES = NodeFeatures(FEATURES)
+
+
+def scores(net: LLwLCNet, data: EncodedLinks, features: torch.Tensor) -> torch.Tensor:
+    return Scorer(net, NodeFeatures(features))(data)
+
+
+def training(data: EncodedLinks, positive: int) -> TrainingLinks:
+    """Links without candidates among them."""
+    return TrainingLinks(data, positive, len(data) - positive, torch.zeros(positive, dtype=torch.bool))
 
 
 def problem() -> tuple[EncodedLinks, int, tuple[EncodedLinks, EncodedLinks]]:
@@ -69,7 +83,8 @@ def run(small, config=CONFIG, *, seed: int = 0, **options):
     net = make_net(seed)
     if "checkpoint" in options:
         options["checkpoint"] = Checkpoint(options["checkpoint"], options.pop("mark", ""))
-    history = train(net, lambda _: links, positive, valid, config, features=FEATURES, **options).history
+    given = training(links, positive)
+    history = train(net, lambda _: given, Valid(*valid), config, features=NODES, **options).history
     return net, history
 
 
@@ -198,13 +213,16 @@ from llwlc.bases.encoded_links import EncodedLinks
 from llwlc.nn import LLwLCNet, NetConfig
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.config import TrainConfig
-from llwlc.training.loop import train
+from llwlc.training.encoded_split import TrainingLinks
+from llwlc.training.loop import Valid, train
+from llwlc.training.node_features import NodeFeatures
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
 net, stored = LLwLCNet(NetConfig(**eval(sys.argv[2]))), load_file("problem")
 parts = [EncodedLinks(**{k[2:]: v for k, v in stored.items() if k[0] == str(i)}) for i in range(3)]
-train(net, lambda _: parts[0], 60, (parts[1], parts[2]), TrainConfig(**eval(sys.argv[3])), features=stored["features"],
+links = TrainingLinks(parts[0], 60, len(parts[0]) - 60, torch.zeros(60, dtype=torch.bool))
+train(net, lambda _: links, Valid(parts[1], parts[2]), TrainConfig(**eval(sys.argv[3])), features=NodeFeatures(stored["features"]),
       checkpoint=Checkpoint(Path("checkpoint"), ""), on_epoch=lambda record: print(record.epoch, flush=True))
 save_file(net.state_dict(), sys.argv[1])
 """
@@ -319,10 +337,21 @@ def test_few_negatives_are_used_several_times_and_every_link_once(small, monkeyp
         return batch(self, index)
 
     monkeypatch.setattr(EncodedLinks, "batch", spy)
-    train(make_net(), lambda _: few, positive, valid, TrainConfig(epochs=1, batch_size=16), features=FEATURES)
+    given = training(few, positive)
+    train(make_net(), lambda _: given, Valid(*valid), TrainConfig(epochs=1, batch_size=16), features=NODES)
     count = torch.bincount(torch.tensor(taken))
     assert count[:positive].tolist() == [1] * positive
     assert set(count[positive:].tolist()) == {positive // 7, positive // 7 + 1}
+
+
+def test_populations_are_told_apart(small):
+    links, positive, _ = small
+    member = torch.arange(positive) % 2 == 0
+    given = TrainingLinks(links, positive, 100, member)
+    assert given.candidates == len(links) - positive - 100
+    index = torch.tensor([0, 1, positive, positive + 99, positive + 100])
+    wanted = [[1, 1, 1], [1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert populations(index, given).tolist() == wanted
 
 
 def test_scores_do_not_depend_on_batching(small, monkeypatch):
@@ -385,6 +414,7 @@ def test_it_learns_on_cora():
         torch.manual_seed(0)
         net = LLwLCNet(NetConfig(feature_channels=16))
     config = TrainConfig(epochs=6, batch_size=32, learning_rate=2e-3)
-    history = train(net, lambda _: links, 200, (held[0], held[1]), config, features=table).history
+    given = training(links, 200)
+    history = train(net, lambda _: given, Valid(held[0], held[1]), config, features=NodeFeatures(table)).history
     assert history[-1].loss < 0.8 * history[0].loss
     assert max(record.valid for record in history) > 0.85

@@ -12,8 +12,9 @@ from llwlc.bases.encoded_links import encode
 from llwlc.nn import LLwLCNet, NetConfig
 from llwlc.training import scoring
 from llwlc.training.config import TrainConfig
+from llwlc.training.encoded_split import TrainingLinks
 from llwlc.training.loop import adam, train_epoch
-from llwlc.training.step import Stepper, width_for
+from llwlc.training.step import Stepper, population_loss, width_for
 
 CONFIG = NetConfig(feature_channels=16, dropout=0.0, feature_dropout=0.0)
 
@@ -25,6 +26,20 @@ def some_links(count: int = 300):
     other = other[other[:, 0] != other[:, 1]]
     pairs = torch.cat([cora.edges[:count], torch.tensor([[0, 2707]]), other])
     return encode(cora, pairs, BasisConfig(), about=""), torch.randn(cora.num_nodes, 16, generator=draw)
+
+
+def training(data, positive: int = 300) -> TrainingLinks:
+    return TrainingLinks(data, positive, len(data) - positive, torch.zeros(positive, dtype=torch.bool))
+
+
+def test_each_output_learns_from_its_own_population():
+    logits = torch.tensor([[2.0, -1.0], [0.5, 3.0], [-1.0, 0.0]])
+    label = torch.tensor([[1.0, 1, 1], [0, 1, 0], [0, 0, 1]])
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
+    random = loss(logits[:2, 0], label[:2, 0])
+    among = loss(logits[[0, 2], 1], label[[0, 2], 0])
+    assert population_loss(logits, label).item() == pytest.approx(float(random + among))
+    assert population_loss(logits[:, :1], label).item() == pytest.approx(float(random))
 
 
 def network(seed: int = 0, **changes) -> LLwLCNet:
@@ -84,10 +99,10 @@ class TestRecorded:
         for recorded in (True, False):
             net = network().cuda()
             mean = copy.deepcopy(net)
-            stepper = Stepper(net, mean, adam(net, config), features, 64)
+            stepper = Stepper(net, mean, adam(net, config), features)
             if not recorded:
                 stepper._recordable = lambda links, width: False
-            losses = [train_epoch(stepper, data, 300, config, epoch) for epoch in range(2)]
+            losses = [train_epoch(stepper, training(data), config, epoch) for epoch in range(2)]
             assert bool(stepper._graphs) == recorded
             found.append((losses, [*net.parameters(), *mean.parameters()]))
         (one, weights), (two, others) = found
@@ -102,8 +117,8 @@ class TestRecorded:
         runs = []
         for _ in range(2):
             net = network(dropout=0.5, feature_dropout=0.5).cuda()
-            stepper = Stepper(net, copy.deepcopy(net), adam(net, config), features, 64)
-            runs.append([train_epoch(stepper, data, 300, config, epoch) for epoch in range(3)])
+            stepper = Stepper(net, copy.deepcopy(net), adam(net, config), features)
+            runs.append([train_epoch(stepper, training(data), config, epoch) for epoch in range(3)])
         assert runs[0] == pytest.approx(runs[1], rel=1e-4)
 
     def test_recording_changes_nothing(self):
@@ -111,10 +126,10 @@ class TestRecorded:
         data, features = data.to("cuda"), features.cuda()
         net = network().cuda()
         mean = copy.deepcopy(net)
-        stepper = Stepper(net, mean, adam(net, TrainConfig()), features, 64)
+        stepper = Stepper(net, mean, adam(net, TrainConfig()), features)
         before = [t.clone() for t in stepper._changing()]
         index = torch.arange(64, device="cuda")
-        label = torch.ones(64, device="cuda")
+        label = torch.ones(64, 2, device="cuda")
         stepper._record(data.uniform_batch(index, 256), label)
         for a, b in zip(before, stepper._changing(), strict=True):
             assert torch.equal(a, b)

@@ -36,7 +36,7 @@ class PairInputs:
     def _cosine(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         if isinstance(self.unit, np.ndarray):
             # the smaller number first, so that the order of the ends cannot show in the last bit
-            low, high = pairs.min(1, initial=0), pairs.max(1, initial=0)
+            low, high = pairs.min(1), pairs.max(1)
             parts = [np.zeros(0)]
             for at in range(0, len(pairs), 65_536):
                 a, b = self.unit[low[at : at + 65_536]], self.unit[high[at : at + 65_536]]

@@ -167,7 +167,9 @@ class Lister:
         score = weights.degree * self.log_degree.cpu().numpy()[partner] + weights.walk * walk
         if self.smoothed is not None:
             vectors = self.smoothed.vectors
-            score = score + np.einsum("ij,ij->i", vectors[sources[row]], vectors[partner])
+            like = np.einsum("ij,ij->i", vectors[sources[row]], vectors[partner])
+            speaks = (like > 0) | (walk > 0)
+            row, partner, score = row[speaks], partner[speaks], (score + like)[speaks]
         return _best_first(row, partner, score.astype(np.float32), len(sources), length)
 
     def _similar(self, sources: Integers, length: int) -> Integers:

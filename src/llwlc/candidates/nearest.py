@@ -38,7 +38,7 @@ class Nearest:
 
         self.members = members
         table = np.column_stack([vectors[members], raised[members]]).astype(np.float32)
-        lists = max(1, int(4 * np.sqrt(len(table))))
+        lists = max(1, min(int(4 * np.sqrt(len(table))), len(table) // 40))  # faiss wants some 40 vectors for each
         self._coarse = faiss.IndexFlatIP(table.shape[1])
         self._index: Any = faiss.IndexIVFFlat(self._coarse, table.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
         sample = np.random.default_rng(0).permutation(len(table))[: 40 * lists]

@@ -57,7 +57,7 @@ def shared_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
     [1, 1, 0]
     """
     n, longest = partner.shape
-    back = np.full((n, longest), longest, dtype=np.int16)
+    back = np.full((n, longest), longest, dtype=np.int32)
     over_links(n, number_of_threads(n, 0), lambda: lambda begin, end: _places(partner, back, begin, end))
     filled = (partner >= 0).sum(1)
     length: Integers = np.minimum(filled, budget)
@@ -123,8 +123,10 @@ def would_be_candidates(lister: Lister, links: Tensor, length: Integers) -> tupl
             # without the link the other end has a neighbour less
             degree = lister.graph.degree[torch.from_numpy(v)].float()
             less = lister.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))
-            own = score[torch.arange(len(u)), torch.from_numpy(v)].cpu() - less
-            better = (score.cpu() > own.unsqueeze(1)).sum(1)
+            score, place = score.cpu(), (torch.arange(len(u)), torch.from_numpy(v))
+            own = score[place] - less
+            score[place] = float("-inf")  # it is not better than itself
+            better = (score > own.unsqueeze(1)).sum(1)
             member[at : at + step] |= (own > float("-inf")) & (better < torch.from_numpy(length[u]))
             best[at : at + step] = torch.maximum(best[at : at + step], own)
     return member, best

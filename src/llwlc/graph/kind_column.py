@@ -26,7 +26,16 @@ def read_kinds(path: str | Path, graph: Graph, column: str, *, node: str | None 
     node = id_column(path, file.columns, node, [column])
     table = file.read(text=[node, column])
     names = as_names(table[node], where=f"{path}: column {node!r}")
-    text = pc.utf8_trim_whitespace(pc.fill_null(table[column].combine_chunks().cast(pa.string()), ""))
+    counts = pc.value_counts(names)
+    twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist()
+    if twice:
+        raise InputError(f"{path} has more than one row for {some(twice)}: keep one row a node")
+    try:
+        text = pc.utf8_trim_whitespace(pc.fill_null(table[column].combine_chunks().cast(pa.string()), ""))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(
+            f"{path}: column {column!r} is of type {table[column].type}: give text, one kind a cell"
+        ) from error
     at = find_nodes(names, graph.names, graph.num_nodes)
     kinds = np.full(graph.num_nodes, "", dtype=object)
     kinds[at[at >= 0]] = np.asarray(text.to_pylist(), dtype=object)[at >= 0]

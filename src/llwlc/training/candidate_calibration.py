@@ -119,7 +119,7 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float) -> Curve:
     best = _fitted(pieces, told, all_, rho, other)
     rng = np.random.default_rng(0)
     again = [_redrawn(told, links, rng) for _ in range(REFITS)]
-    others = [_fitted(pieces, drawn, np.maximum(all_, drawn), rho, other, start=best) for drawn in again]
+    others = [_fitted(pieces, drawn, all_ - told + drawn, rho, other, start=best) for drawn in again]
     return Curve(centre, knots, _numbers(best), tuple(_numbers(o) for o in others), links)
 
 

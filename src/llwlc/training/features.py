@@ -79,6 +79,15 @@ def fit_compactor(x: Features, channels: int = 64, seed: int = 0) -> Compactor:
     return Compactor(torch.as_tensor(weight), torch.as_tensor(shift), torch.as_tensor(components).float(), counts)
 
 
+def leading(rows: NDArray[np.float32] | scipy.sparse.csr_array, width: int, seed: int = 0) -> NDArray[np.float32]:
+    """The rows in their `width` leading directions, as they are: neither weighted nor shifted, so that inner products nearly stay."""
+    matrix = rows.astype(np.float64) if isinstance(rows, np.ndarray) else rows
+    if min(rows.shape) <= width:
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        return np.asarray(dense, dtype=np.float32)
+    return np.asarray(matrix @ _leading_directions(matrix, width, seed), dtype=np.float32)
+
+
 def _is_counts(x: Features) -> bool:
     if isinstance(x, Tensor):
         return bool((x >= 0).all()) and float((x != 0).float().mean()) < SPARSE_SHARE

@@ -34,8 +34,9 @@ def forecast(split: LinkSplit, preset: Preset, *, device: torch.device | str = "
     preset = preset.adapted(len(split.train_pos))
     config, graph = preset.train, messages_on(split.train_graph, device)
     positives, redrawn = max(1, round(len(split.train_pos) * config.fraction)), preset.basis.stochastic
-    pools = pool_draws(config) + (config.candidate_pool if preset.net.ranking else 0)
-    links = positives + (positives if redrawn else len(split.train_pos) * pools)
+    links = positives + (positives if redrawn else len(split.train_pos) * pool_draws(config))
+    if preset.net.ranking:
+        links += positives if redrawn else positives * config.candidate_pool
     at = torch.randperm(len(split.train_pos), generator=torch.Generator().manual_seed(0))[:sample]
     pairs = torch.cat([split.train_pos[at], split.train_neg[at[: len(split.train_neg)] % max(len(split.train_neg), 1)]])
     encode(graph, pairs[:2], preset.basis, about="")  # a first call compiles; that is no part of the rate

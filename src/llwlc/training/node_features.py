@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from llwlc.bases.pair_inputs import PairInputs, unit_rows
-from llwlc.training.features import Compactor, Features, fit_compactor
+from llwlc.training.features import Compactor, Features, fit_compactor, leading
 
 WIDE = 1 << 24
 """Entries up to which nodes are compared by all of their features; beyond, by `DIRECTIONS` leading ones."""
@@ -54,5 +54,4 @@ class NodeFeatures:
         if n * width <= WIDE:
             dense = self.unit if isinstance(self.unit, np.ndarray) else self.unit.toarray()
             return np.ascontiguousarray(dense, dtype=np.float32)
-        raw = torch.from_numpy(self.unit) if isinstance(self.unit, np.ndarray) else self.unit
-        return fit_compactor(raw, DIRECTIONS)(raw).numpy()
+        return leading(self.unit, DIRECTIONS)
