@@ -21,7 +21,7 @@ from llwlc.cli.app import app
 from llwlc.graph.clean import LARGEST, SMALLEST
 from llwlc.graph.graph import Graph
 from llwlc.predict.predictor import LinkPredictor
-from llwlc.predict.ranking import Recommendation
+from llwlc.predict.ranking import Recommendation, Recommendations
 from llwlc.support import files
 from llwlc.support.lock import locked
 from llwlc.support.progress import track
@@ -79,11 +79,14 @@ def screen(monkeypatch):
 
 
 def link(source: str, target: str) -> Recommendation:
-    return Recommendation(source, target, 1.0, 0.5, 2, 2)
+    return Recommendation(source, target, 1.0, 0.5, 0.4, 0.6, 2, 2)
 
 
 def test_every_name_is_shown_as_it_is_and_moves_no_cursor(screen):
-    tables.show_links([link(a, b) for a in HOSTILE for b in HOSTILE], f"The likeliest of {HOSTILE[0]}{HOSTILE[2]}")
+    tables.show_links(
+        Recommendations(tuple(link(a, b) for a in HOSTILE for b in HOSTILE)),
+        f"The likeliest of {HOSTILE[0]}{HOSTILE[2]}",
+    )
     console.show(f"{HOSTILE[0]}{HOSTILE[2]}", [(name, name) for name in HOSTILE])
     for name in HOSTILE:
         console.say(name, style="red")

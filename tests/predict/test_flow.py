@@ -75,12 +75,22 @@ def test_loading_builds_no_preset_beside_the_runs_own(model, tmp_path, monkeypat
 
 def test_validation_links_are_scored_once_an_epoch_and_no_more(monkeypatch):
     calls, real = [], scoring.Scorer.__call__
-    monkeypatch.setattr(scoring.Scorer, "__call__", lambda self, data: calls.append(len(data)) or real(self, data))
+    monkeypatch.setattr(
+        scoring.Scorer,
+        "__call__",
+        lambda self, data, output=0: calls.append((len(data), output)) or real(self, data, output),
+    )
     split = splits.make(people(), protocol="seal", seed=1)
     epochs = []
     LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), split=split, on_epoch=epochs.append)
-    assert calls.count(len(split.valid_pos)) == 2 * len(epochs)  # links and as many negatives
-    assert len(calls) == 2 * len(epochs) + 2  # and the test links once
+    random = [links for links, output in calls if output == scoring.RANDOM]
+    assert random.count(len(split.valid_pos)) == 2 * len(epochs)  # links and as many negatives
+    assert len(random) == 2 * len(epochs) + 2  # and the test links once
+    among = [links for links, output in calls if output == scoring.CANDIDATES]
+    assert (
+        len(set(among[: 2 * len(epochs)])) <= 2
+    )  # the same candidates at each epoch; the rest calibrates and measures
+    assert sum(among[2 * len(epochs) :]) < 3 * 90 * 100
 
 
 def test_the_graph_is_hashed_once_for_all_its_parts(tmp_path, monkeypatch):

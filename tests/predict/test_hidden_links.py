@@ -8,9 +8,14 @@ from llwlc.candidates.retrieval import candidates
 from llwlc.cli.app import app
 from llwlc.errors import InputError
 from llwlc.heuristics import adamic_adar
+from llwlc.heuristics.neighbors import common_neighbors
 from llwlc.metrics import average_precision
 from llwlc.predict.predictor import LinkPredictor
 from llwlc.splits.negatives import pair_number
+from llwlc.training.list_quality import RankingReport
+from llwlc.training.ranking import lister_of
+from llwlc.training.ranking_report import hide, measure_ranking
+from llwlc.training.scoring import CANDIDATES, Scorer
 from people import QUICK, people
 
 
@@ -31,7 +36,7 @@ def test_counts_and_a_heuristic_by_hand(model, hidden):
     report, split = model.evaluate_ranking(hidden=hidden), model.run.split
     graph = split.test_graph if hidden == "test" else split.train_graph
     truth = split.test_pos if hidden == "test" else torch.cat([split.valid_pos, split.test_pos])
-    pairs = torch.cat(list(candidates(graph, model.fitted.features)))
+    pairs = candidates(lister_of(graph, model.fitted.features, model.fitted.ranking.candidates)).pairs
     number = pair_number(pairs, 90)
     if hidden == "test":  # validation links carry no messages under ncn, and are no negatives
         pairs = pairs[~torch.isin(number, pair_number(split.valid_pos, 90))]
@@ -44,13 +49,37 @@ def test_counts_and_a_heuristic_by_hand(model, hidden):
 
 
 def test_the_network_is_asked_about_the_same_pairs(model):
-    report, split = model.evaluate_ranking(), model.run.split
-    pairs = torch.cat(list(candidates(split.test_graph, model.fitted.features)))
+    """All of so few candidates are on the shortlist, so the ten best are those of the network and its calibration."""
+    report, split, fitted = model.evaluate_ranking(), model.run.split, model.fitted
+    graph = split.test_graph
+    pairs = candidates(lister_of(graph, fitted.features, fitted.ranking.candidates)).pairs
     pairs = pairs[~torch.isin(pair_number(pairs, 90), pair_number(split.valid_pos, 90))]
-    score = model.score(pairs, graph=split.test_graph).score
+    score = torch.cat(list(Scorer(fitted.net, fitted.features).pairs(graph, pairs, fitted.preset.basis, CANDIDATES)))
+    log_ratio = fitted.ranking.calibration.log_ratio(score, common_neighbors(graph, pairs) > 0)
     hit = torch.isin(pair_number(pairs, 90), pair_number(split.test_pos, 90))
-    best = score.argsort(descending=True)[:10]
+    best = log_ratio.argsort(descending=True)[:10]
     assert report.methods["llwlc"].precision[10].value == pytest.approx(float(hit[best].double().mean()))
+
+
+def test_every_fit_measures_it_and_the_run_keeps_it(model, folder):
+    kept = model.metrics.ranking
+    assert kept is not None
+    assert kept == model.evaluate_ranking()
+    assert RankingReport.from_dict(kept.as_dict()) == kept
+    assert "Recommendations, measured" in (folder / "MODEL_CARD.md").read_text()
+    assert (folder / "reliability.svg").read_text().startswith("<svg")
+    assert len(kept.reliability.bins) == min(10, -(-kept.candidates // 100))
+
+
+def test_a_sample_of_nodes_is_measured_on_their_own_pairs(model):
+    run, fitted = model.run, model.fitted
+    scorer = Scorer(fitted.net, fitted.features)
+    task = hide(run.split)
+    some = measure_ranking(task, fitted.features, scorer, fitted.preset.basis, fitted.ranking, sample=30)
+    whole = measure_ranking(task, fitted.features, scorer, fitted.preset.basis, fitted.ranking, sample=90)
+    assert (some.sampled, whole.sampled) == (True, False)
+    assert some.candidates < whole.candidates
+    assert some.hidden < whole.hidden == len(task.links)
 
 
 def test_what_can_be_hidden(model):

@@ -1,5 +1,6 @@
 """What LinkPredictor promises: a score belongs to the pair and the graph alone; recommendations are the best missing links."""
 
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -14,6 +15,8 @@ from llwlc.graph.graph import Graph
 from llwlc.heuristics.neighbors import common_neighbors
 from llwlc.predict.predictor import LinkPredictor
 from llwlc.predict.ranking import distances
+from llwlc.training.ranking import lister_of
+from llwlc.training.scoring import CANDIDATES, Scorer
 from people import QUICK, people, relabelled
 
 SAME = {"rtol": 0, "atol": 1e-6}
@@ -138,17 +141,87 @@ def test_a_prior_that_is_no_share_is_refused(model, prior):
 
 
 def test_recommendations_are_the_best_of_all_candidates(model):
-    graph = model.graph
-    every = torch.cat(list(candidates(graph, model.fitted.features)))
-    best = model.score(every).score.sort(descending=True).values
+    """The whole graph is on the shortlist, so the list is what the network and its calibration say of every candidate."""
+    graph, fitted = model.graph, model.fitted
+    every = candidates(lister_of(graph, fitted.features, fitted.ranking.candidates)).pairs
+    scorer = Scorer(fitted.net, fitted.features)
+    score = torch.cat(list(scorer.pairs(graph, every, fitted.preset.basis, CANDIDATES)))
+    log_ratio = fitted.ranking.calibration.log_ratio(score, common_neighbors(graph, every) > 0)
     found = model.recommend(top=25)
-    assert [r.score for r in found] == pytest.approx(best[:25].tolist())
+    assert [r.score for r in found] == pytest.approx(log_ratio.sort(descending=True).values[:25].tolist())
+    share = torch.sigmoid(log_ratio + math.log(found.missing_per_known)).sort(descending=True).values[:25]
+    assert [r.probability for r in found] == pytest.approx(share.tolist())
+    assert all(r.probability_low <= r.probability <= r.probability_high for r in found)
+    assert found.candidates == len(every)
+    assert found.expected[1] <= found.expected[0] + 0.2
+    assert found.expected[0] == pytest.approx(float(share.mean()))
     pairs = torch.tensor([[graph.names.index(r.source), graph.names.index(r.target)] for r in found])
     assert not graph.has_edges(pairs).any()
     assert len({frozenset(p) for p in pairs.tolist()}) == 25
     assert [r.common_neighbors for r in found] == common_neighbors(graph, pairs).tolist()
-    assert [r.score for r in found] == pytest.approx(model.score(pairs).score.tolist())
     assert all(0 < r.probability < 1 for r in found)
+
+
+def test_a_nodes_list_is_the_whole_list_read_for_that_node(model):
+    whole = model.recommend(top=10**6)
+    own = model.recommend(node="Person 40", top=10**6)
+    wanted = {frozenset((r.source, r.target)): r.probability for r in whole if "Person 40" in (r.source, r.target)}
+    assert {frozenset((r.source, r.target)): r.probability for r in own} == pytest.approx(wanted)
+
+
+def test_more_missing_links_mean_larger_chances_in_the_same_order(model):
+    few, many = model.recommend(top=30, missing_share=0.02), model.recommend(top=30, missing_share=0.3)
+    assert [(r.source, r.target) for r in few] == [(r.source, r.target) for r in many]
+    odds = [
+        m.probability / (1 - m.probability) / (f.probability / (1 - f.probability))
+        for f, m in zip(few, many, strict=True)
+    ]
+    assert odds == pytest.approx([(0.3 / 0.7) / (0.02 / 0.98)] * 30)
+    assert few.missing_share == pytest.approx(0.02)
+
+
+def test_a_prior_is_the_share_of_candidates_and_a_precision_that_of_the_list(model):
+    whole = model.recommend(top=10**6, prior=0.05)
+    assert sum(r.probability for r in whole) == pytest.approx(0.05 * len(whole), rel=1e-6)
+    wanted = whole[9].probability
+    cut = model.recommend(precision=wanted, prior=0.05)
+    mean = [sum(r.probability for r in whole[:k]) / k for k in range(1, len(whole) + 1)]
+    assert len(cut) == sum(value >= wanted for value in mean)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"missing_share": 0.1, "prior": 0.1}, "give one of them"),
+        ({"top": 3, "precision": 0.1}, "give one of them"),
+        ({"missing_share": 0}, "above 0 and below 1"),
+        ({"missing_share": 1}, "above 0 and below 1"),
+        ({"precision": 0}, "a wanted precision is above 0"),
+        ({"budget": 0}, "budget is a whole number of at least 1"),
+        ({"top": "3"}, "top is a whole number"),
+        ({"between": ("a", "b")}, "knows no kinds of nodes"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused_in_words(model, options, why):
+    with pytest.raises(InputError, match=why):
+        model.recommend(**options)
+
+
+def test_kinds_are_kept_and_links_lie_between_them(tmp_path):
+    graph = people()
+    kinds = ["left" if i % 3 else "right" for i in range(graph.num_nodes)]
+    LinkPredictor(cache=None, device="cpu", **QUICK).fit(graph, kinds=kinds, out=tmp_path / "run")
+    model = LinkPredictor.load(tmp_path / "run", device="cpu")
+    label = dict(zip(graph.names, kinds, strict=True))
+    found = model.recommend(top=50, between=("left", "right"))
+    assert len(found) == 50
+    assert all({label[r.source], label[r.target]} == {"left", "right"} for r in found)
+    within = model.recommend(top=50, between=("left", "left"))
+    assert all(label[r.source] == label[r.target] == "left" for r in within)
+    with pytest.raises(InputError, match="no node is of the kind 'up'; there are left, right"):
+        model.recommend(between=("left", "up"))
+    with pytest.raises(InputError, match="the graph has 90 nodes"):
+        LinkPredictor(cache=None, **QUICK).fit(graph, kinds=["a"])
 
 
 def test_recommendations_do_not_depend_on_the_chunk(model, monkeypatch):
@@ -171,10 +244,10 @@ def test_recommendations_of_a_node_are_its_own(model):
 
 
 def test_recommending_none_or_more_than_there_are(model):
-    with pytest.raises(InputError, match="top must be at least 1"):
+    with pytest.raises(InputError, match="top is a whole number of at least 1"):
         model.recommend(top=0)
-    every = sum(len(block) for block in candidates(model.graph, model.fitted.features))
-    assert len(model.recommend(top=10**9)) == every
+    found = model.recommend(top=10**9)
+    assert len(found) == found.candidates
 
 
 def test_distances_are_those_of_networkx():
@@ -242,7 +315,7 @@ def test_a_complete_circle_has_nothing_to_recommend(plain):
     run = replace(plain.run, graph=Graph.from_edges(torch.tensor(list(full.edges)), names=plain.graph.names))
     other = LinkPredictor(cache=None)
     other._run = run
-    assert other.recommend() == []
+    assert len(other.recommend()) == 0
 
 
 def test_only_a_graph_is_fitted():

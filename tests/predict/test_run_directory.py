@@ -30,6 +30,7 @@ FILES = {
     "metrics.json",
     "history.jsonl",
     "MODEL_CARD.md",
+    "reliability.svg",
 }
 PAIRS = [("Person 03", "Person 44"), ("Person 10", "Person 11")]
 
@@ -188,7 +189,6 @@ DAMAGE = {
     "needs that nobody knows": (change(needs={"spell accio": {}}), "needs 'spell accio', which this version"),
     "no checksums": (edit_manifest(files={}), "does not name model.safetensors"),
     "no calibration": (lose("calibration"), "does not fit together"),
-    "no prior": (lose("candidate_prior"), "does not fit together"),
     "other weights": (other_weights, "weights and configuration differ"),
 }
 

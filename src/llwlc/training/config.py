@@ -42,7 +42,7 @@ class TrainConfig:
     """Share of the training links that is used."""
     negative_pool: int = 4
     """Negatives drawn and encoded once, as a multiple of the training links; each epoch takes another part of them."""
-    candidate_pool: int = field(default=2, metadata={"absent": 0})
+    candidate_pool: int = field(default=2, metadata={"absent": 2})
     """Candidates drawn as negatives and encoded once, as a multiple of the training links, where candidates have a head of their own."""
     copies: int | None = None
     """Further copies of the training subgraphs, each from a message graph that lacks other edges; epochs take turns."""
