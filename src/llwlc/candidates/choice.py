@@ -15,6 +15,8 @@ from llwlc.candidates.lists import ENTRIES_PER_BLOCK, Lister
 DEGREE, WALK = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.0, 0.02, 0.05, 0.1)
 LINKS = 1000
 """Hidden links that are looked at, drawn at random where there are more."""
+ENTRIES = 100_000_000
+"""Hidden links times nodes at most: each is compared with all nodes."""
 LONGER = (
     1.3  # a list may be longer than the budget where partners want each other, which is so for about a third of them
 )
@@ -25,9 +27,10 @@ def chosen(lister: Lister, hidden: Tensor, *, seed: int = 0) -> CandidateConfig:
     config = lister.config
     if not len(hidden):
         return config
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[:LINKS])
+    n = lister.graph.num_nodes
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: max(1, min(LINKS, ENTRIES // n))])
     links = hidden.numpy()[drawn]
-    length = LONGER * config.budget
+    length = LONGER * config.budget_for(n)
     tried = [
         replace(config, degree=d, walk=w) for d, w in product(DEGREE, WALK if lister.smoothed is not None else (1.0,))
     ]

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from llwlc.errors import InputError
 
+MOST = 20_000_000
+"""Candidates of a graph at most."""
+
 
 @dataclass(frozen=True)
 class CandidateConfig:
@@ -21,6 +24,14 @@ class CandidateConfig:
     """Pairs that a node pays for; one that both ends want is paid half by each. So a graph has at most `budget` times as many candidates as nodes."""
     degree: float = 0.0
     walk: float = 0.05
+
+    def budget_for(self, num_nodes: int) -> int:
+        """The budget on a graph of so many nodes: smaller where all candidates together would not fit in memory.
+
+        >>> CandidateConfig().budget_for(10_000), CandidateConfig().budget_for(1_000_000)
+        (100, 20)
+        """
+        return max(1, min(self.budget, MOST // max(num_nodes, 1)))
 
     def __post_init__(self) -> None:
         if self.budget < 1:

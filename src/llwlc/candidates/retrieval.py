@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,13 @@ class Candidates:
 
 def candidates(lister: Lister, *, about: str = "candidates") -> Candidates:
     """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node."""
-    n, budget = lister.graph.num_nodes, lister.config.budget
+    n = lister.graph.num_nodes
+    budget = lister.config.budget_for(n)
+    if budget < lister.config.budget:
+        warnings.warn(
+            f"each of the {n:,} nodes proposes {budget} partners instead of {lister.config.budget}, so that all candidates fit in memory",
+            stacklevel=2,
+        )
     longest = min(2 * budget, max(n - 1, 1))
     partner = np.full((n, longest), -1, dtype=np.int32)
     score = np.full((n, longest), -np.inf, dtype=np.float32)

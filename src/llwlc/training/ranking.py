@@ -31,6 +31,7 @@ from llwlc.training.shortlist import Shortlist, fit_shortlist
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
 """How many candidates the network looks at: so many, and so many for each link of the graph."""
 JUDGED = 20_000  # training links of which it is found out whether they would be candidates
+COMPARED = 2_000_000_000  # such links times nodes at most: each is compared with all nodes
 VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
 
 
@@ -139,7 +140,8 @@ def prepare(
     found = candidates(lister)
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([train.seed, 12])
     positives = training_positives(split, train)
-    judged = torch.from_numpy(np.sort(rng.permutation(len(positives))[:JUDGED]))
+    some = max(1, min(JUDGED, COMPARED // max(n, 1)))
+    judged = torch.from_numpy(np.sort(rng.permutation(len(positives))[:some]))
     member, listed = torch.zeros(len(positives), dtype=torch.bool), torch.full((len(positives),), float("-inf"))
     member[judged], listed[judged] = would_be_candidates(lister, positives[judged], found.length)
     count = min(train.candidate_pool * len(positives), len(found))
