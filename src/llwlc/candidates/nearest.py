@@ -34,7 +34,7 @@ class Nearest:
     """
 
     def __init__(self, vectors: Vectors, raised: Vectors, members: Integers) -> None:
-        import faiss  # type: ignore[import-not-found,unused-ignore]
+        import faiss  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         self.members = members
         table = np.column_stack([vectors[members], raised[members]]).astype(np.float32)
