@@ -262,8 +262,9 @@ def test_cuda_without_a_gpu_is_refused_before_any_work(graph, split, monkeypatch
         fit_split(graph, split, quick(), device="cuda")
 
 
-def test_a_split_without_validation_links_is_refused(graph):
-    split = splits.make(graph, protocol="random", val=0.0, test=0.1, seed=0)
+@pytest.mark.parametrize(("val", "test"), [(0.0, 0.1), (0.1, 0.0)])
+def test_a_split_without_validation_or_test_links_is_refused_before_any_work(graph, val, test):
+    split = splits.make(graph, protocol="random", val=val, test=test, seed=0)
     with pytest.raises(InputError, match="at least one link and one non-link"):
         fit_split(graph, split, quick(epochs=1), device="cpu")
 

@@ -14,6 +14,7 @@ from llwlc import metrics
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.warmup import warm_up
 from llwlc.candidates.kinds import Kinds
+from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.registry import HEURISTICS
 from llwlc.nn.net import LLwLCNet
@@ -75,6 +76,14 @@ def fit_split(
     `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins.
     """
     begin, target = time.perf_counter(), pick_device(device)
+    for part, why in (
+        ("valid", "the epoch is chosen and probabilities are calibrated on"),
+        ("test", "a fit is measured on"),
+    ):
+        if not all(len(getattr(split, f"{part}_{side}")) for side in ("pos", "neg")):
+            raise InputError(
+                f"{why} {'validation' if part == 'valid' else part} links, at least one link and one non-link: hold out some"
+            )
     preset = preset.adapted(len(split.train_pos))
     warm_up(split.train_graph, preset.basis)
     if on_forecast is not None:
