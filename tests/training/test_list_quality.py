@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from llwlc.errors import InputError
-from llwlc.training.list_quality import NODE_TOP, RankingReport, list_quality
+from llwlc.training.list_quality import NODE_TOP, RankingReport, Reliability, list_quality
 
 ALL = np.array([[u, v] for u in range(12) for v in range(u + 1, 12)])
 
@@ -71,5 +71,6 @@ def test_no_candidate_and_no_hidden_link():
 
 
 def test_recall_and_chance():
-    report = RankingReport(hidden=50, found=20, candidates=400, methods={})
-    assert (report.recall, report.chance) == (0.4, 0.05)
+    report = RankingReport("test", 50, 20, 400, 30, 90, {}, Reliability((), 0.0))
+    assert (report.recall, report.chance, report.sampled) == (0.4, 0.05, True)
+    assert RankingReport.from_dict(report.as_dict()) == report
