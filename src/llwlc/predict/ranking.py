@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import overload
 
 import torch
@@ -48,7 +48,6 @@ class Recommendations(Sequence[Recommendation]):
     expected: tuple[float, float, float] = (0.0, 0.0, 0.0)
     candidates: int = 0
     calibrated: bool = True
-    notes: tuple[str, ...] = field(default=())
 
     @overload
     def __getitem__(self, at: int) -> Recommendation: ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,7 +74,6 @@ def rank(
     config: RankingConfig,
     *,
     size: int | None = None,
-    on_progress: Callable[[int], None] | None = None,
 ) -> Ranked:
     """The candidates of a graph, best first; the network looks at the `size` most promising ones."""
     inputs = features.pair_inputs(graph, found.pairs)
@@ -83,7 +81,7 @@ def rank(
     # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
     near, rest = order[: shortlist_size(graph, size)].sort().values, order[shortlist_size(graph, size) :]
     pairs, sharing = found.pairs[near], inputs[near, 0] > 0
-    score = _scored(graph, pairs, scorer, basis, on_progress)
+    score = _scored(graph, pairs, scorer, basis)
     log_ratio = config.calibration.log_ratio(score, sharing)
     best = torch.argsort(log_ratio, descending=True, stable=True)
     return Ranked(pairs[best], score[best], sharing[best], log_ratio[best], found.pairs[rest])
@@ -93,17 +91,13 @@ def _promise(found: Candidates, inputs: Tensor, config: RankingConfig) -> Tensor
     return found.score if config.shortlist is None else config.shortlist.score(found.score, inputs)
 
 
-def _scored(
-    graph: Graph, pairs: Tensor, scorer: Scorer, basis: BasisConfig, on_progress: Callable[[int], None] | None
-) -> Tensor:
+def _scored(graph: Graph, pairs: Tensor, scorer: Scorer, basis: BasisConfig) -> Tensor:
     parts = [torch.zeros(0, dtype=torch.float64)]
     with bars() as progress:
         task = progress.add_task("scoring candidates", total=len(pairs))
         for part in scorer.pairs(messages_on(graph, scorer.device), pairs, basis, CANDIDATES):
             parts.append(part)
             progress.advance(task, len(part))
-            if on_progress is not None:
-                on_progress(len(part))
     return torch.cat(parts)
 
 

@@ -86,11 +86,11 @@ def measure_ranking(
             score = heuristic.load()(graph, found.pairs)
             methods[heuristic.title] = list_quality(score.double().numpy(), among, found.pairs.numpy(), links.numpy())
     rho = len(task.links) / max(graph.num_edges, 1)
-    reliable = reliability(ranked, hit[: len(ranked.pairs)], config, rho)
+    reliable = reliability(ranked, hit[: len(ranked.pairs)], rho)
     return RankingReport(task.name, len(links), int(hit.sum()), len(found), nodes, graph.num_nodes, methods, reliable)
 
 
-def reliability(ranked: Ranked, hit: Tensor, config: RankingConfig, rho: float) -> Reliability:
+def reliability(ranked: Ranked, hit: Tensor, rho: float) -> Reliability:
     """The best thousand in ten bins: what was said of them, and what came true, where `rho` links are hidden for each known one."""
     shown = min(BINS * IN_BIN, len(hit))
     said = torch.sigmoid(ranked.log_ratio[:shown] + math.log(rho))
