@@ -68,7 +68,9 @@ def run(job: dict) -> dict:
     name, options = VARIANTS[job["variant"]]
     graph = datasets.load(job["data"])
     split = splits.make(graph, protocol=job["protocol"], seed=job["seed"])
-    fitted = fit_split(graph, split, preset(name, seed=job["seed"], **options), device=job["device"])
+    fitted = fit_split(
+        graph, split, preset(name, seed=job["seed"], **options), device=job["device"], rank_candidates=False
+    )
     found = {k: v for k, v in fitted.metrics.as_dict().items() if not isinstance(v, dict)}
     cosine = fitted.metrics["heuristics"]["cosine of Â²X"]["hits@100"]
     best = max(fitted.history, key=lambda record: record.valid)
