@@ -20,7 +20,7 @@ from pathlib import Path
 
 # from the paper's setup to ours, one change after the other; each row keeps those above it
 LADDER = {
-    "lanczosnet": ("lanczosnet", {}),
+    "lanczosnet": ("unconstrained", {}),
     "paper": ("paper", {}),
     "paper, 10 vertex-deleted, redrawn": ("paper", {"constraints": "vertex_deleted"}),
     "+ normalised Laplacian, query start": ("paper", {"laplacian": "normalized", "start": "query"}),

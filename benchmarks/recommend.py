@@ -1,6 +1,7 @@
 """How good recommendations are: links hidden by a protocol, candidates found on what is left, ranked, beside every untrained score; and whether probabilities come true.
 
     python benchmarks/recommend.py cora citeseer --seeds 30-34 --device cuda --processes 4
+    python benchmarks/recommend.py cora citeseer --method gae --seeds 30-34 --device cuda
     python benchmarks/recommend.py --show
 
 One line a run is appended to benchmarks/results/recommend.jsonl; a finished cell is not run again.
@@ -16,14 +17,16 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+OURS = "llwlc"
 RESULTS = Path(__file__).parent / "results" / "recommend.jsonl"
 
 
-def measure(name: str, seed: int, protocol: str, device: str) -> dict:
+def measure(name: str, seed: int, protocol: str, device: str, method: str) -> dict:
     """One run: fit, then the lists measured with all held-out links as truth, and the probabilities with test links alone."""
     import torch
 
     from llwlc import datasets, splits
+    from llwlc.baselines.opponent import fit_opponent
     from llwlc.heuristics.registry import HEURISTICS
     from llwlc.splits.negatives import pair_number
     from llwlc.training.fit import fit_split
@@ -31,14 +34,16 @@ def measure(name: str, seed: int, protocol: str, device: str) -> dict:
     from llwlc.training.presets import preset
     from llwlc.training.ranking import candidates, lister_of, rank
     from llwlc.training.ranking_report import expected_share, hide, measure_ranking
-    from llwlc.training.scoring import Scorer
 
     graph = bipartite() if name == "bipartite" else datasets.load(name)
     split = splits.make(graph, protocol=protocol, seed=seed)
-    fitted = fit_split(graph, split, preset("anchored", seed=seed), device=device, cache=None)
-    scorer, features, basis = Scorer(fitted.net.to(device), fitted.features), fitted.features, fitted.preset.basis
+    if method == OURS:
+        fitted = fit_split(graph, split, preset("anchored", seed=seed), device=device, cache=None)
+    else:
+        fitted = fit_opponent(graph, split, method, seed=seed, device=device)
+    scorer, features, basis = fitted.scorer(device), fitted.features, fitted.basis
     held = hide(split, "held-out")
-    report = measure_ranking(held, features, scorer, basis, fitted.ranking, device=device)
+    report = measure_ranking(held, features, scorer, basis, fitted.ranking, device=device, title=OURS)
     # which heuristic is best is decided on validation links
     n, pairs = (
         graph.num_nodes,
@@ -62,6 +67,7 @@ def measure(name: str, seed: int, protocol: str, device: str) -> dict:
     said = torch.sigmoid(ranked.log_ratio + torch.tensor(rho).log())
     return {
         "data": name,
+        "method": method,
         "protocol": protocol,
         "seed": seed,
         "hits@100": fitted.metrics["hits@100"],
@@ -104,11 +110,11 @@ def show() -> None:
     """The table of all stored runs, mean ± standard deviation over seeds, in percent."""
     runs = stored()
     print(
-        "| graph | protocol, seeds | found | AP ours | AP best heuristic (by validation) | paired difference ± s.e. | P@200 ours, best of all | P@1000 ours, best of all | HR@100 |"
+        "| graph | method | protocol, seeds | found | AP | AP best heuristic (by validation) | paired difference ± s.e. | P@200, best heuristic | P@1000, best heuristic | HR@100 |"
     )
-    print("| --- " * 9 + "|")
-    for key in dict.fromkeys((run["data"], run["protocol"]) for run in runs):
-        own = [run for run in runs if (run["data"], run["protocol"]) == key]
+    print("| --- " * 10 + "|")
+    for key in dict.fromkeys((run["data"], run["protocol"], run.get("method", OURS)) for run in runs):
+        own = [run for run in runs if (run["data"], run["protocol"], run.get("method", OURS)) == key]
         methods = [run["held_out"]["methods"] for run in own]
         votes = [max(run["heuristics_on_validation"], key=run["heuristics_on_validation"].get) for run in own]
         best = statistics.mode(votes)
@@ -128,22 +134,22 @@ def show() -> None:
         hits = [100 * run["hits@100"] for run in own]
         seeds = [run["seed"] for run in own]
         print(
-            f"| {key[0]} | {key[1]}, {min(seeds)}–{max(seeds)} | {recall:.1f} | {_spread(ours)} | {_spread(theirs)} ({best}) | {statistics.mean(gain):.2f} ± {error:.2f} "
+            f"| {key[0]} | {key[2]} | {key[1]}, {min(seeds)}–{max(seeds)} | {recall:.1f} | {_spread(ours)} | {_spread(theirs)} ({best}) | {statistics.mean(gain):.2f} ± {error:.2f} "
             f"| {cells[0]} | {cells[1]} | {_spread(hits)} |"
         )
     print()
     print(
-        "| graph | best 200 of each run: said, true (range covers) | best 1000 in ten bins, all runs: said / true | error, points |"
+        "| graph | method | best 200 of each run: said, true (range covers) | best 1000 in ten bins, all runs: said / true | error, points |"
     )
-    print("| --- " * 4 + "|")
-    for name in dict.fromkeys(run["data"] for run in runs):
-        own = [run for run in runs if run["data"] == name]
+    print("| --- " * 5 + "|")
+    for name, method in dict.fromkeys((run["data"], run.get("method", OURS)) for run in runs):
+        own = [run for run in runs if (run["data"], run.get("method", OURS)) == (name, method)]
         said, true = (statistics.mean(100 * run["top200"][at] for run in own) for at in (0, 3))
         covered = sum(run["top200"][1] <= run["top200"][3] <= run["top200"][2] for run in own)
         bins = [[statistics.mean(100 * run["bins"][at][side] for run in own) for side in (0, 1)] for at in range(10)]
         off = statistics.mean(abs(a - b) for a, b in bins)
         print(
-            f"| {name} | {said:.1f}, {true:.1f} ({covered} of {len(own)}) | {', '.join(f'{a:.0f} / {b:.0f}' for a, b in bins)} | {off:.1f} |"
+            f"| {name} | {method} | {said:.1f}, {true:.1f} ({covered} of {len(own)}) | {', '.join(f'{a:.0f} / {b:.0f}' for a, b in bins)} | {off:.1f} |"
         )
 
 
@@ -154,6 +160,7 @@ def _spread(values: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*")
+    parser.add_argument("--method", default=OURS, help="an opponent instead of our network")
     parser.add_argument("--seeds", default="5", help="how many, from 0, or which, as in 30-34")
     parser.add_argument("--protocol", default="ncn")
     parser.add_argument("--device", default="cpu")
@@ -166,15 +173,23 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.one:
         print(
-            json.dumps(measure(arguments.data[0], seeds_of(arguments.seeds)[0], arguments.protocol, arguments.device))
+            json.dumps(
+                measure(
+                    arguments.data[0],
+                    seeds_of(arguments.seeds)[0],
+                    arguments.protocol,
+                    arguments.device,
+                    arguments.method,
+                )
+            )
         )
         return
-    done = {(run["data"], run["protocol"], run["seed"]) for run in stored()}
+    done = {(run["data"], run["protocol"], run["seed"], run.get("method", OURS)) for run in stored()}
     cells = [
         (name, seed)
         for name in arguments.data
         for seed in seeds_of(arguments.seeds)
-        if (name, arguments.protocol, seed) not in done
+        if (name, arguments.protocol, seed, arguments.method) not in done
     ]
 
     def work(cell: tuple[str, int]) -> None:
@@ -189,6 +204,8 @@ def main() -> None:
             arguments.protocol,
             "--device",
             arguments.device,
+            "--method",
+            arguments.method,
             "--one",
         ]
         ran = subprocess.run(command, capture_output=True, text=True)

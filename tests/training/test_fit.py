@@ -123,7 +123,7 @@ def test_features_enter_compact_and_only_where_there_are_some(fitted):
     assert 0 <= found.metrics["auc"] <= 1
 
 
-@pytest.mark.parametrize("name", ["paper", "lanczosnet"])
+@pytest.mark.parametrize("name", ["paper", "unconstrained"])
 def test_the_papers_presets_choose_their_rows_by_the_sizes_of_subgraphs(graph, split, name):
     found = fit_split(graph, split, quick(name, copies=0, epochs=1), device="cpu")
     sizes = links_of(split, found.preset).training(0).data.sizes.double()

@@ -19,7 +19,7 @@ from llwlc.baselines.loop import OnEpoch, decoded, encoded, train
 from llwlc.baselines.messages import Messages
 from llwlc.baselines.network import Network, Shape
 from llwlc.baselines.recipes import Recipe, recipe
-from llwlc.baselines.registry import METHODS, Method
+from llwlc.baselines.registry import METHODS, Method, Scorer
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import PARTS, LinkSplit
@@ -94,7 +94,7 @@ def fit(
     seed: int = 0,
     data: str | None = None,
     device: str = "auto",
-    checkpoint: Path | None = None,
+    checkpoint: Checkpoint | Path | None = None,
     on_epoch: OnEpoch | None = None,
     seconds: float | None = None,
     options: Mapping[str, Any] | None = None,
@@ -102,28 +102,30 @@ def fit(
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
     `data`: whose recipe is taken, by default the dataset that the graph was loaded as; `options` change single fields of it. `checkpoint`: a file, written
-    after each epoch, from which the same call goes on. `seconds`: begin no epoch after so many.
+    after each epoch, from which the same call goes on; with a fingerprint of its own where it belongs to a run. `seconds`: begin no epoch after so many.
     """
     begin, target = time.perf_counter(), pick_device(device)
     name = data if data is not None else "" if graph.origin is None else graph.origin.name
     how = recipe(method.name, name, num_links=len(split.train_pos)).changed(**(options or {}))
     raw = graph.x if how.features else None
-    net = _new(method, how, _shape(method, how, graph, raw, split), seed).to(target)
+    net = new_network(method, how, _shape(method, how, graph, raw, split), seed).to(target)
     features = None if raw is None else Features(raw, target, row_sums=how.row_sums)
     fitted = FittedMethod(method.name, net, split.test_graph, features)
+    if isinstance(checkpoint, Path):
+        checkpoint = Checkpoint(checkpoint, fingerprint(graph, split, fitted.config))
     done = train(
         net,
         split,
         features,
         seed=seed,
         name=method.name,
-        checkpoint=None if checkpoint is None else Checkpoint(checkpoint, fingerprint(graph, split, fitted.config)),
+        checkpoint=checkpoint,
         on_epoch=on_epoch,
         seconds=seconds,
     )
     fitted.net.load_state_dict(net.state_dict())
     fitted.history, fitted.calibration = done.history, fit_calibration(done.valid_pos, done.valid_neg)
-    test, error, share = measure(fitted, split)
+    test, error, share = measure(fitted, split, fitted.calibration)
     spent = time.perf_counter() - begin
     fitted.metrics = FitMetrics(test, error, share, net.num_parameters, len(done.history), spent, heuristics(split))
     return fitted
@@ -142,7 +144,7 @@ def restore(
     method = METHODS[config["method"]]
     how = read_record(Recipe, config["recipe"], "the method's config")
     shape = read_record(Shape, config["shape"], "the method's config")
-    net = _new(method, how, shape, int(config["seed"]))
+    net = new_network(method, how, shape, int(config["seed"]))
     net.load_state_dict(dict(tensors))
     raw = (graph.x if features is None else features) if how.features else None
     if (0 if raw is None else raw.shape[1]) != shape.in_channels:
@@ -153,12 +155,14 @@ def restore(
     )
 
 
-def measure(fitted: FittedMethod, split: LinkSplit) -> tuple[metrics.Evaluation, float, float]:
+def measure(fitted: Scorer, split: LinkSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:
     """All metrics of the test links, how far the probabilities are off, and the share of links they are given for."""
-    pos, neg = fitted.score(split.test_pos), fitted.score(split.test_neg)
+    pos, neg = (
+        fitted.score(pairs.reshape(-1, 2), split.test_graph).double().reshape(pairs.shape[:-1])
+        for pairs in (split.test_pos, split.test_neg)
+    )
     label = torch.cat([torch.ones_like(pos), torch.zeros_like(neg).flatten()])
     share = len(pos) / len(label)
-    calibration = Calibration() if fitted.calibration is None else fitted.calibration
     probability = calibration.probability(torch.cat([pos, neg.flatten()]), prior=share)
     return metrics.evaluate(pos, neg), metrics.calibration_error(probability, label), share
 
@@ -176,7 +180,7 @@ def fingerprint(graph: Graph, split: LinkSplit, config: Mapping[str, Any]) -> st
     return digest.hexdigest()[:32]
 
 
-def _new(method: Method, how: Recipe, shape: Shape, seed: int) -> Network:
+def new_network(method: Method, how: Recipe, shape: Shape, seed: int) -> Network:
     if not method.network:
         raise InputError(f"{method.name} needs no training: nothing of it is stored")
     with torch.random.fork_rng(devices=[]):

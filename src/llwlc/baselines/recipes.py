@@ -12,6 +12,7 @@ from typing import Any
 
 from llwlc.errors import InputError
 
+ACTIVATIONS = ("relu", "silu", "gelu", "tanh", "elu", "leaky_relu")
 LARGE = 100_000
 """Training links from which a graph that nobody tuned a method for is trained in large batches, with narrower layers."""
 

@@ -26,4 +26,8 @@ class Untrained:
 
 def fit(method: Record, graph: Graph, split: LinkSplit, *, seed: int = 0) -> Untrained:
     """`split.test_graph` is what may be known when test links are asked for."""
-    return Untrained((HEURISTICS if method.name in HEURISTICS else WALKS)[method.name], split.test_graph)
+    return Untrained(heuristic(method.name), split.test_graph)
+
+
+def heuristic(name: str) -> Heuristic:
+    return (HEURISTICS if name in HEURISTICS else WALKS)[name]

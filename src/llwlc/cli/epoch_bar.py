@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class EpochBar:
     """A bar that moves by epochs and shows loss and validation score, from `open` to the end of the block."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int | None) -> None:
         self.total = total
         self._stack = ExitStack()
         self._shown: tuple[Progress, TaskID] | None = None

@@ -17,7 +17,7 @@ from llwlc.splits.registry import PROTOCOLS
 if TYPE_CHECKING:
     from llwlc.training.records import FitMetrics
 
-SHOWN = ("hits@10", "hits@50", "hits@100", "mrr", "auc", "ap")
+SHOWN = ("hits@10", "hits@20", "hits@50", "hits@100", "mrr", "auc", "ap")
 
 
 def evaluate(
@@ -73,7 +73,7 @@ def evaluate(
         return
     measured = []
     for seed in range(seeds):
-        with EpochBar(model.preset.train.epochs) as bar:
+        with EpochBar(model.preset.train.epochs if model.opponent is None else None) as bar:
             bar.open()
             measured.append(model.evaluate(protocol=protocol, seed=seed, on_epoch=bar.move))
     first = measured[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from llwlc.baselines.registry import METHODS
 from llwlc.bases.starts import STARTS
 from llwlc.cli.console import OUT, show
 from llwlc.cli.epoch_bar import EpochBar
@@ -19,6 +20,7 @@ from llwlc.cli.options import (
     completer,
     load_plugins,
     options,
+    refuse,
     settable,
 )
 from llwlc.cli.tables import advice, show_links, show_ranking, show_result
@@ -60,11 +62,23 @@ KINDS = kinds()
 
 @takes_graph_options
 def fit(
+    ctx: typer.Context,
     graph: GraphArgument,
     out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("run"),
     preset: Annotated[
-        str, typer.Option(help=f"What is chosen together: {listed(PRESETS)}.", autocompletion=complete_preset)
-    ] = DEFAULT,
+        str | None,
+        typer.Option(
+            help=f"What is chosen together: {listed(PRESETS)}.",
+            autocompletion=complete_preset,
+            show_default=DEFAULT,
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"A method to compare with instead of ours: {METHODS.list()}.", autocompletion=completer(METHODS)
+        ),
+    ] = None,
     protocol: Annotated[
         str,
         typer.Option(
@@ -94,16 +108,24 @@ def fit(
     `llwlc fit edges.csv --source from --target to --features nodes.csv --out run`
 
     `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
+
+    `llwlc fit cora --method gae --out gae`
     """
     load_plugins(plugin)
+    if method is not None:
+        refuse(ctx, "preset", why="with --method, which is an opponent in the place of our network")
+        refuse(ctx, "fraction", why="with --method, which trains on all training links")
     found = graph_options.open(graph)
     labels = None if kind is None else graph_options.kinds(found, kind)
     from llwlc import splits
     from llwlc.predict.predictor import LinkPredictor
 
-    model = LinkPredictor(preset, device=device, fraction=fraction, **options(set_))
+    ours = {"preset": preset, "fraction": fraction} if method is None else {"method": method}
+    model = LinkPredictor(device=device, **ours, **options(set_))
     split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
-    with EpochBar(model.preset.train.epochs) as bar:
+    with EpochBar(model.preset.train.epochs if method is None else None) as bar:
+        if method is not None:
+            bar.open()
 
         def ahead(forecast: Forecast) -> None:
             show_ahead(graph, found, split, forecast)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 def show_result(model: LinkPredictor) -> None:
     """What a run measured, beside the scores that need no training."""
-    from llwlc.predict.model_card import COLUMNS, result_notes, result_rows
+    from llwlc.predict.model_card import result_columns, result_notes, result_rows
 
     table = Table(pad_edge=False)  # with the longest numbers it is 79 wide; a terminal has 80
-    for name in COLUMNS:
+    for name in result_columns(model.run.split):
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
-    print_table(table, result_rows(model.fitted))
-    OUT.print(result_notes(model.fitted, model.run.split), markup=False, highlight=False)
+    print_table(table, result_rows(model.model, model.run.split))
+    OUT.print(result_notes(model.model, model.run.split), markup=False, highlight=False)
 
 
 def show_ranking(report: RankingReport) -> None:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from llwlc.baselines.opponent import FittedOpponent
+from llwlc.baselines.registry import METHODS
 from llwlc.graph.graph import Graph
 from llwlc.metrics import Evaluation
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.training.fit import Fitted
 from llwlc.training.list_quality import TOPS, RankingReport
 
-COLUMNS = ("method", "HR@50", "HR@100", "HR, FPR 1%", "MRR", "AUC", "AP")
-_KEYS = ("hits@50", "hits@100", "hits@fpr0.01", "mrr", "auc", "ap")
+Model = Fitted | FittedOpponent
 
 
-def result_rows(fitted: Fitted) -> list[tuple[str, ...]]:
-    """One row a method, ours first, then the scores that need no training, all on the same test links."""
-    methods = {"llwlc": fitted.metrics.test, **fitted.metrics.heuristics}
-    return [(name, *(_cell(found, key) for key in _KEYS)) for name, found in methods.items()]
+def result_keys(split: LinkSplit) -> tuple[str, ...]:
+    """What tables tell: two hit rates, the protocol's own among them, and what does not depend on the number of negatives."""
+    own = split.metric if split.metric.startswith("hits@") else "hits@50"
+    first = "hits@50" if own == "hits@100" else own
+    return (first, "hits@100", "hits@fpr0.01", "mrr", "auc", "ap")
+
+
+def result_columns(split: LinkSplit) -> tuple[str, ...]:
+    names = {"hits@fpr0.01": "HR, FPR 1%"}
+    return ("method", *(names.get(key, key.replace("hits", "hr").upper()) for key in result_keys(split)))
+
+
+def result_rows(fitted: Model, split: LinkSplit) -> list[tuple[str, ...]]:
+    """One row a method, the run's own first, then the scores that need no training, all on the same test links."""
+    methods = {fitted.title: fitted.metrics.test, **fitted.metrics.heuristics}
+    return [(name, *(_cell(found, key) for key in result_keys(split))) for name, found in methods.items()]
 
 
 def _cell(found: Evaluation, key: str) -> str:
@@ -29,10 +42,10 @@ def _cell(found: Evaluation, key: str) -> str:
 FEW = 20  # with fewer validation links, probabilities are rough: the notes say so
 
 
-def result_notes(fitted: Fitted, split: LinkSplit) -> str:
+def result_notes(fitted: Model, split: LinkSplit) -> str:
     """What the numbers of the table mean: protocol, negatives, false-positive rates, calibration."""
     m = fitted.metrics
-    told = [k for k in (50, 100) if k < m.test.num_negatives]
+    told = [k for k in map(int, (key[5:] for key in result_keys(split)[:2])) if k < m.test.num_negatives]
     rates = (
         ", ".join(f"HR@{k} at {100 * m[f'hits@{k}_fpr']:.3g} %" for k in told) or "HR@K not told by so few negatives"
     )
@@ -52,18 +65,17 @@ def result_notes(fitted: Fitted, split: LinkSplit) -> str:
     )
 
 
-def model_card(fitted: Fitted, graph: Graph, split: LinkSplit) -> str:
+def model_card(fitted: Model, graph: Graph, split: LinkSplit) -> str:
     """MODEL_CARD.md."""
-    basis, rows = fitted.preset.basis, result_rows(fitted)
-    table = ["| " + " | ".join(COLUMNS) + " |", "| " + " | ".join(["---"] * len(COLUMNS)) + " |"]
+    rows, columns = result_rows(fitted, split), result_columns(split)
+    table = ["| " + " | ".join(columns) + " |", "| " + " | ".join(["---"] * len(columns)) + " |"]
     table += ["| " + " | ".join(row) + " |" for row in rows]
     compact = fitted.features.compact
     features = "no node features" if compact is None else f"{compact.shape[1]} compact node features"
     notes = "".join(f"- {note}\n" for note in split.notes)
     return f"""# Model card
 
-A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph, {basis.steps} Lanczos vectors of its
-{basis.laplacian} Laplacian (start: {basis.start}; constraints: {basis.constraints}), learned spectral filters, a small network.
+{_about(fitted)}
 
 - Graph: {graph.num_nodes:,} nodes, {graph.num_edges:,} links, {features}.
 - Trained on {len(split.train_pos):,} links; epoch chosen and probabilities calibrated on {len(split.valid_pos):,} validation links;
@@ -88,6 +100,15 @@ graph and compares only within one protocol.
 """
 
 
+def _about(fitted: Model) -> str:
+    if isinstance(fitted, FittedOpponent):
+        method = METHODS[fitted.config["method"]]
+        return f"{method.title} ({method.about}), a method to compare with, fitted by `llwlc`."
+    basis = fitted.basis
+    return f"""A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph, {basis.steps} Lanczos vectors of its
+{basis.laplacian} Laplacian (start: {basis.start}; constraints: {basis.constraints}), learned spectral filters, a small network."""
+
+
 RANKING_COLUMNS = ("method", "P@10", "P@50", "P@200", "P@1000", "AP", "own MRR", "own P@10")
 
 
@@ -103,20 +124,20 @@ def ranking_rows(report: RankingReport) -> list[tuple[str, ...]]:
 
 def ranking_notes(report: RankingReport) -> str:
     """What the numbers of the ranking mean."""
-    ours, random = report.methods["llwlc"], report.chance * report.recall
+    ours, random = report.methods[report.title], report.chance * report.recall
     lift = ours.average_precision.value / random if random else 0.0
     errors = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
     sampled = f", pairs of a sample of {report.nodes:,} nodes" if report.sampled else ""
     return (
         f"{report.hidden:,} hidden links ({report.population}{sampled}), {100 * report.recall:.1f} % of them among {report.candidates:,} candidates; in percent; "
-        f"a random list has P@K {100 * report.chance:.2f} and AP {100 * random:.2f}, which llwlc has {lift:.1f} times; own: of a node's own list; standard errors of "
-        f"llwlc: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR {100 * ours.node_mrr.error:.1f}; probabilities of the best "
+        f"a random list has P@K {100 * report.chance:.2f} and AP {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's own list; standard errors of "
+        f"{report.title}: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR {100 * ours.node_mrr.error:.1f}; probabilities of the best "
         f"{100 * len(report.reliability.bins):,} are off by {100 * report.reliability.error:.1f} points in the mean. A candidate that is not hidden may still be missing, "
         "so all shares are lower bounds."
     )
 
 
-def _ranking_section(fitted: Fitted) -> str:
+def _ranking_section(fitted: Model) -> str:
     report = fitted.metrics.ranking
     if report is None:
         return ""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from llwlc.baselines.opponent import FittedOpponent
 from llwlc.bases.cache import default_cache
 from llwlc.bases.encoded_links import messages_on
 from llwlc.bases.warmup import warm_up
@@ -26,6 +27,8 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
+from llwlc.predict.model_card import Model
+from llwlc.predict.opponent import Opponent, in_order_of
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
@@ -42,13 +45,14 @@ from llwlc.training.fit import Fitted, OnForecast, fit_split
 from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch
 from llwlc.training.node_features import NodeFeatures
-from llwlc.training.presets import Preset
+from llwlc.training.presets import PRESETS, Preset
 from llwlc.training.presets import preset as find_preset
 from llwlc.training.ranking import RankingConfig, lister_of, rank
 from llwlc.training.ranking_report import expected_share, hide, measure_ranking
 from llwlc.training.records import FitMetrics
-from llwlc.training.scoring import Scorer
+from llwlc.training.scoring import PairScorer
 
+DEFAULT = next(iter(PRESETS))
 Pairs = Tensor | np.ndarray | Sequence[tuple[Any, Any]]
 
 
@@ -62,19 +66,45 @@ class Scores(NamedTuple):
 class LinkPredictor:
     """Predicts the missing links of a graph.
 
-    `preset`: "anchored" (ours, the default), "paper" or "lanczosnet"; further options change single settings of it, as in
-    `LinkPredictor(epochs=10, constraints="neumann")`. `cache`: where eigenbases are kept, "auto" for the user's cache, None for memory.
+    `preset`: "anchored" (ours, the default), "paper" or "unconstrained"; further options change single settings of it, as in
+    `LinkPredictor(epochs=10, constraints="neumann")`. `method`: an opponent instead (`llwlc.baselines.names()`), whose recipe the options change.
+    `cache`: where eigenbases are kept, "auto" for the user's cache, None for memory.
     """
 
     def __init__(
-        self, preset: str = "anchored", *, device: str = "auto", cache: Path | str | None = "auto", **options: Any
+        self,
+        preset: str | None = None,
+        *,
+        method: str | None = None,
+        device: str = "auto",
+        cache: Path | str | None = "auto",
+        **options: Any,
     ) -> None:
         if "seed" in options:
             raise InputError("the seed belongs to a fit, as in LinkPredictor().fit(graph, seed=5)")
-        self._set_up(preset, find_preset(preset, **options), device, cache)
+        if preset is not None and method is not None:
+            raise InputError("a preset is one of our network, a method is an opponent: give one of them")
+        if method is not None:
+            Opponent(method, options).check()
+        preset = preset or DEFAULT
+        self._set_up(
+            method or preset,
+            find_preset(preset, **(options if method is None else {})),
+            device,
+            cache,
+            opponent=None if method is None else Opponent(method, options),
+        )
 
-    def _set_up(self, name: str, preset: Preset, device: str, cache: Path | str | None, run: Run | None = None) -> None:
-        self.preset_name, self.preset = name, preset
+    def _set_up(
+        self,
+        name: str,
+        preset: Preset,
+        device: str,
+        cache: Path | str | None,
+        run: Run | None = None,
+        opponent: Opponent | None = None,
+    ) -> None:
+        self.preset_name, self.preset, self.opponent = name, preset, opponent
         self.device = str(pick_device(device))
         self.cache = default_cache() if cache == "auto" else None if cache is None else Path(cache)
         self._run = run
@@ -109,9 +139,10 @@ class LinkPredictor:
             )
         labels = None if kinds is None else tuple(map(str, kinds))
         self.preset = self.preset.changed(seed=seed)
+        self.opponent = None if self.opponent is None else replace(self.opponent, seed=seed)
         self._found = {}
         split = make(graph, protocol=protocol, seed=seed) if split is None else split
-        mark = fingerprint(graph, split, self.preset, labels)
+        mark = fingerprint(graph, split, self.opponent or self.preset, labels)
         folder = None if out is None else Path(out)
         done = None if folder is None else finished(folder, mark)
         if folder is not None and done is not None:
@@ -119,18 +150,25 @@ class LinkPredictor:
             run_directory.sweep(folder)
             return self
         with nullcontext() if folder is None else made(folder):
-            fitted = fit_split(
-                graph,
-                split,
-                self.preset,
-                device=self.device,
-                cache=self.cache,
-                checkpoint=None if folder is None else Checkpoint(folder / CHECKPOINT, mark),
-                kinds=None if labels is None else Kinds.as_linked(labels, split.train_graph),
-                on_epoch=on_epoch,
-                on_forecast=on_forecast,
-            )
-            info = RunInfo(graph_name, self.preset_name, mark, None, _needs(fitted.preset))
+            checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, mark)
+            allowed = None if labels is None else Kinds.as_linked(labels, split.train_graph)
+            fitted: Model
+            if self.opponent is not None:
+                fitted = self.opponent.fit(graph, split, self.device, checkpoint, kinds=allowed, on_epoch=on_epoch)
+            else:
+                fitted = fit_split(
+                    graph,
+                    split,
+                    self.preset,
+                    device=self.device,
+                    cache=self.cache,
+                    checkpoint=checkpoint,
+                    kinds=allowed,
+                    on_epoch=on_epoch,
+                    on_forecast=on_forecast,
+                )
+            needs = {} if isinstance(fitted, FittedOpponent) else _needs(fitted.preset)
+            info = RunInfo(graph_name, self.preset_name, mark, None, needs)
             self._run = Run(fitted, replace(graph, report=None), split, info, labels)
             if folder is not None:
                 run_directory.save(folder, self._run)
@@ -148,8 +186,18 @@ class LinkPredictor:
         return self._run
 
     @property
-    def fitted(self) -> Fitted:
+    def model(self) -> Model:
+        """What was fitted, our network or an opponent."""
         return self.run.fitted
+
+    @property
+    def fitted(self) -> Fitted:
+        """Our network; a run of an opponent has none."""
+        if isinstance(self.model, FittedOpponent):
+            raise InputError(
+                f"this is a run of {self.model.title}, which has no constrained eigenbasis: fit without --method"
+            )
+        return self.model
 
     @property
     def graph(self) -> Graph:
@@ -158,7 +206,7 @@ class LinkPredictor:
     @property
     def metrics(self) -> FitMetrics:
         """What was measured on the test links."""
-        return self.fitted.metrics
+        return self.model.metrics
 
     def score(self, pairs: Pairs, *, prior: float = 0.5, graph: Graph | None = None) -> Scores:
         """Scores of pairs, by number `[m, 2]` or by name, on all known links, or on another graph of the same nodes.
@@ -167,11 +215,14 @@ class LinkPredictor:
         """
         odds = log_odds(prior)
         where = self.graph if graph is None else self._weighted_alike(graph)
-        scorer = self._scorer(where, self._features_for(graph))
         numbers = check_pairs(where, self.numbers(pairs, where))
-        found = list(scorer.pairs(messages_on(where, self.device), numbers, self.fitted.preset.basis))
+        if graph is not None and isinstance(self.model, FittedOpponent):
+            where, at = in_order_of(self.graph, where, self.model.title)
+            numbers = at[numbers]
+        scorer = self._scorer(where, self._features_for(graph))
+        found = list(scorer.pairs(messages_on(where, scorer.device), numbers, self.model.basis))
         score = torch.cat(found) if found else torch.zeros(0, dtype=torch.float64)
-        return Scores(score, self.fitted.calibration.at(score, odds))
+        return Scores(score, self.model.calibration.at(score, odds))
 
     def recommend(
         self,
@@ -202,7 +253,7 @@ class LinkPredictor:
             log_odds(prior)  # refused before the work
         if precision is not None:
             cut_at(torch.zeros(0), precision)
-        graph, features, config = self.graph, self.fitted.features, self._ranking
+        graph, features, config = self.graph, self.model.features, self._ranking
         number = None if node is None else int(self.numbers([(node, node)], graph)[0, 0])
         found = self._candidates(between, budget)
         total = len(found)
@@ -210,7 +261,7 @@ class LinkPredictor:
             own = found.of(number)
             found = replace(found, pairs=found.pairs[own], score=found.score[own])
         scorer = self._scorer(graph, features)
-        ranked = rank(graph, found, features, scorer, self.fitted.preset.basis, config)
+        ranked = rank(graph, found, features, scorer, self.model.basis, config)
         if prior is not None:
             rho = ratio_for_prior(ranked, len(found), prior)
         rho = config.missing_per_known if rho is None else rho
@@ -221,11 +272,11 @@ class LinkPredictor:
         if number is not None:
             links = tuple(_first(link, graph.name(number)) for link in links)
         expected = expected_share(ranked, config, rho, len(links))
-        return Recommendations(links, rho, expected, total, self.fitted.ranking is not None)
+        return Recommendations(links, rho, expected, total, self.model.ranking is not None)
 
     @property
     def _ranking(self) -> RankingConfig:
-        fitted, prior = self.fitted, self.run.info.candidate_prior
+        fitted, prior = self.model, self.run.info.candidate_prior
         if fitted.ranking is not None:
             return fitted.ranking
         prior = 0.5 if prior is None else prior
@@ -242,7 +293,7 @@ class LinkPredictor:
         if key not in self._found:
             kinds = None if between is None or self.run.kinds is None else Kinds.between(self.run.kinds, *between)
             kinds = self._kinds(self.graph) if kinds is None else kinds
-            lister = lister_of(self.graph, self.fitted.features, config, kinds=kinds, device=self.device)
+            lister = lister_of(self.graph, self.model.features, config, kinds=kinds, device=self.device)
             self._found = {key: candidates(lister)}
         return self._found[key]
 
@@ -251,7 +302,12 @@ class LinkPredictor:
 
     def evaluate(self, protocol: str, *, seed: int = 0, on_epoch: OnEpoch | None = None) -> FitMetrics:
         """What the run's options measure when they are trained afresh on another split of its graph."""
-        fitted, graph = self.fitted, self.graph
+        graph = self.graph
+        if isinstance(self.model, FittedOpponent):
+            again = Opponent.of(self.model, seed)
+            split = make(graph, protocol=protocol, seed=seed)
+            return again.fit(graph, split, self.device, None, on_epoch=on_epoch, rank_candidates=False).metrics
+        fitted = self.fitted
         compact = fitted.features.compact
         if graph.x is None and compact is not None:
             if PROTOCOLS[protocol].features:
@@ -276,16 +332,17 @@ class LinkPredictor:
 
         `hidden`: "test" links, or all "held-out" ones, validation links too, on the training links alone.
         """
-        split, features = self.run.split, self.fitted.features
+        split, features = self.run.split, self.model.features
         task = hide(split, hidden)
         return measure_ranking(
             task,
             features,
             self._scorer(task.graph, features),
-            self.fitted.preset.basis,
+            self.model.basis,
             self._ranking,
             kinds=self._kinds(task.graph),
             device=self.device,
+            title=self.model.title,
         )
 
     def numbers(self, pairs: Pairs, graph: Graph) -> Tensor:
@@ -314,12 +371,17 @@ class LinkPredictor:
         """
         run = run_directory.load(Path(folder))
         model = cls.__new__(cls)
-        model._set_up(run.info.preset_name, run.fitted.preset, device, cache, run)
+        fitted, opponent = run.fitted, None
+        if isinstance(fitted, FittedOpponent):
+            opponent = Opponent.of(fitted, int(fitted.config["seed"]))
+        preset = find_preset(DEFAULT) if isinstance(fitted, FittedOpponent) else fitted.preset
+        model._set_up(run.info.preset_name, preset, device, cache, run, opponent)
         return model
 
-    def _scorer(self, graph: Graph, features: NodeFeatures) -> Scorer:
-        warm_up(graph, self.fitted.preset.basis)
-        return Scorer(self.fitted.net.to(self.device), features)
+    def _scorer(self, graph: Graph, features: NodeFeatures) -> PairScorer:
+        if not isinstance(self.model, FittedOpponent):
+            warm_up(graph, self.model.basis)
+        return self.model.scorer(self.device, features)
 
     def _weighted_alike(self, graph: Graph) -> Graph:
         """Another graph with weights where the run's has them: the network has learned from one kind of Laplacian."""
@@ -333,8 +395,12 @@ class LinkPredictor:
 
     def _features_for(self, graph: Graph | None) -> NodeFeatures:
         """The features in the order of another graph's nodes, found by name."""
-        features, compactor = self.fitted.features, self.fitted.compactor
-        if graph is None or (features.compact is None and features.unit is None):
+        features, compactor = self.model.features, self.model.compactor
+        if (
+            graph is None
+            or isinstance(self.model, FittedOpponent)
+            or (features.compact is None and features.unit is None)
+        ):
             return features
         if graph.x is not None and compactor is not None:
             return NodeFeatures.of(graph.x, compactor)

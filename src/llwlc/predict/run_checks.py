@@ -17,39 +17,76 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from llwlc.baselines.opponent import blank
+from llwlc.baselines.recipes import ACTIVATIONS, Recipe
+from llwlc.baselines.registry import METHODS
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.run_format import CONFIG, GRAPH, HISTORY, METRICS, MODEL, SPLIT, RunConfig
 from llwlc.splits.linksplit import PARTS, STAGES, LinkSplit
+from llwlc.support.records import read_record
 from llwlc.training.features import Features
+from llwlc.training.presets import Preset
 from llwlc.training.ranking import RankingConfig
 from llwlc.training.records import EpochRecord, FitMetrics
 
 WIDEST, DEEPEST = 1 << 16, 64  # channels and blocks of a network; ours have 32 and 2
 MOST_STEPS = 1 << 12
+MOST_HOPS = 15
 
 
 def check_config(folder: Path, config: RunConfig) -> None:
     """Numbers that are types and ranges apart from those of any run would take memory or time without end."""
-    basis, net, info = config.preset.basis, config.preset.net, config.info
-    where = folder / CONFIG
-    for name in (field.name for field in fields(net)):
-        value = getattr(net, name)
-        if isinstance(value, int) and not 0 <= value <= (DEEPEST if name == "blocks" else WIDEST):
-            raise _wrong(where, f"net.{name} is {value}")
-    if not 0 <= config.preset.features <= WIDEST:
-        raise _wrong(where, f"features is {config.preset.features}")
-    if basis.steps > MOST_STEPS:
-        raise _wrong(where, f"basis.steps is {basis.steps}, more than {MOST_STEPS}")
-    if basis.distance_cap != net.distance_cap:
-        raise _wrong(where, f"basis and net differ in distance_cap ({basis.distance_cap} and {net.distance_cap})")
+    info, where = config.info, folder / CONFIG
+    if config.preset is not None:
+        _check_preset(where, config.preset)
+    if config.method is not None:
+        _check_method(where, config.method)
     if info.candidate_prior is not None and not 0 <= info.candidate_prior <= 1:  # NaN neither
         raise _wrong(where, f"candidate_prior is {info.candidate_prior}")
     if not all(math.isfinite(value) for value in (config.calibration.slope, config.calibration.offset)):
         raise _wrong(where, "the calibration is NaN or infinite")
     if config.ranking is not None:
         _check_ranking(where, config.ranking)
+
+
+def _check_preset(where: Path, preset: Preset) -> None:
+    basis, net = preset.basis, preset.net
+    for name in (field.name for field in fields(net)):
+        value = getattr(net, name)
+        if isinstance(value, int) and not 0 <= value <= (DEEPEST if name == "blocks" else WIDEST):
+            raise _wrong(where, f"net.{name} is {value}")
+    if not 0 <= preset.features <= WIDEST:
+        raise _wrong(where, f"features is {preset.features}")
+    if basis.steps > MOST_STEPS:
+        raise _wrong(where, f"basis.steps is {basis.steps}, more than {MOST_STEPS}")
+    if basis.distance_cap != net.distance_cap:
+        raise _wrong(where, f"basis and net differ in distance_cap ({basis.distance_cap} and {net.distance_cap})")
+
+
+def _check_method(where: Path, method: Mapping[str, Any]) -> None:
+    """The numbers of an opponent's recipe: widths, and what multiplies the work."""
+    if method.get("method") not in METHODS:
+        raise _wrong(where, f"no method is called {str(method.get('method'))[:60]!r}")
+    if not METHODS[method["method"]].trained:
+        return
+    recipe = read_record(Recipe, method["recipe"], str(where))
+    most = {"layers": DEEPEST, "head_layers": DEEPEST, "hops": MOST_HOPS, "steps": MOST_STEPS}
+    most |= {"permutations": MOST_STEPS, "registers": MOST_STEPS}
+    for name in (field.name for field in fields(recipe)):
+        value = getattr(recipe, name)
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if isinstance(number, int) and not 0 <= number <= most.get(name, WIDEST):
+                raise _wrong(where, f"method.{name} is {number}")
+            if isinstance(number, float) and not math.isfinite(number):
+                raise _wrong(where, f"method.{name} is {number}")
+    if recipe.activation not in ACTIVATIONS:
+        raise _wrong(where, f"method.activation is {recipe.activation[:60]!r}")
+    for name in ("num_nodes", "in_channels", "sort_rows"):
+        if not 0 <= int(method["shape"][name]) < 1 << 40:
+            raise _wrong(where, f"method.shape.{name} is {method['shape'][name]}")
 
 
 def _check_ranking(where: Path, ranking: RankingConfig) -> None:
@@ -80,7 +117,7 @@ def check_arrays(
     n = check_csr(folder / GRAPH, stored)
     _check_names(folder / GRAPH, names, n)
     _check_weights(folder / MODEL, config, model)
-    where, width = folder / GRAPH, config.preset.net.feature_channels
+    where, width = folder / GRAPH, 0 if config.preset is None else config.preset.net.feature_channels
     compact = stored.get("features")
     if compact is not None and not width:
         width = compact.shape[-1]  # kept, though nothing reads them
@@ -203,7 +240,7 @@ def _check_names(where: Path, names: object, n: int) -> None:
 
 def _check_weights(where: Path, config: RunConfig, model: Mapping[str, Tensor]) -> None:
     with torch.device("meta"):  # takes no memory, whatever the configuration says
-        wanted = LLwLCNet(config.preset.net).state_dict()
+        wanted = (LLwLCNet(config.preset.net) if config.preset is not None else blank(config.method or {})).state_dict()
     found = {name.removeprefix("net."): tensor for name, tensor in model.items() if name.startswith("net.")}
     if set(found) != set(wanted):
         raise _wrong(where, f"weights and configuration differ in {sorted(set(found) ^ set(wanted))[0]!r}")

@@ -17,10 +17,11 @@ from safetensors.torch import load_file
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from llwlc.baselines.opponent import FittedOpponent, restored
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
-from llwlc.predict.model_card import model_card
+from llwlc.predict.model_card import Model, model_card
 from llwlc.predict.reliability import reliability_picture
 from llwlc.predict.run_checks import check_arrays, check_config, check_features, check_records, check_split
 from llwlc.predict.run_format import (
@@ -58,7 +59,7 @@ LEFT = ".partial-"
 class Run:
     """What a run directory holds. The graph has its raw features, but not in a run of format 1."""
 
-    fitted: Fitted
+    fitted: Model
     graph: Graph
     split: LinkSplit
     info: RunInfo
@@ -83,7 +84,8 @@ def save(folder: Path, run: Run) -> None:
         write_text(partial / CARD, model_card(fitted, run.graph, run.split))
         if fitted.metrics.ranking is not None:
             write_text(partial / PICTURE, reliability_picture(fitted.metrics.ranking))
-        config = RunConfig(run.info, fitted.preset, fitted.calibration, fitted.ranking)
+        preset, method = (None, fitted.config) if isinstance(fitted, FittedOpponent) else (fitted.preset, None)
+        config = RunConfig(run.info, preset, fitted.calibration, fitted.ranking, method)
         write_text(partial / CONFIG, json.dumps(config.as_dict(), indent=2) + "\n")
         write_manifest(partial)
         for name in (MANIFEST, CONFIG):
@@ -142,9 +144,6 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
     check_config(folder, config)
     check_arrays(folder, config, model, stored, names)
-    net = LLwLCNet(config.preset.net)
-    net.load_state_dict({k[4:]: t for k, t in model.items() if k.startswith("net.")})
-    net.eval()
     compactor = None
     if "compactor.weight" in model:
         weight, shift, components, counts = (
@@ -154,9 +153,7 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     x = _features(stored)
     check_features(folder, x, len(stored["indptr"]) - 1, None if compactor is None else len(compactor.weight))
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
-    fitted = Fitted(
-        net,
-        config.preset,
+    rest = (
         compactor,
         NodeFeatures.of(x, compactor, stored.get("features")),
         config.calibration,
@@ -164,14 +161,24 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
         FitMetrics.from_dict(read_json(folder / METRICS)),
         [EpochRecord(**record) for record in read_json(folder / HISTORY, lines=True)],
     )
+    weights = {k[4:]: t for k, t in model.items() if k.startswith("net.")}
+    fitted: Model
+    if config.preset is None:
+        assert config.method is not None
+        fitted = FittedOpponent(restored(graph, config.method, weights), config.method, *rest)
+    else:
+        net = LLwLCNet(config.preset.net)
+        net.load_state_dict(weights)
+        fitted = Fitted(net.eval(), config.preset, *rest)
     check_records(folder, fitted.metrics, fitted.history)
     split = LinkSplit.load(folder / SPLIT, graph)
     check_split(folder, split, graph.num_nodes)
     return Run(fitted, graph, split, config.info, _texts(stored, "kinds"))
 
 
-def _model_tensors(fitted: Fitted) -> dict[str, Tensor]:
-    tensors = {f"net.{k}": t.contiguous() for k, t in fitted.net.state_dict().items()}
+def _model_tensors(fitted: Model) -> dict[str, Tensor]:
+    weights = fitted.state() if isinstance(fitted, FittedOpponent) else fitted.net.state_dict()
+    tensors = {f"net.{k}": t.contiguous() for k, t in weights.items()}
     if fitted.compactor is not None:
         c = fitted.compactor
         parts = {"weight": c.weight, "shift": c.shift, "components": c.components, "counts": torch.tensor([c.counts])}

@@ -30,7 +30,7 @@ from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration, Curve
 from llwlc.training.config import TrainConfig
-from llwlc.training.presets import Preset
+from llwlc.training.presets import RENAMED, Preset
 from llwlc.training.ranking import RankingConfig
 from llwlc.training.shortlist import Shortlist
 
@@ -74,16 +74,21 @@ class RunConfig:
     """`config.json`."""
 
     info: RunInfo
-    preset: Preset
+    preset: Preset | None
+    """None in the run of an opponent."""
     calibration: Calibration
     ranking: RankingConfig | None = None
+    method: Mapping[str, Any] | None = None
+    """The opponent: its name, recipe, shape and seed."""
 
     def as_dict(self) -> dict[str, Any]:
         about = {
             name: getattr(self.info, name)
             for name in ("graph_name", "preset_name", "fingerprint", "candidate_prior", "needs", "lacks")
         }
-        parts = {"preset": plain(self.preset), "calibration": plain(self.calibration)}
+        parts = {"preset": None if self.preset is None else plain(self.preset), "calibration": plain(self.calibration)}
+        if self.method is not None:
+            parts["method"] = dict(self.method)
         if self.ranking is not None:
             parts["ranking"] = plain(self.ranking)
         return {"format": FORMAT, "llwlc": VERSION, **about, **parts}
@@ -128,19 +133,15 @@ def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
 def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
     where = f"{folder}/{CONFIG}"
     _require_needs(folder, config.get("needs", {}))
-    parts = config["preset"]
-    preset = Preset(
-        read_record(BasisConfig, parts["basis"], where),
-        read_record(NetConfig, parts["net"], where),
-        read_record(TrainConfig, parts["train"], where),
-        int(parts["features"]),
-        int(parts.get("budget", 100)),
-    )
+    parts, method = config["preset"], config.get("method")
+    if (parts is None) == (method is None) or not isinstance(method, Mapping | None):
+        raise InputError(f"{where} names neither a preset nor a method: copy it again, or fit again")
+    preset = None if parts is None else _preset(parts, where)
     prior, ranking = config.get("candidate_prior"), config.get("ranking")
     lacks = tuple(config.get("lacks", ()))
     info = RunInfo(
         str(config["graph_name"]),
-        str(config["preset_name"]),
+        RENAMED.get(str(config["preset_name"]), str(config["preset_name"])),
         str(config["fingerprint"]),
         None if prior is None else float(prior),
         config.get("needs", {}),
@@ -148,7 +149,17 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
         lacks if ranking is not None or RANKING in lacks else (*lacks, RANKING),
     )
     found = None if ranking is None else _ranking(ranking, where)
-    return RunConfig(info, preset, read_record(Calibration, config["calibration"], where), found)
+    return RunConfig(info, preset, read_record(Calibration, config["calibration"], where), found, method)
+
+
+def _preset(parts: Mapping[str, Any], where: str) -> Preset:
+    return Preset(
+        read_record(BasisConfig, parts["basis"], where),
+        read_record(NetConfig, parts["net"], where),
+        read_record(TrainConfig, parts["train"], where),
+        int(parts["features"]),
+        int(parts.get("budget", 100)),
+    )
 
 
 def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:

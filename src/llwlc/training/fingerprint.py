@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,10 +15,16 @@ from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import PARTS, STAGES, LinkSplit
 from llwlc.splits.registry import PROTOCOLS
 from llwlc.support.records import plain
-from llwlc.training.presets import Preset
 
 
-def fingerprint(graph: Graph, split: LinkSplit, preset: Preset, kinds: Sequence[str] | None = None) -> str:
+class Options(Protocol):
+    """What was chosen before a graph was seen: a record, and the digests of code that is not part of this package."""
+
+    @property
+    def code(self) -> dict[str, str]: ...
+
+
+def fingerprint(graph: Graph, split: LinkSplit, preset: Options, kinds: Sequence[str] | None = None) -> str:
     """Of graph, features, split, options and the code of what is not part of this package; behind a dash, of what was not looked at once.
 
     Options that are what they were before there was a choice do not count: so the fingerprint of an older run stays.

@@ -36,7 +36,7 @@ from llwlc.training.presets import Preset
 from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank, shortlist_size
 from llwlc.training.ranking_report import hide, measure_ranking
 from llwlc.training.records import EpochRecord, FitMetrics
-from llwlc.training.scoring import Scorer
+from llwlc.training.scoring import PairScorer, Scorer
 
 OnForecast = Callable[[Forecast], None]
 
@@ -45,6 +45,8 @@ OnForecast = Callable[[Forecast], None]
 class Fitted:
     """A trained network and what it takes to use and judge it."""
 
+    title = "llwlc"
+    """What tables call it."""
     net: LLwLCNet
     preset: Preset
     compactor: Compactor | None
@@ -53,6 +55,14 @@ class Fitted:
     ranking: RankingConfig | None
     metrics: FitMetrics
     history: list[EpochRecord]
+
+    @property
+    def basis(self) -> BasisConfig:
+        return self.preset.basis
+
+    def scorer(self, device: str, features: NodeFeatures | None = None) -> Scorer:
+        """The network on a device, with the features of the run's nodes or with others."""
+        return Scorer(self.net.to(device), self.features if features is None else features)
 
 
 def fit_split(
@@ -76,14 +86,7 @@ def fit_split(
     `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins.
     """
     begin, target = time.perf_counter(), pick_device(device)
-    for part, why in (
-        ("valid", "the epoch is chosen and probabilities are calibrated on"),
-        ("test", "a fit is measured on"),
-    ):
-        if not all(len(getattr(split, f"{part}_{side}")) for side in ("pos", "neg")):
-            raise InputError(
-                f"{why} {'validation' if part == 'valid' else part} links, at least one link and one non-link: hold out some"
-            )
+    require_held_out(split)
     preset = preset.adapted(len(split.train_pos))
     warm_up(split.train_graph, preset.basis)
     if on_forecast is not None:
@@ -126,11 +129,25 @@ def fit_split(
     ranking = report = None
     if rank_candidates and prepared is not None:
         ranking = calibrated(split, prepared, features, scorer, preset.basis)
-        report = _measured_ranking(split, features, scorer, preset, ranking, kinds, str(target))
+        report = measured_ranking(
+            split, features, scorer, preset.basis, ranking, kinds=kinds, device=str(target), seed=preset.train.seed
+        )
     beside = heuristics(split)
     seconds = time.perf_counter() - begin
     found = FitMetrics(test, error, share, net.num_parameters, len(done.history), seconds, beside, report)
     return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history)
+
+
+def require_held_out(split: LinkSplit) -> None:
+    """Refuses a split that nothing can be chosen or measured on."""
+    for part, why in (
+        ("valid", "the epoch is chosen and probabilities are calibrated on"),
+        ("test", "a fit is measured on"),
+    ):
+        if not all(len(getattr(split, f"{part}_{side}")) for side in ("pos", "neg")):
+            raise InputError(
+                f"{why} {'validation' if part == 'valid' else part} links, at least one link and one non-link: hold out some"
+            )
 
 
 def _shaped(preset: Preset, features: NodeFeatures, links: EncodedSplit) -> Preset:
@@ -147,7 +164,7 @@ def _shaped(preset: Preset, features: NodeFeatures, links: EncodedSplit) -> Pres
 
 
 def calibrated(
-    split: LinkSplit, prepared: Prepared, features: NodeFeatures, scorer: Scorer, basis: BasisConfig
+    split: LinkSplit, prepared: Prepared, features: NodeFeatures, scorer: PairScorer, basis: BasisConfig
 ) -> RankingConfig:
     """The ranking with its candidates' scores calibrated on the validation links among them."""
     graph, n = split.valid_graph, split.valid_graph.num_nodes
@@ -165,21 +182,23 @@ MEASURED = 40_000
 """Candidates that the network looks at to measure a fit; where there are more, those of a sample of nodes."""
 
 
-def _measured_ranking(
+def measured_ranking(
     split: LinkSplit,
     features: NodeFeatures,
-    scorer: Scorer,
-    preset: Preset,
+    scorer: PairScorer,
+    basis: BasisConfig,
     ranking: RankingConfig,
+    *,
     kinds: Kinds | None,
     device: str,
-) -> RankingReport | None:
-    if not len(split.test_pos):
-        return None
+    seed: int,
+    title: str = Fitted.title,
+) -> RankingReport:
+    """How well the test links are found, by a sample of nodes where all would take long."""
     task, looked_at = hide(split), shortlist_size(split.test_graph, None)
     sample = None if looked_at <= MEASURED else round(split.test_graph.num_nodes * MEASURED / looked_at)
     return measure_ranking(
-        task, features, scorer, preset.basis, ranking, kinds=kinds, sample=sample, device=device, seed=preset.train.seed
+        task, features, scorer, basis, ranking, kinds=kinds, sample=sample, device=device, seed=seed, title=title
     )
 
 

@@ -96,6 +96,11 @@ class RankingReport:
         return RankingReport(str(data["population"]), hidden, found, candidates, nodes, graph_nodes, methods, reliable)
 
     @property
+    def title(self) -> str:
+        """What the run's own list is called; it stands first."""
+        return next(iter(self.methods))
+
+    @property
     def sampled(self) -> bool:
         return self.nodes < self.graph_nodes
 

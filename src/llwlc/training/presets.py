@@ -132,14 +132,22 @@ PRESETS = {
     "paper": Preset(
         BasisConfig(constraints="neumann", start="random", laplacian="combinatorial"), PAPER, PAPER_TRAINING, features=0
     ),
-    "lanczosnet": Preset(
+    "unconstrained": Preset(
         BasisConfig(constraints="none", start="random", laplacian="combinatorial"), PAPER, PAPER_TRAINING, features=0
     ),
 }
 
 
+RENAMED = {"lanczosnet": "unconstrained"}
+"""Presets that were called otherwise: runs of that name load."""
+
+
 def preset(name: str, **changes: Any) -> Preset:
     """The preset of this name, with changes."""
+    if name in RENAMED:
+        raise InputError(
+            f"the preset {name!r} is called {RENAMED[name]!r} now; LanczosNet as its paper has it is a method to compare with (--method lanczosnet)"
+        )
     if name not in PRESETS:
         raise InputError(f"no preset is called {name!r}; there are {', '.join(PRESETS)}")
     return PRESETS[name].changed(**changes)

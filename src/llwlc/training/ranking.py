@@ -24,7 +24,7 @@ from llwlc.training.candidate_calibration import CandidateCalibration
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import CandidateLinks, training_positives
 from llwlc.training.node_features import NodeFeatures
-from llwlc.training.scoring import CANDIDATES, Scorer
+from llwlc.training.scoring import CANDIDATES, PairScorer
 from llwlc.training.shortlist import Shortlist, fit_shortlist
 
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
@@ -69,7 +69,7 @@ def rank(
     graph: Graph,
     found: Candidates,
     features: NodeFeatures,
-    scorer: Scorer,
+    scorer: PairScorer,
     basis: BasisConfig,
     config: RankingConfig,
     *,
@@ -91,7 +91,7 @@ def _promise(found: Candidates, inputs: Tensor, config: RankingConfig) -> Tensor
     return found.score if config.shortlist is None else config.shortlist.score(found.score, inputs)
 
 
-def _scored(graph: Graph, pairs: Tensor, scorer: Scorer, basis: BasisConfig) -> Tensor:
+def _scored(graph: Graph, pairs: Tensor, scorer: PairScorer, basis: BasisConfig) -> Tensor:
     parts = [torch.zeros(0, dtype=torch.float64)]
     with bars() as progress:
         task = progress.add_task("scoring candidates", total=len(pairs))

@@ -20,7 +20,7 @@ from llwlc.splits.negatives import pair_number
 from llwlc.training.list_quality import RankingReport, Reliability, list_quality
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.ranking import Ranked, RankingConfig, lister_of, rank
-from llwlc.training.scoring import Scorer
+from llwlc.training.scoring import PairScorer
 
 HIDDEN = ("test", "held-out")
 BINS, IN_BIN = 10, 100
@@ -55,7 +55,7 @@ def hide(split: LinkSplit, hidden: str = "test") -> Hidden:
 def measure_ranking(
     task: Hidden,
     features: NodeFeatures,
-    scorer: Scorer,
+    scorer: PairScorer,
     basis: BasisConfig,
     config: RankingConfig,
     *,
@@ -63,10 +63,11 @@ def measure_ranking(
     sample: int | None = None,
     device: str = "cpu",
     seed: int = 0,
+    title: str = "llwlc",
 ) -> RankingReport:
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
-    `sample`: only pairs with an end among so many nodes, drawn at random, where there are more.
+    `sample`: only pairs with an end among so many nodes, drawn at random, where there are more. `title`: what the report calls the run's own list, its first.
     """
     graph = task.graph
     found = candidates(lister_of(graph, features, config.candidates, kinds=kinds, device=device))
@@ -79,7 +80,7 @@ def measure_ranking(
     truth = pair_number(links, graph.num_nodes)
     hit = torch.isin(pair_number(ranked.all_pairs, graph.num_nodes), truth)
     place = -np.arange(len(hit), dtype=np.float64)
-    methods = {"llwlc": list_quality(place, hit.numpy(), ranked.all_pairs.numpy(), links.numpy())}
+    methods = {title: list_quality(place, hit.numpy(), ranked.all_pairs.numpy(), links.numpy())}
     among = torch.isin(pair_number(found.pairs, graph.num_nodes), truth).numpy()
     for heuristic in HEURISTICS.records():
         if not heuristic.features or graph.x is not None:

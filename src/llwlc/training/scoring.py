@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -19,6 +20,16 @@ BATCH_ROWS = 400_000
 """Rows that links of like size, filled up to the widest of them, may have together."""
 RANDOM, CANDIDATES = 0, -1
 """Which output is asked: that for random pairs, or that for candidates, which is the same where a network has one output only."""
+
+
+class PairScorer(Protocol):
+    """What ranking asks of a model, ours or an opponent."""
+
+    device: torch.device
+    """Where it wants the graph."""
+
+    def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, output: int = RANDOM) -> Iterator[Tensor]:
+        """Scores of pairs `[m, 2]`, larger is likelier, chunk by chunk, in float64 on the CPU."""
 
 
 class Scorer:

@@ -1,0 +1,88 @@
+"""An opponent in the place of our network: what is chosen before a graph is seen, and graphs in the order of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from llwlc.baselines.loop import OnEpoch
+from llwlc.baselines.opponent import FittedOpponent, fit_opponent
+from llwlc.baselines.recipes import recipe
+from llwlc.baselines.registry import METHODS
+from llwlc.candidates.kinds import Kinds
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.graph.names import find_nodes
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.training.checkpoint import Checkpoint
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """A method by name, changes of its recipe and the seed: for a run of it what a preset is for ours."""
+
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @classmethod
+    def of(cls, fitted: FittedOpponent, seed: int) -> Opponent:
+        """As it was fitted, for another split: the whole recipe, as the dataset it was chosen by is not part of a run."""
+        return cls(fitted.config["method"], fitted.config.get("recipe", {}), seed)
+
+    @property
+    def code(self) -> dict[str, str]:
+        return {}
+
+    def check(self) -> None:
+        """Refuses an unknown method, or options that it does not take, before any work."""
+        method = METHODS[self.method]
+        if method.trained:
+            recipe(self.method, "", num_links=0).changed(**self.options)
+        elif self.options:
+            raise InputError(f"{self.method} needs no training and takes no option, got {next(iter(self.options))!r}")
+
+    def fit(
+        self,
+        graph: Graph,
+        split: LinkSplit,
+        device: str,
+        checkpoint: Checkpoint | None,
+        *,
+        kinds: Kinds | None = None,
+        on_epoch: OnEpoch | None = None,
+        rank_candidates: bool = True,
+    ) -> FittedOpponent:
+        return fit_opponent(
+            graph,
+            split,
+            self.method,
+            seed=self.seed,
+            device=device,
+            checkpoint=checkpoint,
+            kinds=kinds,
+            on_epoch=on_epoch,
+            options=self.options,
+            rank_candidates=rank_candidates,
+        )
+
+
+def in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]:
+    """The links of another graph among the nodes of the known one, found by name, and where each of its nodes stands there: an opponent has learned its nodes by number."""
+    names = pa.array([graph.name(i) for i in range(graph.num_nodes)], pa.string())
+    at = torch.from_numpy(np.asarray(find_nodes(names, known.names, known.num_nodes)))
+    if bool((at < 0).any()):
+        new = graph.name(int((at < 0).nonzero()[0, 0]))
+        raise InputError(f"{title} knows only the nodes it was fitted on, and {new!r} is none of them: fit again")
+    row = torch.repeat_interleave(torch.arange(graph.num_nodes), graph.indptr.diff())
+    once = row < graph.indices
+    pairs = torch.stack([at[row[once]], at[graph.indices[once]]], 1)
+    weight = None if graph.weight is None else graph.weight[once]
+    moved = Graph.from_edges(pairs, num_nodes=known.num_nodes, weight=weight)
+    return replace(moved, names=known.names, x=known.x), at

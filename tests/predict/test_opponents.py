@@ -1,0 +1,203 @@
+"""Runs of opponents: fitted, written, read, scored, ranked and measured as ours are."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from llwlc import baselines, splits
+from llwlc.cli.app import app
+from llwlc.errors import InputError
+from llwlc.predict.predictor import LinkPredictor
+from people import people, relabelled
+
+PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
+METHODS = [
+    *("mlp", "gcn", "gae", "buddy", "ncn", "adamic-adar", "katz", "cosine"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("ncnc", "seal", "lanczosnet")),
+]
+
+
+def options(method: str) -> dict:
+    return {"epochs": 2} if baselines.get(method).trained else {}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A finished run of each method, its folder and the predictor that wrote it, fitted when it is first asked for."""
+    made = {}
+
+    def run(method: str):
+        if method not in made:
+            folder = tmp_path_factory.mktemp("runs") / method
+            model = LinkPredictor(method=method, device="cpu", cache=None, **options(method))
+            made[method] = folder, model.fit(people(), out=folder)
+        return made[method]
+
+    return run
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_that_is_read_has_the_scores_and_the_list_of_the_one_that_was_written(runs, method):
+    folder, model = runs(method)
+    again = LinkPredictor.load(folder, device="cpu")
+    torch.testing.assert_close(again.score(PAIRS).probability, model.score(PAIRS).probability, rtol=0, atol=1e-6)
+    ours, theirs = model.recommend(top=20), again.recommend(top=20)
+    assert [(a.source, a.target) for a in ours] == [(b.source, b.target) for b in theirs]
+    assert model.metrics.ranking is not None
+    then, now = model.metrics.ranking, again.evaluate_ranking()
+    assert (now.title, now.found, now.hidden) == (baselines.get(method).title, then.found, then.hidden)
+    assert now.methods[now.title].average_precision.value == pytest.approx(
+        then.methods[then.title].average_precision.value, abs=0.01
+    )
+
+
+@pytest.mark.parametrize("method", ["gcn", "adamic-adar"])
+def test_scores_are_those_of_the_method_itself_on_all_links(runs, method):
+    _, model = runs(method)
+    graph = people()
+    fitted = baselines.get(method).fit(
+        graph,
+        splits.make(graph, protocol="random", seed=0),
+        **({"options": options(method)} if method == "gcn" else {}),
+    )
+    torch.testing.assert_close(model.score(PAIRS).score, fitted.score(PAIRS, graph).double())
+
+
+def test_the_run_says_what_it_is(runs):
+    folder, model = runs("gcn")
+    assert "GCN" in (folder / "MODEL_CARD.md").read_text().splitlines()[2]
+    assert next(iter(json.loads((folder / "metrics.json").read_text())["ranking"]["methods"])) == "GCN"
+    with pytest.raises(InputError, match="a run of GCN"):
+        _ = model.fitted
+
+
+def test_the_same_fit_is_read_and_another_one_refused(runs):
+    folder, _ = runs("gcn")
+    again = LinkPredictor(method="gcn", device="cpu", cache=None, epochs=2).fit(people(), out=folder)
+    assert torch.equal(again.score(PAIRS).score, LinkPredictor.load(folder).score(PAIRS).score)
+    with pytest.raises(InputError, match="another run"):
+        LinkPredictor(method="sage", device="cpu", cache=None, epochs=2).fit(people(), out=folder)
+    with pytest.raises(InputError, match="another run"):
+        LinkPredictor(method="gcn", device="cpu", cache=None, epochs=3).fit(people(), out=folder)
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_weights(tmp_path, runs):
+    class Stopped(Exception):
+        pass
+
+    def stop(record):
+        raise Stopped
+
+    def model():
+        return LinkPredictor(method="gcn", device="cpu", cache=None, epochs=2)
+
+    with pytest.raises(Stopped):
+        model().fit(people(), out=tmp_path / "run", on_epoch=stop)
+    after = model().fit(people(), out=tmp_path / "run")
+    whole = runs("gcn")[1]
+    assert all(
+        torch.equal(a, b) for a, b in zip(after.model.state().values(), whole.model.state().values(), strict=True)
+    )
+
+
+def test_evaluate_trains_the_same_recipe_on_another_split(runs):
+    _, model = runs("gcn")
+    found = model.evaluate("ncn", seed=3)
+    assert found.epochs == 2
+    assert found.ranking is None
+
+
+@pytest.mark.parametrize("method", ["gcn", "adamic-adar"])
+def test_an_updated_graph_is_scored_by_names_whatever_the_order_of_its_nodes(runs, method):
+    _, model = runs(method)
+    graph = people()
+    order = torch.randperm(90, generator=torch.Generator().manual_seed(3))
+    moved = relabelled(graph, order)
+    names = [(graph.name(int(a)), graph.name(int(b))) for a, b in PAIRS[:50]]
+    torch.testing.assert_close(model.score(names, graph=moved).score, model.score(names).score)
+    torch.testing.assert_close(model.score(order[PAIRS[:50]], graph=moved).score, model.score(names).score)
+
+
+def test_a_node_that_an_opponent_has_not_seen_is_named(runs):
+    _, model = runs("gcn")
+    graph = people()
+    stranger = type(graph).from_edges(graph.edges, num_nodes=90, names=["Eve", *[graph.name(i) for i in range(1, 90)]])
+    with pytest.raises(InputError, match="GCN knows only the nodes it was fitted on, and 'Eve'"):
+        model.score([("Eve", "Person 01")], graph=stranger)
+
+
+def test_method_and_preset_together_are_refused(tmp_path):
+    with pytest.raises(InputError, match="give one of them"):
+        LinkPredictor("paper", method="gae")
+    ran = CliRunner().invoke(app, ["fit", "cora", "--method", "gae", "--preset", "paper", "--out", str(tmp_path / "r")])
+    assert ran.exit_code == 2
+    assert not (tmp_path / "r").exists()
+
+
+def test_an_unknown_method_or_option_is_refused_before_any_work():
+    with pytest.raises(InputError, match="gaee"):
+        LinkPredictor(method="gaee")
+    with pytest.raises(InputError, match="no option of a method is called 'steeps'"):
+        LinkPredictor(method="lanczosnet", steeps=3)
+    with pytest.raises(InputError, match="needs no training"):
+        LinkPredictor(method="katz", epochs=3)
+
+
+def test_a_score_by_features_needs_features():
+    with pytest.raises(InputError, match="cosine compares features"):
+        LinkPredictor(method="cosine", device="cpu").fit(people(features=False))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c["method"].update(method="os.system"), "no method is called"),
+        (lambda c: c["method"]["recipe"].update(hidden=10**9), "hidden is 1000000000"),
+        (lambda c: c["method"]["recipe"].update(hops=10**9), "hops is 1000000000"),
+        (lambda c: c["method"]["recipe"].update(activation="system"), "activation is 'system'"),
+        (lambda c: c["method"]["recipe"].update(hidden=8), "not"),
+        (lambda c: c["method"]["shape"].update(num_nodes=10**30), "num_nodes"),
+        (lambda c: c.update(method=None), "neither a preset nor a method"),
+        (lambda c: c.update(method=[1]), "neither a preset nor a method"),
+    ],
+)
+def test_an_altered_run_of_an_opponent_is_refused_in_words(runs, tmp_path, change, said):
+    from llwlc.predict.run_format import write_manifest
+
+    folder = tmp_path / "run"
+    shutil.copytree(runs("gae")[0], folder)
+    config = json.loads((folder / "config.json").read_text())
+    change(config)
+    (folder / "config.json").write_text(json.dumps(config))
+    write_manifest(folder)
+    with pytest.raises(InputError, match=said):
+        LinkPredictor.load(folder)
+
+
+def test_the_preset_that_was_called_lanczosnet_says_its_new_name():
+    with pytest.raises(InputError, match="called 'unconstrained' now"):
+        LinkPredictor("lanczosnet")
+
+
+def test_from_the_command_line(tmp_path):
+    rows = "\n".join(f"{a},{b}" for a, b in people().edges.tolist())
+    (tmp_path / "edges.csv").write_text("source,target\n" + rows + "\n")
+    (tmp_path / "pairs.csv").write_text("source,target\n1,2\n3,80\n")
+    run, call = str(tmp_path / "run"), CliRunner().invoke
+    ran = call(app, ["fit", str(tmp_path / "edges.csv"), "--method", "gcn", "--set", "epochs=2", "--out", run])
+    assert ran.exit_code == 0, ran.output
+    assert "GCN" in ran.output
+    for command in (
+        ["score", run, str(tmp_path / "pairs.csv")],
+        ["recommend", run],
+        ["evaluate", run],
+        ["evaluate", run, "--ranking"],
+    ):
+        ran = call(app, command)
+        assert ran.exit_code == 0, ran.output
+    ran = call(app, ["evaluate", run, "--protocol", "ncn", "--seeds", "2"])
+    assert ran.exit_code == 0, ran.output
+    assert "HR@20" in ran.output
