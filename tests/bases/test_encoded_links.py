@@ -229,11 +229,42 @@ def test_the_cache_forgets_what_was_not_used_for_longest(tmp_path, monkeypatch):
     size = sum(file.stat().st_size for file in folders[0].iterdir())
     monkeypatch.setattr(cache, "CACHE_LIMIT", 2 * size)
     cached(graph(), PAIRS, configs[2], cache=tmp_path)
-    assert entries(tmp_path) == sorted([folders[0], folders[2], half_written, abandoned])
+    assert entries(tmp_path) == sorted([folders[0], folders[2], half_written])  # the limit holds with the new one
     monkeypatch.setattr(cache, "CACHE_LIMIT", 0)
-    last = cached(graph(), PAIRS, configs[1], cache=tmp_path)
+    with pytest.warns(
+        UserWarning, match="more than the cache may hold .0 GB, LLWLC_CACHE_LIMIT.; they are kept in memory"
+    ):
+        last = cached(graph(), PAIRS, configs[1], cache=tmp_path)
     assert same(last, encode(graph(), PAIRS, configs[1]))
-    assert entries(tmp_path) == sorted([folders[1], half_written])
+    assert entries(tmp_path) == sorted([folders[0], folders[2], half_written])
+
+
+def test_bases_of_a_run_that_is_gone_are_the_first_to_go(tmp_path, monkeypatch):
+    configs = [replace(CONFIG, seed=seed) for seed in range(3)]
+    folders = [tmp_path / "cache" / key(graph(), PAIRS, config, 0) for config in configs]
+    (tmp_path / "kept").mkdir()
+    for config, owner in zip(configs[:2], ("kept", "gone"), strict=True):
+        cached(graph(), PAIRS, config, cache=tmp_path / "cache", owner=tmp_path / owner)
+    os.utime(folders[0], (1, 1))  # used long ago, but its run is there
+    size = sum(file.stat().st_size for file in folders[0].iterdir())
+    monkeypatch.setenv("LLWLC_CACHE_LIMIT", str(2.5 * size / 2**30))
+    cached(graph(), PAIRS, configs[2], cache=tmp_path / "cache")
+    assert entries(tmp_path / "cache") == sorted([folders[0], folders[2]])
+
+
+def test_a_full_disk_keeps_bases_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "free_disk", lambda path: 10)
+    with pytest.warns(UserWarning, match="more than the disk of .* has room for; they are kept in memory"):
+        found = cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+    assert same(found, encode(graph(), PAIRS, CONFIG))
+    assert entries(tmp_path) == []
+
+
+@pytest.mark.parametrize("said", ["much", "-1", "nan", "1e30"])
+def test_a_limit_that_is_no_number_of_gigabytes_is_refused(said, tmp_path, monkeypatch):
+    monkeypatch.setenv("LLWLC_CACHE_LIMIT", said)
+    with pytest.raises(InputError, match="LLWLC_CACHE_LIMIT is a number of gigabytes"):
+        cached(graph(), PAIRS, CONFIG, cache=tmp_path)
 
 
 def test_no_links_are_no_bases(tmp_path):
@@ -341,7 +372,8 @@ def test_a_weight_that_is_not_finite_stays_with_its_own_links():
 @pytest.mark.parametrize("hops", [1, 2, 3])
 @pytest.mark.parametrize("cap", [1, 2, 3, 5, 29, 30, 31])
 @pytest.mark.parametrize("name", ["hubs", "star", "edgeless", "tiny, n below κ"])
-def test_the_kernel_warns_of_hubs_as_link_bases_does(name, cap, hops):
+def test_the_kernel_warns_of_hubs_as_link_bases_does(name, cap, hops, monkeypatch):
+    monkeypatch.setattr("llwlc.bases.link_bases.DEFAULT_CAP", cap)  # of one that was chosen nobody is warned
     g = graph_of(NASTY[name])
     pairs, config = some_pairs(g, 30).sort(1).values, BasisConfig(max_nodes_per_hop=cap, hops=hops, steps=2)
     said = []

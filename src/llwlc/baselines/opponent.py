@@ -28,12 +28,14 @@ from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.config import TrainConfig
 from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.fit import calibrated, heuristics, measured_ranking, require_held_out
+from llwlc.training.limits import Limits
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.ranking import RankingConfig, prepare
 from llwlc.training.records import EpochRecord, FitMetrics
 
 CHUNK = 1 << 14
 """Pairs that are scored at a time."""
+USUAL = Limits()
 BUDGET = 100
 """Candidates that a node pays for, as in our presets."""
 
@@ -64,6 +66,8 @@ class FittedOpponent:
     ranking: RankingConfig | None
     metrics: FitMetrics
     history: list[EpochRecord]
+    limits: Limits = USUAL
+    """Of what its recommendations look at; a run that is read has the usual ones: an opponent is quick."""
 
     @property
     def title(self) -> str:
@@ -93,10 +97,13 @@ def fit_opponent(
     kinds: Kinds | None = None,
     on_epoch: OnEpoch | None = None,
     options: Mapping[str, Any] | None = None,
+    budget: int = BUDGET,
+    limits: Limits | None = None,
 ) -> FittedOpponent:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test; recommendations as those of our network."""
     begin, method, target = time.perf_counter(), METHODS[name], str(pick_device(device))
     require_held_out(split)
+    bounds = Limits() if limits is None else limits
     if not method.trained and options:
         raise InputError(f"{name} needs no training and takes no option, got {next(iter(options))!r}")
     if not method.trained and heuristic(name).features and graph.x is None:
@@ -120,15 +127,26 @@ def fit_opponent(
     features = NodeFeatures.of(graph.x, compactor)
     ranking = None
     if rank_candidates:
-        prepared = prepare(split, features, TrainConfig(seed=seed), budget=BUDGET, kinds=kinds, device=target)
+        prepared = prepare(
+            split, features, TrainConfig(seed=seed), budget=budget, judged=bounds.judged, kinds=kinds, device=target
+        )
         scorer = OpponentScorer(model)
-        ranking = calibrated(split, prepared, features, scorer, BasisConfig())
+        ranking = calibrated(split, prepared, features, scorer, BasisConfig(), size=bounds.shortlist)
         report = measured_ranking(
-            split, features, scorer, BasisConfig(), ranking, kinds=kinds, device=target, seed=seed, title=method.title
+            split,
+            features,
+            scorer,
+            BasisConfig(),
+            ranking,
+            limits=bounds,
+            kinds=kinds,
+            device=target,
+            seed=seed,
+            title=method.title,
         )
         found = replace(found, ranking=report)
     found = replace(found, seconds=time.perf_counter() - begin)
-    return FittedOpponent(model, config, compactor, features, calibration, ranking, found, history)
+    return FittedOpponent(model, config, compactor, features, calibration, ranking, found, history, bounds)
 
 
 def blank(config: Mapping[str, Any]) -> torch.nn.Module:

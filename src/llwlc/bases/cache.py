@@ -11,30 +11,52 @@ import json
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from llwlc.bases.config import BasisConfig
-from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode_parts, with_pointer
+from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode, encode_parts, with_pointer
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
-from llwlc.support.files import file_digest, whole_folder
+from llwlc.support.files import file_digest, whole_folder, write_text
 from llwlc.support.roots import cache_root
+from llwlc.support.space import free_disk
 
 FORMAT = 4  # part of the hash: raise it when the arrays or the numerics behind them change
 CACHE_LIMIT = 20 << 30
-"""Bytes that the cache may hold; beyond, what was not used for longest is deleted."""
-DIGESTS = "digests.json"
+"""Bytes that the cache may hold unless LLWLC_CACHE_LIMIT says otherwise, in gigabytes; beyond, what was not used for longest is deleted."""
+DIGESTS, OWNER = "digests.json", "owner"
 ABANDONED = 86_400  # seconds after which a folder half written is rubbish
+LEFT_FREE = 1 << 30
+"""Bytes of the disk that the cache leaves to others."""
+
+
+class DoesNotFit(Exception):
+    """An entry is larger than the cache or the disk has room for."""
 
 
 def default_cache() -> Path:
     return cache_root() / "bases"
+
+
+def cache_limit() -> int:
+    """Bytes that the cache may hold."""
+    said = os.environ.get("LLWLC_CACHE_LIMIT")
+    if said is None:
+        return CACHE_LIMIT
+    try:
+        gigabytes = float(said)
+    except ValueError:
+        gigabytes = -1.0
+    if not 0 <= gigabytes < 1 << 30:
+        raise InputError(f"LLWLC_CACHE_LIMIT is a number of gigabytes, got {said!r}")
+    return int(gigabytes * 2**30)
 
 
 def cached(
@@ -45,13 +67,20 @@ def cached(
     cache: Path,
     epoch: int = 0,
     memory_budget: int = 2 << 30,
+    owner: Path | None = None,
     about: str = "eigenbases",
 ) -> EncodedLinks:
-    """The bases of these pairs, from the cache where they are, else computed, on the graph's device, and put there."""
+    """The bases of these pairs, from the cache where they are, else computed, on the graph's device, and put there; kept in memory where they do not fit.
+
+    `owner`: the folder of the run that they belong to; when it is gone, they are the first to go.
+    """
     folder = cache / key(graph, pairs, config, epoch)
     if not folder.is_dir():
-        _write(folder, encode_parts(graph, pairs, config, epoch=epoch, about=about))
-        _prune(cache, keep=folder)
+        try:
+            _write(folder, encode_parts(graph, pairs, config, epoch=epoch, about=about), len(pairs), owner)
+        except DoesNotFit as reason:
+            warnings.warn(f"{reason}; they are kept in memory", stacklevel=2)
+            return encode(graph, pairs, config, epoch=epoch, about=about)
     with contextlib.suppress(OSError):  # a cache that may only be read is one too
         os.utime(folder)  # last used now
     data = _read(folder, len(pairs), config.steps)
@@ -71,8 +100,8 @@ def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
     return digest.hexdigest()[:32]
 
 
-def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
-    """Whole or not at all, a digest of each array beside them."""
+def _write(folder: Path, parts: Iterator[dict[str, Tensor]], links: int, owner: Path | None) -> None:
+    """Whole or not at all, a digest of each array beside them. Room is made as soon as the first part tells how large it will be."""
     digests = {name: hashlib.sha256() for name in FIELDS}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -81,25 +110,76 @@ def _write(folder: Path, parts: Iterator[dict[str, Tensor]]) -> None:
     with whole_folder(folder) as partial:
         with ExitStack() as stack:
             files = {name: stack.enter_context((partial / name).open("wb")) for name in FIELDS}
-            for part in parts:
+            for done, part in enumerate(parts):
+                if not done:
+                    _make_room(folder, sum(t.nbytes for t in part.values()) * links // max(len(part["sizes"]), 1))
                 for name, file in files.items():
                     data = part[name].cpu().numpy().tobytes()
                     digests[name].update(data)
                     file.write(data)
         (partial / DIGESTS).write_text(json.dumps({name: digest.hexdigest() for name, digest in digests.items()}))
+        if owner is not None:
+            write_text(partial / OWNER, str(owner.absolute()))
 
 
-def _prune(cache: Path, *, keep: Path) -> None:
-    """Delete what was not used for longest until the cache is within its limit."""
-    found = sorted((*_usage(folder), folder) for folder in cache.iterdir())
-    excess = sum(size for _, size, _ in found) - CACHE_LIMIT
-    for used, size, folder in found:
-        if excess <= 0:
+def _make_room(folder: Path, needed: int) -> None:
+    """Delete what is needed least until an entry of so many bytes keeps the cache within its limit."""
+    limit, cache = cache_limit(), folder.parent
+    if needed > limit:
+        raise DoesNotFit(
+            f"the bases take some {needed / 2**30:.1f} GB, more than the cache may hold ({limit / 2**30:g} GB, LLWLC_CACHE_LIMIT)"
+        )
+    found = entries(cache)
+    excess = sum(entry.size for entry in found) + needed - limit
+    short = needed + LEFT_FREE - free_disk(cache)
+    for entry in sorted(found, key=lambda entry: (not entry.abandoned, entry.used)):
+        if max(excess, short) <= 0:
             break
+        if not entry.busy:
+            shutil.rmtree(entry.folder, ignore_errors=True)
+            excess, short = excess - entry.size, short - entry.size
+    if short > 0:
+        raise DoesNotFit(f"the bases take some {needed / 2**30:.1f} GB, more than the disk of {cache} has room for")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Bases that the cache holds: `used` last, in seconds since 1970, `size` in bytes; `abandoned`: their run is gone, or they were never finished; `busy`: another process is writing them."""
+
+    folder: Path
+    used: float
+    size: int
+    abandoned: bool
+    busy: bool
+
+
+def entries(cache: Path) -> list[Entry]:
+    """What the cache holds."""
+    found = []
+    for folder in cache.iterdir() if cache.is_dir() else ():
+        used, size = _usage(folder)
         # a folder of a hidden name is being written by another process, or was left by one that was killed
-        if folder != keep and not (folder.name.startswith(".") and time.time() - used < ABANDONED):
-            shutil.rmtree(folder, ignore_errors=True)
-            excess -= size
+        partial = folder.name.startswith(".")
+        busy = partial and time.time() - used < ABANDONED
+        found.append(Entry(folder, used, size, (partial and not busy) or _abandoned(folder), busy))
+    return found
+
+
+def clear(cache: Path) -> int:
+    """Delete everything that no process is writing. Returns the bytes that became free."""
+    freed = 0
+    for entry in entries(cache):
+        if not entry.busy:
+            shutil.rmtree(entry.folder, ignore_errors=True)
+            freed += entry.size
+    return freed
+
+
+def _abandoned(folder: Path) -> bool:
+    try:
+        return not Path((folder / OWNER).read_text(encoding="utf-8")).exists()
+    except (OSError, ValueError):
+        return False  # nobody's
 
 
 def _usage(folder: Path) -> tuple[float, int]:

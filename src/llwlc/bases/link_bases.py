@@ -9,7 +9,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from llwlc.bases.config import BasisConfig, BasisOptions, basis_config
+from llwlc.bases.config import DEFAULT_CAP, BasisConfig, BasisOptions, basis_config
 from llwlc.bases.eigenbasis import eigenbasis, on_gpu
 from llwlc.bases.kernel_plan import neumann_bits, not_fusible, plan_of, reach_of, solve_of
 from llwlc.bases.laplacian import laplacian_of
@@ -46,7 +46,7 @@ def link_bases(
     The same as `extract`, `constraints.by_name` and `eigenbasis` one after the other. `options` are fields of `BasisConfig` (`hops`, `constraints`,
     `count`, `steps`, `start`, `laplacian`, `max_nodes_per_hop`, `seed`) and change the configuration that is given, or the default one.
     `constraints`: a name or several joined by "+" (see `constraints.FAMILIES`; `count` is the number of deleted vertices), or a function from
-    `Subgraphs` to `Constraints`. `max_nodes_per_hop`: None for no limit; a warning says how many pairs met it. `backend`: "numba" is a
+    `Subgraphs` to `Constraints`. `max_nodes_per_hop`: None for no limit; a warning says how many pairs met the usual one. `backend`: "numba" is a
     compiled kernel that takes one link at a time through all stages, in as many threads as torch uses; "cuda", for a graph on a
     GPU (`graph.to("cuda")`), gives each link a block of threads; "reference" is the specification in torch; "auto" takes the kernel of
     the graph's device where it can do what is asked.
@@ -172,8 +172,8 @@ def gpu_basis(
 
 
 def warn_of_hubs(graph: Graph, links: int, full: int, cap: int | None) -> None:
-    """Says how many pairs met the cap, `full` of so many."""
-    if full:
+    """Says how many pairs met the cap, `full` of so many, where nobody chose it."""
+    if full and cap == DEFAULT_CAP:
         warnings.warn(
             f"{full} of {links} pairs reach {cap} nodes in one hop (the largest degree is {int(graph.degree.max())}); "
             f"only {cap} of them are kept, drawn by the pair. Set max_nodes_per_hop to change that, None for no limit",

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from llwlc.cli.bench import bench
+from llwlc.cli.cache import cache
 from llwlc.cli.console import Group
 from llwlc.cli.data import data
 from llwlc.cli.evaluate import evaluate
@@ -25,6 +26,7 @@ app = typer.Typer(
     epilog="First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend run`.",
 )
 app.add_typer(data, name="data")
+app.add_typer(cache, name="cache")
 app.command(epilog=KINDS)(fit)
 for command in (score, recommend, evaluate, bench, expressivity):
     app.command()(command)

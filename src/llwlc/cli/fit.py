@@ -9,7 +9,7 @@ import typer
 
 from llwlc.baselines.registry import METHODS
 from llwlc.bases.starts import STARTS
-from llwlc.cli.console import OUT, show
+from llwlc.cli.console import OUT, say, show
 from llwlc.cli.epoch_bar import EpochBar
 from llwlc.cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc.cli.options import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from llwlc.graph.graph import Graph
     from llwlc.splits.linksplit import LinkSplit
     from llwlc.training.forecast import Forecast
+    from llwlc.training.plan import Plan
 
 DEFAULT = next(iter(PRESETS))
 KINDS_OF: dict[str, Registry[Any]] = {
@@ -89,7 +90,17 @@ def fit(
     val: Annotated[float | None, typer.Option(help=f"Share of validation links, for protocol {FREE}.")] = None,
     test: Annotated[float | None, typer.Option(help=f"Share of test links, for protocol {FREE}.")] = None,
     set_: SetOption = None,
-    fraction: Annotated[float, typer.Option(help="Share of the training links to use.")] = 1.0,
+    fraction: Annotated[
+        float | None, typer.Option(help="Share of the training links to use.", show_default="1")
+    ] = None,
+    minutes: Annotated[
+        float,
+        typer.Option(help="Budget of time: what does not fit is left out by a plan, said and written down first."),
+    ] = 10.0,
+    plan: Annotated[
+        str | None,
+        typer.Option(help="full: leave nothing out, whatever it takes; a run folder: repeat its plan."),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(help="Column of the features file that names each node's kind, for recommend --between."),
@@ -109,19 +120,27 @@ def fit(
 
     `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
 
+    `llwlc fit dense.csv --minutes 30`
+
     `llwlc fit cora --method gae --out gae`
     """
     load_plugins(plugin)
     if method is not None:
         refuse(ctx, "preset", why="with --method, which is an opponent in the place of our network")
-        refuse(ctx, "fraction", why="with --method, which trains on all training links")
+        refuse(ctx, "fraction", "minutes", "plan", why="with --method, which follows its recipe")
+    if plan is not None:
+        refuse(ctx, "minutes", why="with --plan, which says what to do")
     found = graph_options.open(graph)
     labels = None if kind is None else graph_options.kinds(found, kind)
     from llwlc import splits
     from llwlc.predict.predictor import LinkPredictor
 
-    ours = {"preset": preset, "fraction": fraction} if method is None else {"method": method}
-    model = LinkPredictor(device=device, **ours, **options(set_))
+    chosen: dict[str, Any] = {"preset": preset} if method is None else {"method": method}
+    chosen |= {} if fraction is None else {"fraction": fraction}
+    model = LinkPredictor(device=device, **chosen, **options(set_))
+    budget: dict[str, Any] = {"plan": plan} if plan not in (None, "full") else {}
+    if method is None and plan is None:
+        budget = {"minutes": minutes}
     split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
     with EpochBar(model.preset.train.epochs if method is None else None) as bar:
         if method is not None:
@@ -131,6 +150,10 @@ def fit(
             show_ahead(graph, found, split, forecast)
             bar.open()
 
+        def planned(plan: Plan) -> None:
+            ahead(plan.forecast)
+            say(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.")
+
         model.fit(
             found,
             split=split,
@@ -139,7 +162,9 @@ def fit(
             graph_name=graph,
             kinds=labels,
             on_forecast=ahead,
+            on_plan=planned,
             on_epoch=bar.move,
+            **budget,
         )
     show_result(model)
     if model.metrics.ranking is not None:
@@ -160,7 +185,7 @@ def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast) ->
             ("training, validation, test links", links),
             ("enclosing subgraphs, mean and largest seen", f"{forecast.mean_size:.0f} / {forecast.largest:,} nodes"),
             ("eigenbases to compute", f"{forecast.links:,} links, {forecast.num_bytes / 2**20:,.0f} MB"),
-            ("time expected, at most", duration(forecast.seconds)),
+            ("time expected", f"{duration(forecast.usual)}, at most {duration(forecast.seconds)}"),
         ],
     )
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 def show_result(model: LinkPredictor) -> None:
     """What a run measured, beside the scores that need no training."""
     from llwlc.predict.model_card import result_columns, result_notes, result_rows
+    from llwlc.predict.opponent import reason
+
+    if why := reason(getattr(model.model, "config", {})):
+        print_text(why)
 
     table = Table(pad_edge=False)  # with the longest numbers it is 79 wide; a terminal has 80
     for name in result_columns(model.run.split):

@@ -6,6 +6,7 @@ from llwlc.baselines.opponent import FittedOpponent
 from llwlc.baselines.registry import METHODS
 from llwlc.graph.graph import Graph
 from llwlc.metrics import Evaluation
+from llwlc.predict.opponent import reason
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.training.fit import Fitted
 from llwlc.training.list_quality import TOPS, RankingReport
@@ -103,7 +104,8 @@ graph and compares only within one protocol.
 def _about(fitted: Model) -> str:
     if isinstance(fitted, FittedOpponent):
         method = METHODS[fitted.config["method"]]
-        return f"{method.title} ({method.about}), a method to compare with, fitted by `llwlc`."
+        why = reason(fitted.config) or "A method to compare with, fitted by `llwlc`."
+        return f"{why} {method.title}: {method.about}."
     basis = fitted.basis
     return f"""A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph, {basis.steps} Lanczos vectors of its
 {basis.laplacian} Laplacian (start: {basis.start}; constraints: {basis.constraints}), learned spectral filters, a small network."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,13 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes
 from llwlc.splits.linksplit import LinkSplit
+from llwlc.support.records import read_record
 from llwlc.training.checkpoint import Checkpoint
+from llwlc.training.presets import Preset
+from llwlc.training.rivals import Rival
+
+INSTEAD = "instead"
+"""Where a run that ranks by an untrained score keeps why."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,28 @@ class Opponent:
             options=self.options,
             rank_candidates=rank_candidates,
         )
+
+
+def in_its_place(
+    rival: Rival, graph: Graph, split: LinkSplit, kinds: Kinds | None, preset: Preset, device: str
+) -> FittedOpponent:
+    """An untrained score that did better on validation, fitted as a run that ranks by it; it says what it stands in the place of."""
+    fitted = fit_opponent(
+        graph,
+        split,
+        rival.name,
+        seed=preset.train.seed,
+        device=device,
+        kinds=kinds,
+        budget=preset.budget,
+        limits=preset.limits,
+    )
+    return replace(fitted, config={**fitted.config, INSTEAD: asdict(rival)})
+
+
+def reason(config: Mapping[str, Any]) -> str:
+    """Why a run ranks by an untrained score, "" where it was asked to."""
+    return read_record(Rival, config[INSTEAD], "the run's config").sentence if INSTEAD in config else ""
 
 
 def in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,8 @@ from llwlc.graph.names import find_nodes, suggestion
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
 from llwlc.predict.model_card import Model
-from llwlc.predict.opponent import Opponent, in_order_of
+from llwlc.predict.opponent import Opponent, in_its_place, in_order_of
+from llwlc.predict.plan_file import WrittenPlan, read_plan, write_plan
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
@@ -40,11 +42,13 @@ from llwlc.support.devices import pick_device
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
+from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.fingerprint import fingerprint
 from llwlc.training.fit import Fitted, OnForecast, fit_split
 from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch
 from llwlc.training.node_features import NodeFeatures
+from llwlc.training.plan import Plan, make_plan, with_plan
 from llwlc.training.presets import PRESETS, Preset
 from llwlc.training.presets import preset as find_preset
 from llwlc.training.ranking import RankingConfig, lister_of, rank
@@ -53,6 +57,7 @@ from llwlc.training.records import FitMetrics
 from llwlc.training.scoring import PairScorer
 
 DEFAULT = next(iter(PRESETS))
+OnPlan = Callable[[Plan], None]
 Pairs = Tensor | np.ndarray | Sequence[tuple[Any, Any]]
 
 
@@ -87,6 +92,7 @@ class LinkPredictor:
         if method is not None:
             Opponent(method, options).check()
         preset = preset or DEFAULT
+        self.explicit = frozenset(options)
         self._set_up(
             method or preset,
             find_preset(preset, **(options if method is None else {})),
@@ -120,15 +126,22 @@ class LinkPredictor:
         out: Path | str | None = None,
         graph_name: str = "graph",
         kinds: Sequence[str] | None = None,
+        minutes: float | None = None,
+        plan: Path | str | None = None,
         on_epoch: OnEpoch | None = None,
         on_forecast: OnForecast | None = None,
+        on_plan: OnPlan | None = None,
     ) -> LinkPredictor:
         """Train, calibrate and measure on a split of the graph's links: this one, or one made by `protocol` and `seed`.
 
         With `out`, a folder, an interrupted run goes on from its last epoch when the same call is made again, and the finished run is
         saved there; a finished one is read, not repeated. Another run's folder is refused. `graph_name` is what the run calls the graph;
         `kinds` names the kind of each node: links are looked for between kinds that links join, or `recommend(between=...)`; `on_forecast` is told what the long work will take before it begins.
+
+        `minutes`: a budget of time. A plan is made from a short measurement, of what to leave out so that the fit ends in time, written into the run, and kept to
+        (`on_plan` is told); and where an untrained score does better on validation than the network, the run ranks by that. `plan`: the folder of a run whose plan is repeated.
         """
+        begin = time.perf_counter()
         if not isinstance(graph, Graph):
             raise InputError(
                 f"fit takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path) gives one"
@@ -142,8 +155,15 @@ class LinkPredictor:
         self.opponent = None if self.opponent is None else replace(self.opponent, seed=seed)
         self._found = {}
         split = make(graph, protocol=protocol, seed=seed) if split is None else split
-        mark = fingerprint(graph, split, self.opponent or self.preset, labels)
         folder = None if out is None else Path(out)
+        allowed = None if labels is None else Kinds.as_linked(labels, split.train_graph)
+        written, compact = None, None
+        if minutes is not None or plan is not None:
+            written, compact = self._planned(
+                graph, split, labels, minutes, plan, folder, kinds=allowed, begin=begin, on_plan=on_plan
+            )
+            self.preset = written.preset
+        mark = fingerprint(graph, split, self.opponent or self.preset, labels)
         done = None if folder is None else finished(folder, mark)
         if folder is not None and done is not None:
             self._run = run_directory.load(folder, done)
@@ -151,7 +171,8 @@ class LinkPredictor:
             return self
         with nullcontext() if folder is None else made(folder):
             checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, mark)
-            allowed = None if labels is None else Kinds.as_linked(labels, split.train_graph)
+            if folder is not None and written is not None:
+                write_plan(folder, written)
             fitted: Model
             if self.opponent is not None:
                 fitted = self.opponent.fit(graph, split, self.device, checkpoint, kinds=allowed, on_epoch=on_epoch)
@@ -163,17 +184,75 @@ class LinkPredictor:
                     device=self.device,
                     cache=self.cache,
                     checkpoint=checkpoint,
+                    compact=compact,
                     kinds=allowed,
                     on_epoch=on_epoch,
-                    on_forecast=on_forecast,
+                    on_forecast=on_forecast if written is None else None,
                 )
+                if written is not None and fitted.rival is not None:
+                    fitted = in_its_place(fitted.rival, graph, split, allowed, self.preset, self.device)
             needs = {} if isinstance(fitted, FittedOpponent) else _needs(fitted.preset)
             info = RunInfo(graph_name, self.preset_name, mark, None, needs)
-            self._run = Run(fitted, replace(graph, report=None), split, info, labels)
+            self._run = Run(fitted, replace(graph, report=None), split, info, labels, written)
             if folder is not None:
                 run_directory.save(folder, self._run)
                 run_directory.sweep(folder)
         return self
+
+    def _planned(
+        self,
+        graph: Graph,
+        split: LinkSplit,
+        labels: tuple[str, ...] | None,
+        minutes: float | None,
+        plan: Path | str | None,
+        folder: Path | None,
+        *,
+        kinds: Kinds | None,
+        begin: float,
+        on_plan: OnPlan | None,
+    ) -> tuple[WrittenPlan, tuple[Compactor | None, Tensor] | None]:
+        """The plan that this fit keeps to: the one that its folder holds, that of another run, or a new one, for which compact features are made already."""
+        if self.opponent is not None:
+            raise InputError("an opponent follows its recipe and knows no plan: leave minutes and plan out")
+        base = fingerprint(graph, split, self.preset, labels)
+        before = None if folder is None or not folder.is_dir() else read_plan(folder)
+        if before is not None:
+            if before.base == base:
+                return before, None
+            raise InputError(
+                f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
+            )
+        if plan is not None:
+            model = read_plan(Path(plan))
+            other = run_directory.load(Path(plan)).fitted if model is None else None
+            if isinstance(other, FittedOpponent):
+                raise InputError(f"{plan} is a run of {other.title} and has no plan: name another run")
+            preset = model.preset if model is not None else other.preset if other is not None else self.preset
+            repeated = with_plan(self.preset, preset, self.explicit)
+            return WrittenPlan(
+                base, repeated, 0.0 if model is None else model.minutes, 0.0 if model is None else model.cost, {}
+            ), None
+        assert minutes is not None
+        if not 0 < minutes < math.inf:
+            raise InputError(f"minutes is above 0, got {minutes}")
+        compactor = None
+        if graph.x is not None and self.preset.features:
+            compactor = fit_compactor(graph.x, self.preset.features)
+        features = NodeFeatures.of(graph.x, compactor)
+        found = make_plan(
+            split,
+            self.preset,
+            minutes,
+            features=features,
+            kept=self.explicit,
+            kinds=kinds,
+            device=self.device,
+            spent=time.perf_counter() - begin,
+        )
+        if on_plan is not None:
+            on_plan(found)
+        return WrittenPlan.of(base, found), None if features.compact is None else (compactor, features.compact)
 
     def __repr__(self) -> str:
         state = "not fitted" if self._run is None else f"fitted on {self._run.graph}"
@@ -261,7 +340,7 @@ class LinkPredictor:
             own = found.of(number)
             found = replace(found, pairs=found.pairs[own], score=found.score[own])
         scorer = self._scorer(graph, features)
-        ranked = rank(graph, found, features, scorer, self.model.basis, config)
+        ranked = rank(graph, found, features, scorer, self.model.basis, config, size=self.model.limits.shortlist)
         if prior is not None:
             rho = ratio_for_prior(ranked, len(found), prior)
         rho = config.missing_per_known if rho is None else rho
@@ -342,6 +421,7 @@ class LinkPredictor:
             self._ranking,
             kinds=self._kinds(task.graph),
             device=self.device,
+            size=self.model.limits.shortlist,
             title=self.model.title,
         )
 
@@ -371,6 +451,7 @@ class LinkPredictor:
         """
         run = run_directory.load(Path(folder))
         model = cls.__new__(cls)
+        model.explicit = frozenset()
         fitted, opponent = run.fitted, None
         if isinstance(fitted, FittedOpponent):
             opponent = Opponent.of(fitted, int(fitted.config["seed"]))

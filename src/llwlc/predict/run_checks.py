@@ -163,7 +163,7 @@ def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochReco
         value for found in (metrics.as_dict(), *metrics.as_dict()["heuristics"].values()) for value in found.items()
     ]
     for name, value in flat:
-        if name not in ("heuristics", "ranking") and not _is_number(value):
+        if name not in ("heuristics", "ranking", "stages") and not _is_number(value):
             raise _wrong(folder / METRICS, f"{name} is {str(value)[:60]!r}, no number")
     if metrics.ranking is not None:
         _check_numbers(folder / METRICS, metrics.ranking.as_dict() | {"population": 0})

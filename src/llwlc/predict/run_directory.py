@@ -22,6 +22,7 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import Model, model_card
+from llwlc.predict.plan_file import WrittenPlan, read_plan, write_plan
 from llwlc.predict.reliability import reliability_picture
 from llwlc.predict.run_checks import check_arrays, check_config, check_features, check_records, check_split
 from llwlc.predict.run_format import (
@@ -35,9 +36,11 @@ from llwlc.predict.run_format import (
     MODEL,
     OPTIONAL,
     PICTURE,
+    PLAN,
     SPLIT,
     RunConfig,
     RunInfo,
+    is_finished,
     read_config,
     write_manifest,
 )
@@ -65,6 +68,8 @@ class Run:
     info: RunInfo
     kinds: tuple[str, ...] | None = None
     """The kind of each node, where a column names it."""
+    plan: WrittenPlan | None = None
+    """What was left out to keep to a budget, where there was one."""
 
 
 def save(folder: Path, run: Run) -> None:
@@ -85,6 +90,8 @@ def save(folder: Path, run: Run) -> None:
         if fitted.metrics.ranking is not None:
             write_text(partial / PICTURE, reliability_picture(fitted.metrics.ranking))
         preset, method = (None, fitted.config) if isinstance(fitted, FittedOpponent) else (fitted.preset, None)
+        if run.plan is not None:
+            write_plan(partial, run.plan)
         config = RunConfig(run.info, preset, fitted.calibration, fitted.ranking, method)
         write_text(partial / CONFIG, json.dumps(config.as_dict(), indent=2) + "\n")
         write_manifest(partial)
@@ -103,7 +110,7 @@ def save(folder: Path, run: Run) -> None:
 
 def leftovers(folder: Path) -> list[Path]:
     """What an interrupted fit can leave behind: a checkpoint, half of one, half a run, its lock."""
-    whole = (CHECKPOINT, LOCK)
+    whole = (CHECKPOINT, LOCK) if is_finished(folder) else (CHECKPOINT, LOCK, PLAN)
     return [p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(LEFT)]
 
 
@@ -173,7 +180,7 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     check_records(folder, fitted.metrics, fitted.history)
     split = LinkSplit.load(folder / SPLIT, graph)
     check_split(folder, split, graph.num_nodes)
-    return Run(fitted, graph, split, config.info, _texts(stored, "kinds"))
+    return Run(fitted, graph, split, config.info, _texts(stored, "kinds"), read_plan(folder))
 
 
 def _model_tensors(fitted: Model) -> dict[str, Tensor]:

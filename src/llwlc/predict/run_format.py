@@ -30,6 +30,7 @@ from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration, Curve
 from llwlc.training.config import TrainConfig
+from llwlc.training.limits import Limits
 from llwlc.training.presets import RENAMED, Preset
 from llwlc.training.ranking import RankingConfig
 from llwlc.training.shortlist import Shortlist
@@ -38,9 +39,10 @@ FORMAT = 2
 CONFIG, MANIFEST = "config.json", "manifest.json"
 MODEL, GRAPH, SPLIT = "model.safetensors", "graph.safetensors", "split.safetensors"
 METRICS, HISTORY, CARD, PICTURE = "metrics.json", "history.jsonl", "MODEL_CARD.md", "reliability.svg"
+PLAN = "plan.json"
 FILES = (MODEL, GRAPH, SPLIT, METRICS, HISTORY, CARD, CONFIG)
 """All files that every run has but the manifest."""
-OPTIONAL = (PICTURE,)
+OPTIONAL = (PICTURE, PLAN)
 """Files that a run may have."""
 RANKING = "calibrated candidates"
 """What a run lacks that was fitted before candidates were calibrated: its recommendations are ranked as random pairs are."""
@@ -136,7 +138,7 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
     parts, method = config["preset"], config.get("method")
     if (parts is None) == (method is None) or not isinstance(method, Mapping | None):
         raise InputError(f"{where} names neither a preset nor a method: copy it again, or fit again")
-    preset = None if parts is None else _preset(parts, where)
+    preset = None if parts is None else read_preset(parts, where)
     prior, ranking = config.get("candidate_prior"), config.get("ranking")
     lacks = tuple(config.get("lacks", ()))
     info = RunInfo(
@@ -152,13 +154,14 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
     return RunConfig(info, preset, read_record(Calibration, config["calibration"], where), found, method)
 
 
-def _preset(parts: Mapping[str, Any], where: str) -> Preset:
+def read_preset(parts: Mapping[str, Any], where: str) -> Preset:
     return Preset(
         read_record(BasisConfig, parts["basis"], where),
         read_record(NetConfig, parts["net"], where),
         read_record(TrainConfig, parts["train"], where),
         int(parts["features"]),
         int(parts.get("budget", 100)),
+        read_record(Limits, parts.get("limits", {}), where),
     )
 
 

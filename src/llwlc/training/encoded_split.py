@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +17,12 @@ from llwlc.bases.pair_inputs import PairInputs
 from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.making import fresh_negatives
+from llwlc.support.stopwatch import Stopwatch
 from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
+
+ENCODING = "eigenbases"
+"""The stage in which links are encoded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +65,17 @@ class EncodedSplit:
         cache: Path | None,
         device: torch.device,
         memory_budget: int,
+        owner: Path | None = None,
+        asked: LinkSplit | None = None,
+        watch: Stopwatch | None = None,
         inputs: PairInputs | None = None,
         candidates: CandidateLinks | None = None,
     ) -> None:
         self.split, self.preset, self.cache = split, preset, cache
+        self.owner = owner
+        self.asked = split if asked is None else asked
+        """The split with the validation and test links that are looked at."""
+        self.watch = Stopwatch() if watch is None else watch
         self.device, self.memory_budget = device, memory_budget
         self.inputs, self.candidates = inputs, candidates
         self.positives = training_positives(split, preset.train)
@@ -81,8 +93,11 @@ class EncodedSplit:
             negatives = fresh_negatives(self.split, epoch=epoch + 1, seed=config.seed, count=count)[: self.num_positive]
             chosen = self._drawn_candidates(epoch)
             pairs = torch.cat([self.positives, negatives, chosen])
-            data = encode(self._messages(self.split.train_graph), pairs, basis, epoch=epoch, about="").to(self.device)
-            return self._as_training(self._with_inputs(data, self.split.train_graph, pairs), len(negatives))
+            with self.watch(ENCODING):
+                messages = self._messages(self.split.train_graph)
+                data = encode(messages, pairs, basis, epoch=epoch, about="").to(self.device)
+                data = self._with_inputs(data, self.split.train_graph, pairs)
+            return self._as_training(data, len(negatives))
         copy = epoch % ((config.copies or 0) + 1)
         name = f"train, copy {copy}" if copy else "train"
         if name not in self._kept:
@@ -94,7 +109,7 @@ class EncodedSplit:
         """One of `valid_pos`, `valid_neg`, `test_pos`, `test_neg`; hard negatives one after the other."""
         if name not in self._kept:
             graph: Graph = getattr(self.split, f"{name.split('_')[0]}_graph")
-            self._kept[name] = self._encode(graph, getattr(self.split, name).reshape(-1, 2), name.replace("_", " "))
+            self._kept[name] = self._encode(graph, getattr(self.asked, name).reshape(-1, 2), name.replace("_", " "))
         return self._kept[name]
 
     def valid_candidates(self) -> tuple[EncodedLinks, EncodedLinks] | None:
@@ -134,12 +149,22 @@ class EncodedSplit:
         return TrainingLinks(data, self.num_positive, random, self.member)
 
     def _encode(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
+        with self.watch(ENCODING):
+            return self._encoded(graph, pairs, about)
+
+    def _encoded(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
         about, messages = f"eigenbases, {about}", self._messages(graph)
         if self.cache is None:
             data = encode(messages, pairs, self.preset.basis, about=about)
         else:
             data = cached(
-                messages, pairs, self.preset.basis, cache=self.cache, memory_budget=self.memory_budget, about=about
+                messages,
+                pairs,
+                self.preset.basis,
+                cache=self.cache,
+                memory_budget=self.memory_budget,
+                owner=self.owner,
+                about=about,
             )
         data = self._with_inputs(data, graph, pairs)
         return data.to(self.device) if data.num_bytes <= self.memory_budget else data
@@ -152,6 +177,20 @@ class EncodedSplit:
         if graph not in self._moved:
             self._moved[graph] = messages_on(graph, self.device)
         return self._moved[graph]
+
+
+def evaluated(split: LinkSplit, most: int | None, seed: int) -> LinkSplit:
+    """The split with at most so many validation links, test links and non-links of each, drawn at random; training links and message graphs stay."""
+    if most is None:
+        return split
+    rng = np.random.default_rng([seed, 14])
+    parts: dict[str, Any] = {}
+    for stage in ("valid", "test"):
+        pos, neg = getattr(split, f"{stage}_pos"), getattr(split, f"{stage}_neg")
+        kept = torch.from_numpy(np.sort(rng.permutation(len(pos))[:most]))
+        others = kept if neg.ndim == 3 else torch.from_numpy(np.sort(rng.permutation(len(neg))[:most]))
+        parts |= {f"{stage}_pos": pos[kept], f"{stage}_neg": neg[others]}  # hard negatives belong to their link
+    return replace(split, **parts)
 
 
 def training_positives(split: LinkSplit, config: TrainConfig) -> Tensor:

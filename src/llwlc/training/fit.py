@@ -22,22 +22,26 @@ from llwlc.nn.registry import READOUTS
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.negatives import pair_number
 from llwlc.support.devices import pick_device
+from llwlc.support.stopwatch import Stopwatch
 from llwlc.support.threads import one_thread
 from llwlc.training.calibration import Calibration, fit_calibration
 from llwlc.training.candidate_calibration import fit_candidate_calibration
 from llwlc.training.checkpoint import Checkpoint
-from llwlc.training.encoded_split import EncodedSplit
+from llwlc.training.encoded_split import ENCODING, EncodedSplit, evaluated
 from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.forecast import Forecast, forecast
+from llwlc.training.limits import Limits
 from llwlc.training.list_quality import RankingReport
-from llwlc.training.loop import OnEpoch, Valid, train
+from llwlc.training.loop import OnEpoch, Trained, Valid, train
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
 from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank, shortlist_size
 from llwlc.training.ranking_report import hide, measure_ranking
 from llwlc.training.records import EpochRecord, FitMetrics
-from llwlc.training.scoring import PairScorer, Scorer
+from llwlc.training.rivals import Population, Rival, better_rival
+from llwlc.training.scoring import CANDIDATES, PairScorer, Scorer
 
+TRAINING = "training"
 OnForecast = Callable[[Forecast], None]
 
 
@@ -55,10 +59,16 @@ class Fitted:
     ranking: RankingConfig | None
     metrics: FitMetrics
     history: list[EpochRecord]
+    rival: Rival | None = None
+    """The untrained score that did better on validation, where one did; a run that is read does not know it."""
 
     @property
     def basis(self) -> BasisConfig:
         return self.preset.basis
+
+    @property
+    def limits(self) -> Limits:
+        return self.preset.limits
 
     def scorer(self, device: str, features: NodeFeatures | None = None) -> Scorer:
         """The network on a device, with the features of the run's nodes or with others."""
@@ -85,25 +95,39 @@ def fit_split(
     `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `rank_candidates`: whether the run is to
     `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins.
     """
-    begin, target = time.perf_counter(), pick_device(device)
+    begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
     preset = preset.adapted(len(split.train_pos))
     warm_up(split.train_graph, preset.basis)
-    if on_forecast is not None:
-        on_forecast(forecast(split, preset, device=target))
     compactor, known = compact or (None, None)
-    if compact is None and graph.x is not None and preset.features:
-        compactor = fit_compactor(graph.x, preset.features)
-    features = NodeFeatures.of(graph.x, compactor, known)
+    with watch("features"):
+        if compact is None and graph.x is not None and preset.features:
+            compactor = fit_compactor(graph.x, preset.features)
+        features = NodeFeatures.of(graph.x, compactor, known)
+    if on_forecast is not None:
+        on_forecast(forecast(split, preset, features=features, kinds=kinds, device=target, ranked=rank_candidates))
     prepared = None
     if rank_candidates or preset.net.ranking:
-        prepared = prepare(split, features, preset.train, budget=preset.budget, kinds=kinds, device=str(target))
+        with watch("candidates"):
+            prepared = prepare(
+                split,
+                features,
+                preset.train,
+                budget=preset.budget,
+                judged=preset.limits.judged,
+                kinds=kinds,
+                device=str(target),
+            )
+    asked = evaluated(split, preset.limits.evaluated, preset.train.seed)
     links = EncodedSplit(
         split,
         preset,
         cache=cache,
         device=target,
         memory_budget=memory_budget,
+        owner=None if checkpoint is None else checkpoint.path.parent,
+        asked=asked,
+        watch=watch,
         inputs=features.pair_inputs if preset.net.pair_inputs else None,
         candidates=prepared.links if prepared is not None and preset.net.ranking else None,
     )
@@ -114,28 +138,59 @@ def fit_split(
     net.to(target)
     # hard negatives come in rows; the pooled ones are what selection looks at
     valid = Valid(links.part("valid_pos"), links.part("valid_neg"), links.valid_candidates())
-    done = train(
-        net,
-        links.training,
-        valid,
-        preset.train,
-        features=features,
-        checkpoint=checkpoint,
-        on_epoch=on_epoch,
-    )
+    encoding = watch.seconds.get(ENCODING, 0.0)
+    with watch(TRAINING):
+        done = train(
+            net,
+            links.training,
+            valid,
+            preset.train,
+            features=features,
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+        )
+    watch.seconds[TRAINING] -= (
+        watch.seconds.get(ENCODING, 0.0) - encoding
+    )  # the links of an epoch are encoded when it asks for them
     calibration = fit_calibration(done.valid_pos, done.valid_neg)
     scorer = Scorer(net, features)
     test, error, share = measure(scorer, links, calibration)
     ranking = report = None
     if rank_candidates and prepared is not None:
-        ranking = calibrated(split, prepared, features, scorer, preset.basis)
-        report = measured_ranking(
-            split, features, scorer, preset.basis, ranking, kinds=kinds, device=str(target), seed=preset.train.seed
-        )
-    beside = heuristics(split)
+        with watch("calibration"):
+            ranking = calibrated(split, prepared, features, scorer, preset.basis, size=preset.limits.shortlist)
+        with watch("ranking"):
+            report = measured_ranking(
+                split,
+                features,
+                scorer,
+                preset.basis,
+                ranking,
+                limits=preset.limits,
+                kinds=kinds,
+                device=str(target),
+                seed=preset.train.seed,
+            )
+    with watch("heuristics"):
+        beside = heuristics(asked)
+        rival = better_rival(split.valid_graph, _populations(asked, done, scorer, valid, prepared))
     seconds = time.perf_counter() - begin
-    found = FitMetrics(test, error, share, net.num_parameters, len(done.history), seconds, beside, report)
-    return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history)
+    found = FitMetrics(
+        test, error, share, net.num_parameters, len(done.history), seconds, beside, report, watch.seconds
+    )
+    return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history, rival)
+
+
+def _populations(
+    asked: LinkSplit, done: Trained, scorer: Scorer, valid: Valid, prepared: Prepared | None
+) -> list[Population]:
+    """Random pairs, and candidates where they have an output of their own, as the network scores them at its best epoch."""
+    found = [Population(asked.valid_pos, asked.valid_neg, done.valid_pos, done.valid_neg)]
+    if valid.candidates is not None and prepared is not None:
+        with one_thread():
+            ours = [scorer(part, CANDIDATES) for part in valid.candidates]
+        found.append(Population(prepared.links.valid_pos, prepared.links.valid_neg, *ours))
+    return found
 
 
 def require_held_out(split: LinkSplit) -> None:
@@ -164,11 +219,17 @@ def _shaped(preset: Preset, features: NodeFeatures, links: EncodedSplit) -> Pres
 
 
 def calibrated(
-    split: LinkSplit, prepared: Prepared, features: NodeFeatures, scorer: PairScorer, basis: BasisConfig
+    split: LinkSplit,
+    prepared: Prepared,
+    features: NodeFeatures,
+    scorer: PairScorer,
+    basis: BasisConfig,
+    *,
+    size: int | None = None,
 ) -> RankingConfig:
     """The ranking with its candidates' scores calibrated on the validation links among them."""
     graph, n = split.valid_graph, split.valid_graph.num_nodes
-    found = rank(graph, prepared.valid, features, scorer, basis, prepared.config)
+    found = rank(graph, prepared.valid, features, scorer, basis, prepared.config, size=size)
     hidden = torch.isin(pair_number(found.pairs, n), pair_number(split.valid_pos, n))
     known = max(graph.num_edges, 1)
     # test links hide among the candidates too; how many they are is known, which they are is not looked at
@@ -178,8 +239,8 @@ def calibrated(
     return replace(prepared.config, calibration=curves)
 
 
-MEASURED = 40_000
-"""Candidates that the network looks at to measure a fit; where there are more, those of a sample of nodes."""
+COMPARED_LISTS = 25
+"""Candidates that untrained scores rank to measure a fit, for each that the network does."""
 
 
 def measured_ranking(
@@ -189,16 +250,31 @@ def measured_ranking(
     basis: BasisConfig,
     ranking: RankingConfig,
     *,
+    limits: Limits,
     kinds: Kinds | None,
     device: str,
     seed: int,
     title: str = Fitted.title,
 ) -> RankingReport:
     """How well the test links are found, by a sample of nodes where all would take long."""
-    task, looked_at = hide(split), shortlist_size(split.test_graph, None)
-    sample = None if looked_at <= MEASURED else round(split.test_graph.num_nodes * MEASURED / looked_at)
+    task, nodes = hide(split), split.test_graph.num_nodes
+    looked_at, listed = (
+        shortlist_size(split.test_graph.num_edges, limits.shortlist),
+        nodes * ranking.candidates.budget_for(nodes),
+    )
+    share = min(1.0, limits.measured / looked_at, COMPARED_LISTS * limits.measured / max(listed, 1))
     return measure_ranking(
-        task, features, scorer, basis, ranking, kinds=kinds, sample=sample, device=device, seed=seed, title=title
+        task,
+        features,
+        scorer,
+        basis,
+        ranking,
+        kinds=kinds,
+        size=limits.shortlist,
+        sample=None if share == 1 else max(1, round(nodes * share)),
+        device=device,
+        seed=seed,
+        title=title,
     )
 
 
@@ -209,7 +285,7 @@ def measure(scorer: Scorer, links: EncodedSplit, calibration: Calibration) -> tu
     label = torch.cat([torch.ones_like(pos), torch.zeros_like(neg)])
     share = len(pos) / len(label)
     probability = calibration.probability(torch.cat([pos, neg]), prior=share)
-    found = metrics.evaluate(pos, neg.reshape(links.split.test_neg.shape[:-1]))
+    found = metrics.evaluate(pos, neg.reshape(links.asked.test_neg.shape[:-1]))
     return found, metrics.calibration_error(probability, label), share
 
 

@@ -1,66 +1,142 @@
-"""What training will take, from a sample of the links."""
+"""What a fit will take, stage by stage, from the numbers of links it looks at and what one of them costs."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 
-from llwlc.bases.encoded_links import encode, estimate_bytes, messages_on
-from llwlc.nn.net import LLwLCNet
+from llwlc.bases.encoded_links import estimate_bytes
+from llwlc.candidates import choice
+from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.kinds import Kinds
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.support.threads import one_thread
-from llwlc.training.encoded_split import TrainingLinks, pool_draws
-from llwlc.training.loop import adam, train_epoch
+from llwlc.training.encoded_split import pool_draws
+from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.step import Stepper
+from llwlc.training.ranking import COMPARED, VALID_FEWEST, VALID_MOST, shortlist_size
+from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
+
+USUAL_EPOCHS = 0.7
+"""Share of the epochs after which training usually stops, as validation gets no better."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Links whose bases are computed, the size of their subgraphs, the bytes that the bases take, and seconds in all."""
+    """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each stage, and of training where it stops at the usual epoch.
+
+    The last stage, `recommend`, is what the command line does after a fit.
+    """
 
     links: int
     mean_size: float
     largest: int
     num_bytes: int
-    seconds: float
+    stages: Mapping[str, float]
+    usual_training: float
+
+    @property
+    def seconds(self) -> float:
+        """At most, all epochs counted."""
+        return sum(self.stages.values())
+
+    @property
+    def usual(self) -> float:
+        return self.seconds - self.stages["training"] + self.usual_training
 
 
-def forecast(split: LinkSplit, preset: Preset, *, device: torch.device | str = "cpu", sample: int = 256) -> Forecast:
-    """Sizes, memory and time expected, from encoding and training on a sample of the links, on the device in use."""
-    device = torch.device(device)
-    preset = preset.adapted(len(split.train_pos))
-    config, graph = preset.train, messages_on(split.train_graph, device)
-    positives, redrawn = max(1, round(len(split.train_pos) * config.fraction)), preset.basis.stochastic
-    links = positives + (positives if redrawn else len(split.train_pos) * pool_draws(config))
-    if preset.net.ranking:
-        links += positives if redrawn else positives * config.candidate_pool
-    at = torch.randperm(len(split.train_pos), generator=torch.Generator().manual_seed(0))[:sample]
-    pairs = torch.cat([split.train_pos[at], split.train_neg[at[: len(split.train_neg)] % max(len(split.train_neg), 1)]])
-    encode(graph, pairs[:2], preset.basis, about="")  # a first call compiles; that is no part of the rate
-    begin = time.perf_counter()
-    data = encode(graph, pairs, preset.basis, about="").to(device)
-    sizes = data.sizes.cpu()  # waits for a GPU
-    encoding = (time.perf_counter() - begin) / len(pairs)
-    with torch.random.fork_rng(devices=[]):
-        net = LLwLCNet(replace(preset.net, feature_channels=0, pair_channels=0)).to(device)
-    stepper = Stepper(net, net, adam(net, config), None)
-    sample_links = TrainingLinks(data, len(at), len(pairs) - len(at), torch.zeros(len(at), dtype=torch.bool))
-    with one_thread():
-        if device.type == "cuda":
-            train_epoch(stepper, sample_links, config, 0)  # CUDA graphs are recorded in the first epoch
-        begin = time.perf_counter()
-        train_epoch(stepper, sample_links, config, 0)
-    step = (time.perf_counter() - begin) / len(pairs)
+@dataclass(frozen=True)
+class Sizes:
+    """What the work grows with."""
+
+    nodes: int
+    edges: int
+    train: int
+    valid: int
+    test: int
+
+    @classmethod
+    def of(cls, split: LinkSplit) -> Sizes:
+        valid, test = (getattr(split, f"{stage}_neg").shape[:-1].numel() for stage in ("valid", "test"))
+        return cls(
+            split.train_graph.num_nodes,
+            split.train_graph.num_edges,
+            len(split.train_pos),
+            len(split.valid_pos) + valid,
+            len(split.test_pos) + test,
+        )
+
+
+def stored_links(sizes: Sizes, preset: Preset) -> int:
+    """Training links and negatives whose bases are kept, for one copy of the message graph."""
+    config, redrawn = preset.train, preset.basis.stochastic
+    positives = max(1, round(sizes.train * config.fraction))
+    links = positives + (positives if redrawn else sizes.train * pool_draws(config))
+    return links + ((positives if redrawn else positives * config.candidate_pool) if preset.net.ranking else 0)
+
+
+def expected(
+    sizes: Sizes, preset: Preset, links: LinkRates, candidates: CandidateRates, *, ranked: bool = True
+) -> Forecast:
+    """The forecast of a fit with these settings; `preset` is adapted already. `ranked`: the run is to recommend."""
+    config, limits, n = preset.train, preset.limits, max(sizes.nodes, 1)
+    redrawn, stored = preset.basis.stochastic, stored_links(sizes, preset)
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
-    mean = float(sizes.double().mean())
-    return Forecast(
-        links,
-        mean,
-        int(sizes.max()),
-        copies * estimate_bytes(links, mean, preset.basis.steps),
-        links * (config.epochs if redrawn else copies) * encoding
-        + config.epochs * (3 if preset.net.ranking else 2) * positives * step * 1.5,
+    positives = max(1, round(sizes.train * config.fraction))
+    valid, test = (
+        size if limits.evaluated is None else min(size, 2 * limits.evaluated) for size in (sizes.valid, sizes.test)
     )
+    found = CandidateConfig(budget=preset.budget).budget_for(n) * n
+    judged = min(limits.judged, max(1, COMPARED // n), positives)
+    chosen = max(1, min(choice.LINKS, choice.ENTRIES // n))
+    shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
+    measured = min(shortlist, limits.measured)
+    ranking = ranked or preset.net.ranking
+    among = min(max(sizes.valid // 2, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
+    listing = candidates.prepare + n * candidates.list_node
+    epoch = (3 if preset.net.ranking else 2) * positives * links.train + (valid + among) * links.score_encoded
+    stages = {
+        "candidates": (
+            listing
+            + chosen * candidates.choose_link
+            + judged * candidates.judge_link
+            + min(found, config.candidate_pool * positives) * candidates.describe_pair
+        )
+        * ranking,
+        "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among + test) * links.encode,
+        "training": config.epochs * epoch + test * links.score_encoded,
+        "calibration": (found * candidates.describe_pair + shortlist * links.score) * ranked,
+        "ranking": (
+            listing + measured / max(shortlist, 1) * found * candidates.describe_pair * 4 + measured * links.score
+        )
+        * ranked,
+        "recommend": (listing + found * candidates.describe_pair + shortlist * links.score) * ranked,
+    }
+    usual = config.epochs if config.epochs <= config.patience else max(config.patience, USUAL_EPOCHS * config.epochs)
+    kept = copies * stored + valid + among + test
+    return Forecast(
+        stored,
+        links.mean_size,
+        links.largest,
+        estimate_bytes(kept, links.mean_size, preset.basis.steps),
+        stages,
+        usual * epoch + test * links.score_encoded,
+    )
+
+
+def forecast(
+    split: LinkSplit,
+    preset: Preset,
+    *,
+    features: NodeFeatures | None = None,
+    kinds: Kinds | None = None,
+    device: torch.device | str = "cpu",
+    ranked: bool = True,
+) -> Forecast:
+    """Sizes, memory and time expected, from a sample of the links on the device in use."""
+    device, preset = torch.device(device), preset.adapted(len(split.train_pos))
+    features = NodeFeatures() if features is None else features
+    links = link_rates(split, preset, features, preset.basis, device)
+    candidates = candidate_rates(split, features, preset.budget, kinds, device)
+    return expected(Sizes.of(split), preset, links, candidates, ranked=ranked)

@@ -11,6 +11,7 @@ from llwlc.errors import InputError
 from llwlc.nn.config import PAPER, NetConfig
 from llwlc.nn.registry import READOUTS
 from llwlc.training.config import TrainConfig
+from llwlc.training.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Preset:
     """Width of the compact features of a graph that has any; 0 leaves them out."""
     budget: int = field(default=100, metadata={"absent": 100})
     """Candidates that a node pays for; see `candidates.config`."""
+    limits: Limits = field(default=Limits(), metadata={"absent": Limits()})
 
     def changed(self, **changes: Any) -> Preset:
         """The same with some options changed, whichever part they belong to; `seed` goes to all parts.
@@ -33,7 +35,7 @@ class Preset:
         >>> PRESETS["paper"].changed(steps=20, epochs=5).basis.steps
         20
         """
-        parts = {"basis": self.basis, "net": self.net, "train": self.train}
+        parts = {"basis": self.basis, "net": self.net, "train": self.train, "limits": self.limits}
         known = {name for part in parts.values() for name in _names(part)} | {"features", "budget"}
         unknown = sorted(set(changes) - known)
         if unknown:
@@ -78,13 +80,13 @@ class Preset:
         return reasons.get(option, "")
 
     def adapted(self, num_links: int) -> Preset:
-        """With what was left open chosen by the number of training links: a small graph overfits, so it gets small steps, much dropout
+        """With what was left open chosen by the number of training links that are used, a fraction of `num_links`: a small graph overfits, so it gets small steps, much dropout
         and thinned copies of its message graph; a large one gets large batches.
 
         >>> PRESETS["anchored"].adapted(4_000).train.batch_size, PRESETS["anchored"].adapted(40_000).train.batch_size
         (64, 1024)
         """
-        small = num_links < SMALL
+        small = round(self.train.fraction * num_links) < SMALL
         batch = self.train.batch_size or (64 if small else 1024)
         rate = self.train.learning_rate or 2e-3 * (batch / 64) ** (1 / 3)
         copies = (4 if small else 0) if self.train.copies is None else self.train.copies

@@ -23,13 +23,13 @@ from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import CandidateLinks, training_positives
+from llwlc.training.limits import Limits
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.scoring import CANDIDATES, PairScorer
 from llwlc.training.shortlist import Shortlist, fit_shortlist
 
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
 """How many candidates the network looks at: so many, and so many for each link of the graph."""
-JUDGED = 20_000  # training links of which it is found out whether they would be candidates
 COMPARED = 2_000_000_000  # such links times nodes at most: each is compared with all nodes
 VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
 
@@ -61,8 +61,9 @@ class Ranked:
         return torch.cat([self.pairs, self.rest])
 
 
-def shortlist_size(graph: Graph, wanted: int | None) -> int:
-    return max(SHORTLIST, FOR_EACH_LINK * graph.num_edges) if wanted is None else wanted
+def shortlist_size(num_links: int, wanted: int | None) -> int:
+    """Candidates that the network ranks on a graph of so many links."""
+    return max(SHORTLIST, FOR_EACH_LINK * num_links) if wanted is None else wanted
 
 
 def rank(
@@ -79,7 +80,8 @@ def rank(
     inputs = features.pair_inputs(graph, found.pairs)
     order = torch.argsort(_promise(found, inputs, config), descending=True, stable=True)
     # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
-    near, rest = order[: shortlist_size(graph, size)].sort().values, order[shortlist_size(graph, size) :]
+    count = shortlist_size(graph.num_edges, size)
+    near, rest = order[:count].sort().values, order[count:]
     pairs, sharing = found.pairs[near], inputs[near, 0] > 0
     score = _scored(graph, pairs, scorer, basis)
     log_ratio = config.calibration.log_ratio(score, sharing)
@@ -125,6 +127,7 @@ def prepare(
     train: TrainConfig,
     *,
     budget: int,
+    judged: int = Limits.judged,
     kinds: Kinds | None = None,
     device: str = "cpu",
 ) -> Prepared:
@@ -134,10 +137,10 @@ def prepare(
     found = candidates(lister)
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([train.seed, 12])
     positives = training_positives(split, train)
-    some = max(1, min(JUDGED, COMPARED // max(n, 1)))
-    judged = torch.from_numpy(np.sort(rng.permutation(len(positives))[:some]))
+    some = max(1, min(judged, COMPARED // max(n, 1)))
+    looked_at = torch.from_numpy(np.sort(rng.permutation(len(positives))[:some]))
     member, listed = torch.zeros(len(positives), dtype=torch.bool), torch.full((len(positives),), float("-inf"))
-    member[judged], listed[judged] = would_be_candidates(lister, positives[judged], found.length)
+    member[looked_at], listed[looked_at] = would_be_candidates(lister, positives[looked_at], found.length)
     count = min(train.candidate_pool * len(positives), len(found))
     drawn = torch.from_numpy(np.sort(rng.choice(len(found), count, replace=False)))
     valid = torch.isin(pair_number(split.valid_pos, n), pair_number(found.pairs, n))

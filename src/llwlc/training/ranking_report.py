@@ -60,6 +60,7 @@ def measure_ranking(
     config: RankingConfig,
     *,
     kinds: Kinds | None = None,
+    size: int | None = None,
     sample: int | None = None,
     device: str = "cpu",
     seed: int = 0,
@@ -67,7 +68,7 @@ def measure_ranking(
 ) -> RankingReport:
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
-    `sample`: only pairs with an end among so many nodes, drawn at random, where there are more. `title`: what the report calls the run's own list, its first.
+    `size`: candidates that the network ranks, as in `rank`. `sample`: only pairs with an end among so many nodes, drawn at random, where there are more. `title`: what the report calls the run's own list, its first.
     """
     graph = task.graph
     found = candidates(lister_of(graph, features, config.candidates, kinds=kinds, device=device))
@@ -76,7 +77,7 @@ def measure_ranking(
     )
     if not len(links):
         raise InputError("no hidden link has an end among the sampled nodes: hold out more links")
-    ranked = rank(graph, found, features, scorer, basis, config)
+    ranked = rank(graph, found, features, scorer, basis, config, size=size)
     truth = pair_number(links, graph.num_nodes)
     hit = torch.isin(pair_number(ranked.all_pairs, graph.num_nodes), truth)
     place = -np.arange(len(hit), dtype=np.float64)

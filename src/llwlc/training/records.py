@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from llwlc.metrics import Evaluation
@@ -40,6 +40,8 @@ class FitMetrics:
     seconds: float
     heuristics: Mapping[str, Evaluation]
     ranking: RankingReport | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that each stage of the fit took."""
 
     def __getitem__(self, name: str) -> Any:
         return self.as_dict()[name]
@@ -49,7 +51,14 @@ class FitMetrics:
         own = ("calibration_error", "calibration_prior", "parameters", "epochs", "seconds")
         beside = {title: found.as_dict() for title, found in self.heuristics.items()}
         ranking = {} if self.ranking is None else {"ranking": self.ranking.as_dict()}
-        return self.test.as_dict() | {name: getattr(self, name) for name in own} | {"heuristics": beside} | ranking
+        stages = {"stages": dict(self.stages)} if self.stages else {}
+        return (
+            self.test.as_dict()
+            | {name: getattr(self, name) for name in own}
+            | stages
+            | {"heuristics": beside}
+            | ranking
+        )
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FitMetrics:
@@ -63,4 +72,5 @@ class FitMetrics:
             float(data["seconds"]),
             {title: Evaluation.from_dict(found) for title, found in data["heuristics"].items()},
             RankingReport.from_dict(data["ranking"]) if "ranking" in data else None,
+            {str(stage): float(seconds) for stage, seconds in data.get("stages", {}).items()},
         )

@@ -1,0 +1,27 @@
+"""Limits: how much of what could be looked at a fit and its recommendations look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from llwlc.errors import InputError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The defaults are those of a fit that has all the time it wants."""
+
+    evaluated: int | None = None
+    """Validation links, test links and the non-links of each that are scored, drawn at random where there are more; None for all."""
+    shortlist: int | None = None
+    """Candidates that the network ranks; None: 10,000, or four for each link of the graph where that is more."""
+    measured: int = 40_000
+    """Candidates that the network looks at to measure a fit's recommendations; where there are more, those of a sample of nodes."""
+    judged: int = 20_000
+    """Training links of which it is found out whether they would be candidates."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and value < 1:
+                raise InputError(f"{field.name} is at least 1, got {value}")

@@ -1,0 +1,217 @@
+"""Plans: what a fit leaves out so that it ends within a budget of time, chosen by what each omission is known to cost.
+
+Every choice below has a price in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that end in time and fit in memory the
+cheapest is taken. A plan is a preset: nothing of it depends on the clock once it is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import log
+from typing import Any
+
+import torch
+
+from llwlc.bases.config import DEFAULT_CAP
+from llwlc.candidates.kinds import Kinds
+from llwlc.errors import InputError
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.training.config import TrainConfig
+from llwlc.training.forecast import Forecast, Sizes, expected
+from llwlc.training.node_features import NodeFeatures
+from llwlc.training.presets import Preset
+from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
+
+Choice = tuple[float, dict[str, Any]]
+"""What it costs in points of AUC, and the options of a preset that it sets."""
+REACH: tuple[Choice, ...] = (
+    (0.0, {}),
+    (0.3, {"max_nodes_per_hop": 100}),
+    (0.4, {"hops": 1, "max_nodes_per_hop": 1000}),
+    (0.7, {"hops": 1, "max_nodes_per_hop": 100}),
+)
+SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+FIFTH = 0.3
+"""What a fifth of the training links instead of all costs."""
+FEWEST_LINKS = 1000
+"""Training links that a share leaves at least, where there are as many."""
+EPOCHS: tuple[Choice, ...] = ((0.0, {}), (0.1, {"epochs": 20}), (0.25, {"epochs": 10}), (0.7, {"epochs": 5}))
+POOLS: tuple[Choice, ...] = (
+    (0.0, {}),
+    (0.2, {"copies": 0}),
+    (0.3, {"copies": 0, "negative_pool": 2, "candidate_pool": 1}),
+    (0.4, {"copies": 0, "negative_pool": 1, "candidate_pool": 1}),
+)
+EVALUATED: tuple[Choice, ...] = ((0.0, {}), (0.02, {"evaluated": 20_000}), (0.05, {"evaluated": 5_000}))
+RANKED: tuple[Choice, ...] = (
+    (0.0, {}),
+    (0.05, {"shortlist": 30_000, "measured": 20_000}),
+    (0.15, {"shortlist": 10_000, "measured": 10_000}),
+    (0.4, {"shortlist": 3_000, "measured": 3_000}),
+)
+LISTED: tuple[Choice, ...] = (
+    (0.0, {}),
+    (0.1, {"judged": 4_000}),
+    (0.3, {"budget": 30, "judged": 2_000}),
+    (0.6, {"budget": 10, "judged": 500}),
+    (1.0, {"budget": 3, "judged": 100}),
+)
+PLANNED = (
+    *("hops", "max_nodes_per_hop", "fraction", "epochs", "negative_pool", "candidate_pool", "copies", "budget"),
+    *("evaluated", "shortlist", "measured", "judged"),
+)
+"""The options of a preset that a plan may change."""
+SAFETY = 1.3
+"""By how much a fit may take longer than forecast: other work on the machine, hubs that the sample missed."""
+MOST_BYTES = 3 << 30
+"""That stored bases may take, in memory or mapped from the cache."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`preset`: the settings to keep to; `cost`: points of AUC that what is left out is known to cost; `minutes`: the budget, None for none."""
+
+    preset: Preset
+    forecast: Forecast
+    cost: float
+    minutes: float | None
+
+    @property
+    def sentence(self) -> str:
+        """What will be done, in plain words."""
+        if not self.cost:
+            return "nothing has to be left out"
+        left = ", ".join(_words(self.preset))
+        return f"{left}; known to cost about {self.cost:.1f} points of AUC on graphs where both were tried"
+
+
+def _words(preset: Preset) -> Iterator[str]:
+    basis, train, limits = preset.basis, preset.train, preset.limits
+    cap = basis.max_nodes_per_hop
+    if basis.hops == 1 or (cap is not None and cap < DEFAULT_CAP):
+        reach = "one-hop" if basis.hops == 1 else f"{basis.hops}-hop"
+        yield f"{reach} subgraphs" + ("" if cap is None else f" of at most {cap:,} nodes a hop")
+    if train.fraction < 1:
+        yield f"{100 * train.fraction:g} % of the training links"
+    if train.epochs < TrainConfig.epochs:
+        yield f"{train.epochs} epochs"
+    if train.negative_pool < TrainConfig.negative_pool:
+        yield "fewer negatives to choose from"
+    if limits.evaluated is not None:
+        yield f"at most {limits.evaluated:,} validation and {limits.evaluated:,} test links looked at"
+    if limits.shortlist is not None:
+        yield f"the {limits.shortlist:,} most promising candidates ranked by the network"
+    if preset.budget < 100:
+        yield f"{preset.budget} candidates a node"
+
+
+def combinations(preset: Preset, kept: Collection[str] = ()) -> Iterator[Choice]:
+    """All ways to leave something out, `kept` options aside, each with its price."""
+
+    def allowed(choices: tuple[Choice, ...]) -> list[Choice]:
+        found: dict[tuple[Any, ...], Choice] = {}
+        for cost, options in choices:
+            free = {name: value for name, value in options.items() if name not in kept and _less(preset, name, value)}
+            found.setdefault(tuple(sorted(free.items())), (cost if free else 0.0, free))
+        return list(found.values())
+
+    shares = [(FIFTH * log(1 / share, 5), {"fraction": share} if share < 1 else {}) for share in SHARES]
+    rooms = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATED, RANKED, LISTED)
+    for parts in product(*map(allowed, rooms)):
+        options: dict[str, Any] = {}
+        for _, some in parts:
+            options |= some
+        yield sum(cost for cost, _ in parts), options
+
+
+def _less(preset: Preset, name: str, value: Any) -> bool:
+    """Whether an option asks for less than the preset does."""
+    now = next(
+        (getattr(part, name) for part in (preset.basis, preset.train, preset.limits, preset) if hasattr(part, name)),
+        None,
+    )
+    return now is None or value < now
+
+
+def make_plan(
+    split: LinkSplit,
+    preset: Preset,
+    minutes: float,
+    *,
+    features: NodeFeatures,
+    kept: Collection[str] = (),
+    kinds: Kinds | None = None,
+    device: torch.device | str = "cpu",
+    spent: float = 0.0,
+) -> Plan:
+    """The plan that leaves out least and ends within `minutes`, of which `spent` seconds are gone; options in `kept` stay as they are.
+
+    Where none does, it says what the smallest one takes.
+    """
+    begin, device = time.perf_counter(), torch.device(device)
+    sizes, rates = Sizes.of(split), Measured(split, features, kinds, device)
+    choices = sorted(combinations(preset, kept), key=lambda choice: choice[0])
+    least: tuple[float, Plan] | None = None
+    for cost, options in choices:
+        if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
+            continue
+        found = without_idle(preset, options)
+        tried = found.adapted(sizes.train)
+        ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
+        if ahead.num_bytes > MOST_BYTES:
+            continue
+        gone = spent + time.perf_counter() - begin
+        needed = gone + SAFETY * ahead.seconds
+        if needed <= 60 * minutes:
+            return Plan(found, ahead, cost, minutes)
+        if least is None or needed < least[0]:
+            least = needed, Plan(found, ahead, cost, minutes)
+    if least is None:
+        raise InputError(
+            f"the bases of this graph do not fit in {MOST_BYTES >> 30} GB whatever is left out: set fewer steps, or hops=1 and max_nodes_per_hop=100"
+        )
+    raise InputError(
+        f"the smallest plan for this graph takes about {least[0] / 60:.0f} minutes ({least[1].sentence}): give --minutes {least[0] / 60 + 1:.0f}, or "
+        "--plan full to take all the time it needs"
+    )
+
+
+def without_idle(preset: Preset, options: Mapping[str, Any]) -> Preset:
+    """The preset with these options, but for those that have no effect on it."""
+    useful = {name: value for name, value in options.items() if not preset.without_effect(name)}
+    return preset.changed(**useful)
+
+
+def with_plan(preset: Preset, other: Preset, kept: Collection[str] = ()) -> Preset:
+    """The preset with the plan of another run, options in `kept` aside."""
+    options = {}
+    for name in PLANNED:
+        part = next(part for part in (other.basis, other.train, other.limits, other) if hasattr(part, name))
+        if name not in kept:
+            options[name] = getattr(part, name)
+    return without_idle(preset, options)
+
+
+class Measured:
+    """Rates by what they depend on, each measured when it is first asked for."""
+
+    def __init__(self, split: LinkSplit, features: NodeFeatures, kinds: Kinds | None, device: torch.device) -> None:
+        self.split, self.features, self.kinds, self.device = split, features, kinds, device
+        self._links: dict[tuple[int, int | None, int | None], LinkRates] = {}
+        self._candidates: dict[int, CandidateRates] = {}
+
+    def links(self, preset: Preset) -> LinkRates:
+        by = preset.basis.hops, preset.basis.max_nodes_per_hop, preset.train.batch_size
+        if by not in self._links:
+            self._links[by] = link_rates(self.split, preset, self.features, preset.basis, self.device)
+        return self._links[by]
+
+    def candidates(self, preset: Preset) -> CandidateRates:
+        if preset.budget not in self._candidates:
+            self._candidates[preset.budget] = candidate_rates(
+                self.split, self.features, preset.budget, self.kinds, self.device
+            )
+        return self._candidates[preset.budget]

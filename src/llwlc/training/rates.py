@@ -1,0 +1,162 @@
+"""Rates: what one link, candidate or node costs on this machine, measured on a sample in some seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.encoded_links import encode, messages_on
+from llwlc.bases.warmup import warm_up
+from llwlc.candidates import choice
+from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.kinds import Kinds
+from llwlc.candidates.retrieval import would_be_candidates
+from llwlc.nn.net import LLwLCNet
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.support.threads import one_thread
+from llwlc.training.encoded_split import TrainingLinks
+from llwlc.training.loop import adam, train_epoch
+from llwlc.training.node_features import NodeFeatures
+from llwlc.training.presets import Preset
+from llwlc.training.ranking import lister_of
+from llwlc.training.scoring import CANDIDATES, Scorer
+from llwlc.training.step import Stepper
+
+SAMPLE = 192
+"""Links of each population that are tried."""
+PATIENCE, ROWS = 1.0, 40_000
+"""Seconds that encoding the sample may take, and rows that it may have: the rest would not be faster."""
+FIRST = 16
+
+
+@dataclass(frozen=True)
+class LinkRates:
+    """Of one reach, seconds a link: to encode it, to train on it once, to score it from its pair and from its encoded basis; and its size in nodes, mean and largest."""
+
+    encode: float
+    train: float
+    score: float
+    score_encoded: float
+    mean_size: float
+    largest: int
+
+
+@dataclass(frozen=True)
+class CandidateRates:
+    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), and to describe a pair by exact statistics."""
+
+    prepare: float
+    list_node: float
+    choose_link: float
+    judge_link: float
+    describe_pair: float
+
+
+def sample_pairs(split: LinkSplit, seed: int = 0) -> Tensor:
+    """Training links, non-links and pairs two steps apart, as candidates mostly are, as many of each."""
+    graph, rng = split.train_graph, np.random.default_rng([seed, 3])
+    links = split.train_pos[torch.from_numpy(rng.permutation(len(split.train_pos))[:SAMPLE])]
+    others = split.train_neg[torch.from_numpy(rng.permutation(len(split.train_neg))[:SAMPLE])]
+    # from one end of a link over the other one to a neighbour of it
+    start, via = links[:, 0], links[:, 1]
+    degree = graph.degree[via].clamp(min=1)
+    step = torch.from_numpy(rng.random(len(links))) * degree
+    end = graph.indices[(graph.indptr[via] + step.long()).clamp(max=max(len(graph.indices) - 1, 0))]
+    apart = torch.stack([start, end], 1)[start != end]
+    return torch.cat([links, others, apart])
+
+
+def link_rates(
+    split: LinkSplit, preset: Preset, features: NodeFeatures, reach: BasisConfig, device: torch.device
+) -> LinkRates:
+    """What links cost with subgraphs that reach so far."""
+    graph, config = messages_on(split.train_graph, device), preset.train
+    warm_up(split.train_graph, reach)
+    pairs = sample_pairs(split)
+    pairs = pairs[torch.from_numpy(np.random.default_rng(3).permutation(len(pairs)))]
+    encode(graph, pairs[:2], reach, about="")  # a first call may compile
+    with timed() as first:
+        size = float(encode(graph, pairs[:FIRST], reach, about="").sizes.double().mean())
+    pairs = pairs[: max(3 * FIRST, min(int(PATIENCE * FIRST / max(first(), 1e-9)), int(ROWS / size)))]
+    with timed() as encoding:
+        data = encode(graph, pairs, reach, about="").to(device)
+        sizes = data.sizes.cpu()  # waits for a GPU
+    if preset.net.pair_inputs:
+        data = data.with_pair(features.pair_inputs(split.train_graph, pairs))
+    shape = replace(
+        preset.net,
+        feature_channels=0 if features.compact is None else features.compact.shape[1],
+        pair_channels=features.pair_inputs.channels if preset.net.pair_inputs else 0,
+        sort_rows=max(int(sizes.double().mean()), 10),
+    )
+    with torch.random.fork_rng(devices=[]):
+        net = LLwLCNet(shape).to(device)
+    table = None if features.compact is None else features.compact.to(device)
+    stepper = Stepper(net, net, adam(net, config), table)
+    third = max(1, len(pairs) // 3)
+    links = TrainingLinks(data, third, third, torch.ones(third, dtype=torch.bool))
+    trained = (3 if links.candidates else 2) * third
+    with one_thread():
+        train_epoch(stepper, links, config, 0)  # compiles, or records CUDA graphs
+        with timed() as training:
+            train_epoch(stepper, links, config, 0)
+        scorer = Scorer(net, features)
+        scorer(data, CANDIDATES)
+        with timed() as encoded:
+            scorer(data, CANDIDATES)
+    list(scorer.pairs(graph, pairs[:2], reach, CANDIDATES))
+    with timed() as scoring:
+        list(scorer.pairs(graph, pairs, reach, CANDIDATES))
+    count = len(pairs)
+    mean = float(sizes.double().mean())
+    return LinkRates(
+        encoding() / count, training() / trained, scoring() / count, encoded() / count, mean, int(sizes.max())
+    )
+
+
+def candidate_rates(
+    split: LinkSplit, features: NodeFeatures, budget: int, kinds: Kinds | None, device: torch.device
+) -> CandidateRates:
+    """What the search for candidates costs."""
+    graph, rng = split.valid_graph, np.random.default_rng(4)
+    with timed() as preparing:
+        lister = lister_of(graph, features, CandidateConfig(budget=budget), kinds=kinds, device=str(device))
+        lister(np.arange(min(2, graph.num_nodes)), 2)
+    longest = min(2 * lister.config.budget_for(graph.num_nodes), max(graph.num_nodes - 1, 1))
+    nodes = rng.permutation(graph.num_nodes)[:256]
+    listing = _rate(lambda some: lister(np.sort(nodes[:some]), longest), len(nodes))
+    hidden = split.valid_pos if len(split.valid_pos) else split.train_pos
+    choosing = _rate(lambda some: choice.chosen(lister, hidden[:some]), min(32, len(hidden)))
+    length = np.full(graph.num_nodes, longest)
+    judging = _rate(
+        lambda some: would_be_candidates(lister, split.train_pos[:some], length), min(32, len(split.train_pos))
+    )
+    pairs = sample_pairs(split)
+    describing = _rate(lambda some: features.pair_inputs(graph, pairs[:some]), len(pairs))
+    return CandidateRates(preparing(), listing, choosing, judging, describing)
+
+
+def _rate(work: Callable[[int], object], count: int) -> float:
+    """Seconds for each of `count`, after a first call that may compile."""
+    if not count:
+        return 0.0
+    work(1)
+    with timed() as seconds:
+        work(count)
+    return seconds() / count
+
+
+@contextmanager
+def timed() -> Iterator[Callable[[], float]]:
+    """The seconds of a block, asked for afterwards."""
+    ends: list[float] = []
+    begin = time.perf_counter()
+    yield lambda: ends[0]
+    ends.append(time.perf_counter() - begin)
