@@ -1,0 +1,173 @@
+"""A fit within a budget: its plan is written first, kept to, repeated, and survives a kill; an untrained score may take the network's place."""
+
+import json
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from llwlc.cli.app import app
+from llwlc.errors import InputError
+from llwlc.predict import predictor
+from llwlc.predict.plan_file import read_plan
+from llwlc.predict.predictor import LinkPredictor
+from llwlc.training import plan as plans
+from llwlc.training.fit import fit_split
+from llwlc.training.rates import CandidateRates, LinkRates
+from llwlc.training.rivals import Rival
+from people import people
+
+PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop(record):
+    raise Stopped
+
+
+def model(**options) -> LinkPredictor:
+    return LinkPredictor(device="cpu", cache=None, **options)
+
+
+@pytest.fixture
+def rates(monkeypatch):
+    """Links cost so many seconds each, one-hop ones a tenth of it: nothing is measured."""
+
+    def rate(seconds: float) -> None:
+        def links(split, preset, features, reach, device):
+            each = seconds if reach.hops > 1 else seconds / 10
+            return LinkRates(each, each, each, each, 50.0, 500)
+
+        monkeypatch.setattr(plans, "link_rates", links)
+        monkeypatch.setattr(plans, "candidate_rates", lambda *a: CandidateRates(0.0, 0.0, 0.0, 0.0, 0.0))
+
+    return rate
+
+
+@pytest.fixture
+def no_rival(monkeypatch):
+    """The network stays, however little 90 people teach it."""
+    from llwlc.training import fit
+
+    monkeypatch.setattr(fit, "better_rival", lambda *a: None)
+
+
+def test_the_plan_is_there_before_training_and_the_same_command_goes_on_by_it(tmp_path, rates, no_rival):
+    rates(5e-3)
+    with pytest.raises(Stopped):
+        model().fit(people(), minutes=0.2, out=tmp_path / "run", on_epoch=stop)
+    written = read_plan(tmp_path / "run")
+    assert written is not None
+    assert written.cost > 0
+    rates(1e-9)  # the machine is idle now: planned anew, nothing would be left out
+    seen = []
+    after = model().fit(people(), minutes=0.2, out=tmp_path / "run", on_plan=seen.append)
+    assert not seen
+    assert after.fitted.preset.train.epochs == written.preset.train.epochs
+    rates(5e-3)
+    whole = model().fit(people(), minutes=0.2, out=tmp_path / "whole")
+    assert read_plan(tmp_path / "whole").preset == written.preset
+    assert torch.equal(after.score(PAIRS).score, whole.score(PAIRS).score)
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["files"]["plan.json"]
+    again = model().fit(people(), minutes=0.2, out=tmp_path / "run")
+    assert torch.equal(again.score(PAIRS).score, whole.score(PAIRS).score)
+    assert LinkPredictor.load(tmp_path / "run").run.plan == read_plan(tmp_path / "run")
+
+
+def test_a_new_folder_is_planned_anew_and_another_run_s_plan_is_repeated(tmp_path, rates, no_rival):
+    rates(5e-3)
+    first = model().fit(people(), minutes=0.2, out=tmp_path / "first")
+    rates(1e-9)
+    full = model(epochs=3).fit(people(), minutes=0.2)
+    assert full.fitted.preset.basis.hops == 2
+    same = model().fit(people(), plan=tmp_path / "first")
+    assert same.fitted.preset == first.fitted.preset
+    assert torch.equal(same.score(PAIRS).score, first.score(PAIRS).score)
+    kept = model(epochs=1).fit(people(), plan=tmp_path / "first", out=tmp_path / "second")
+    assert kept.fitted.preset.train.epochs == 1
+    assert kept.fitted.preset.basis == first.fitted.preset.basis
+
+
+def test_the_folder_of_another_fit_is_refused_before_anything_is_measured(tmp_path, rates, no_rival, monkeypatch):
+    rates(5e-3)
+    model().fit(people(), minutes=0.2, out=tmp_path / "run")
+    monkeypatch.setattr(predictor, "make_plan", lambda *a, **k: pytest.fail("measured"))
+    with pytest.raises(InputError, match="holds another run"):
+        model(steps=5).fit(people(), minutes=0.2, out=tmp_path / "run")
+
+
+def test_a_damaged_plan_is_refused_by_name(tmp_path, rates, no_rival):
+    rates(5e-3)
+    with pytest.raises(Stopped):
+        model().fit(people(), minutes=0.2, out=tmp_path / "run", on_epoch=stop)
+    (tmp_path / "run" / "plan.json").write_text('{"format": 1, "base": 3}')
+    with pytest.raises(InputError, match=r"plan.json is damaged"):
+        model().fit(people(), minutes=0.2, out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
+def test_a_budget_that_is_no_time_is_refused(minutes, tmp_path):
+    with pytest.raises(InputError, match="minutes is above 0"):
+        model().fit(people(), minutes=minutes, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_score_that_did_better_takes_the_network_s_place_and_says_so_first(tmp_path, rates, monkeypatch):
+    rates(1e-9)
+    rival = Rival("adamic-adar", "Adamic–Adar", 0.9, 0.7, 0.01, 300)
+    from llwlc.training import fit
+
+    monkeypatch.setattr(fit, "better_rival", lambda *a: rival)
+    made = model(epochs=1).fit(people(), minutes=5, out=tmp_path / "run")
+    assert made.model.title == "Adamic–Adar"
+    card = (tmp_path / "run" / "MODEL_CARD.md").read_text()
+    assert card.splitlines()[2].startswith("An untrained score, Adamic–Adar, did better on the 300 validation links")
+    shown = CliRunner().invoke(app, ["evaluate", str(tmp_path / "run")]).output
+    assert shown.startswith("An untrained score, Adamic–Adar, did better")
+    again = model(epochs=1).fit(people(), minutes=5, out=tmp_path / "run")  # finished: read
+    assert torch.equal(again.score(PAIRS).score, made.score(PAIRS).score)
+    assert len(made.recommend(top=5)) == 5
+
+
+def test_without_a_budget_the_network_stays(monkeypatch):
+    from llwlc.training import fit
+
+    monkeypatch.setattr(fit, "better_rival", lambda *a: Rival("katz", "Katz", 1.0, 0.5, 0.0, 300))
+    assert model(epochs=1).fit(people()).fitted.title == "llwlc"
+
+
+def test_all_of_it_is_what_it_was(tmp_path, rates, no_rival):
+    """Where nothing has to be left out, the budget changes no bit."""
+    rates(1e-9)
+    planned = model(epochs=2).fit(people(), minutes=5)
+    from llwlc import splits
+    from llwlc.training.presets import preset
+
+    graph = people()
+    plain = fit_split(graph, splits.make(graph, protocol="random", seed=0), preset("anchored", epochs=2), device="cpu")
+    for ours, theirs in zip(planned.fitted.net.parameters(), plain.net.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_from_the_command_line(tmp_path):
+    rows = "\n".join(f"{a},{b}" for a, b in people().edges.tolist())
+    (tmp_path / "edges.csv").write_text("source,target\n" + rows + "\n")
+    call, edges = CliRunner().invoke, str(tmp_path / "edges.csv")
+    ran = call(app, ["fit", edges, "--minutes", "0.0001", "--out", str(tmp_path / "no")])
+    assert ran.exit_code == 2
+    assert "the smallest plan" in ran.output
+    assert not (tmp_path / "no").exists()
+    ran = call(app, ["fit", edges, "--plan", "full", "--minutes", "3", "--out", str(tmp_path / "no")])
+    assert ran.exit_code == 2
+    ran = call(app, ["fit", edges, "--minutes", "5", "--set", "epochs=2", "--out", str(tmp_path / "run")])
+    assert ran.exit_code == 0, ran.output
+    assert "Plan for 5 minutes" in ran.output
+    ran = call(
+        app, ["fit", edges, "--plan", str(tmp_path / "run"), "--out", str(tmp_path / "two"), "--set", "epochs=2"]
+    )
+    assert ran.exit_code == 0, ran.output
+    ran = call(app, ["fit", edges, "--plan", str(tmp_path / "nowhere"), "--out", str(tmp_path / "three")])
+    assert ran.exit_code == 2

@@ -1,0 +1,193 @@
+"""Plans: the one that costs least among those that end in time; forecasts add up; explicit options stay."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from llwlc import splits
+from llwlc.errors import InputError
+from llwlc.training import plan as plans
+from llwlc.training.encoded_split import EncodedSplit, evaluated
+from llwlc.training.forecast import Sizes, expected, stored_links
+from llwlc.training.node_features import NodeFeatures
+from llwlc.training.plan import combinations, make_plan, with_plan, without_idle
+from llwlc.training.presets import preset
+from llwlc.training.rates import CandidateRates, LinkRates, sample_pairs
+from people import people
+
+LINK = LinkRates(encode=1e-3, train=1e-3, score=2e-3, score_encoded=1e-3, mean_size=100.0, largest=300)
+CANDIDATE = CandidateRates(prepare=1.0, list_node=1e-3, choose_link=1e-3, judge_link=1e-3, describe_pair=1e-6)
+
+
+@pytest.fixture
+def split():
+    return splits.make(people(), protocol="random", seed=0)
+
+
+@pytest.fixture
+def rated(monkeypatch):
+    """Rates as stated, by hops: nothing is measured."""
+
+    def rate(hop: dict[int, float]):
+        def links(split, preset, features, reach, device):
+            slow = hop[reach.hops]
+            return LinkRates(slow, slow, slow, slow, 50.0 * reach.hops, 500)
+
+        monkeypatch.setattr(plans, "link_rates", links)
+        monkeypatch.setattr(plans, "candidate_rates", lambda *a: CANDIDATE)
+
+    return rate
+
+
+def plan(split, minutes, *, kept=(), **options):
+    return make_plan(split, preset("anchored", **options), minutes, features=NodeFeatures(), kept=kept)
+
+
+def test_all_of_it_where_all_of_it_fits(split, rated):
+    rated({1: 1e-6, 2: 1e-6})
+    found = plan(split, 10)
+    assert found.preset == preset("anchored")
+    assert found.cost == 0
+    assert found.sentence == "nothing has to be left out"
+
+
+def test_no_cheaper_combination_would_have_ended_in_time(split, rated):
+    rated({1: 2e-4, 2: 5e-3})
+    found = plan(split, 1)
+    assert found.cost > 0
+    sizes, wide = Sizes.of(split), found.minutes * 60
+    for cost, options in combinations(preset("anchored")):
+        if cost < found.cost and round(options.get("fraction", 1) * sizes.train) >= min(1000, sizes.train):
+            tried = without_idle(preset("anchored"), options).adapted(sizes.train)
+            ahead = expected(sizes, tried, plans.link_rates(None, tried, None, tried.basis, None), CANDIDATE)
+            assert plans.SAFETY * ahead.seconds > wide - 5  # what planning itself took
+    assert plans.SAFETY * found.forecast.seconds <= wide
+
+
+def test_where_nothing_ends_in_time_the_smallest_plan_is_told(split, rated):
+    rated({1: 10.0, 2: 100.0})
+    with pytest.raises(
+        InputError, match=r"the smallest plan for this graph takes about \d+ minutes .*one-hop.*--minutes"
+    ):
+        plan(split, 0.1)
+
+
+def test_bases_that_no_memory_holds_are_not_planned(split, rated, monkeypatch):
+    rated({1: 1e-6, 2: 1e-6})
+    monkeypatch.setattr(plans, "MOST_BYTES", 1)
+    with pytest.raises(InputError, match="do not fit"):
+        plan(split, 10)
+
+
+@pytest.mark.parametrize("options", [{"epochs": 30}, {"hops": 2, "max_nodes_per_hop": 500}, {"fraction": 0.5}])
+def test_what_was_asked_for_is_kept(split, rated, options):
+    rated({1: 2e-4, 2: 5e-3})
+    found = plan(split, 2, kept=options, **options).preset
+    parts = (found.basis, found.train, found.limits, found)
+    for name, value in options.items():
+        assert next(getattr(part, name) for part in parts if hasattr(part, name)) == value
+
+
+def test_a_plan_never_asks_for_more_than_the_preset():
+    small = preset("anchored", epochs=8, max_nodes_per_hop=50, hops=1, negative_pool=1, shortlist=2000, budget=5)
+    for _, options in combinations(small):
+        made = without_idle(small, options)
+        assert made.train.epochs <= 8
+        assert made.basis.max_nodes_per_hop <= 50
+        assert made.basis.hops == 1
+        assert (made.limits.shortlist, made.train.negative_pool) <= (2000, 1)
+        assert made.budget <= 5
+
+
+def test_the_plan_of_another_run_is_repeated_but_for_what_is_asked_for():
+    other = preset("anchored", hops=1, max_nodes_per_hop=100, epochs=5, shortlist=3000)
+    repeated = with_plan(preset("anchored", epochs=7), other, kept={"epochs"})
+    assert repeated.basis == replace(preset("anchored").basis, hops=1, max_nodes_per_hop=100)
+    assert (repeated.train.epochs, repeated.limits.shortlist) == (7, 3000)
+
+
+@pytest.mark.parametrize("name", ["paper", "unconstrained", "anchored"])
+def test_every_preset_can_be_planned(split, rated, name):
+    rated({1: 1e-5, 2: 1e-3})
+    found = make_plan(split, preset(name), 1, features=NodeFeatures())
+    assert found.forecast.seconds < 60
+
+
+def test_the_forecast_counts_the_links_that_are_encoded(split):
+    for options in (
+        {},
+        {"fraction": 0.3},
+        {"negative_pool": 1, "candidate_pool": 1},
+        {"constraints": "vertex_deleted", "copies": 0, "negative_pool": 1},
+    ):
+        made = preset("anchored", **options).adapted(len(split.train_pos))
+        without = replace(
+            made, net=replace(made.net, ranking=False)
+        )  # how many candidates there are is not known before
+        data = EncodedSplit(split, without, cache=None, device=torch.device("cpu"), memory_budget=1 << 30)
+        assert len(data.training(0).data) == stored_links(Sizes.of(split), without)
+
+
+def test_the_forecast_grows_with_all_that_the_work_grows_with(split):
+    sizes, made = Sizes.of(split), preset("anchored").adapted(1000)
+    base = expected(sizes, made, LINK, CANDIDATE)
+    assert base.seconds == pytest.approx(sum(base.stages.values()))
+    assert base.usual < base.seconds
+    for change in ({"encode": 2e-3}, {"train": 2e-3}, {"score": 4e-3}, {"score_encoded": 2e-3}):
+        assert expected(sizes, made, replace(LINK, **change), CANDIDATE).seconds > base.seconds
+    for change in (
+        {"list_node": 1.0},
+        {"prepare": 2.0},
+        {"describe_pair": 1e-3},
+        {"judge_link": 1.0},
+        {"choose_link": 1.0},
+    ):
+        assert expected(sizes, made, LINK, replace(CANDIDATE, **change)).seconds > base.seconds
+    assert expected(sizes, made.changed(shortlist=10), LINK, CANDIDATE).seconds < base.seconds
+
+
+def test_a_forecast_from_real_rates_is_near_what_a_fit_takes(split):
+    """On two cores among other work: within a factor of four here; docs/budget.md has what a quiet machine shows."""
+    from llwlc.training.fit import fit_split
+    from llwlc.training.forecast import forecast
+
+    made = preset("anchored", epochs=4, copies=0)
+    fit_split(split.train_graph, split, preset("anchored", epochs=1, copies=0), device="cpu")  # compiles
+    ahead = forecast(split, made)
+    fitted = fit_split(split.train_graph, split, made, device="cpu")
+    assert ahead.stages["training"] / 4 < fitted.metrics.stages["training"] < 4 * ahead.stages["training"]
+
+
+def test_sampled_pairs_are_links_others_and_pairs_apart(split):
+    pairs = sample_pairs(split)
+    assert (pairs[:, 0] != pairs[:, 1]).all()
+    assert split.train_graph.has_edges(pairs).any()
+    assert not split.train_graph.has_edges(pairs).all()
+
+
+def test_fewer_links_are_looked_at_and_nothing_else_changes(split):
+    few = evaluated(split, 5, seed=3)
+    assert [len(getattr(few, f"{stage}_{side}")) for stage in ("valid", "test") for side in ("pos", "neg")] == [5] * 4
+    assert few.train_pos is split.train_pos
+    assert few.test_graph is split.test_graph
+    assert evaluated(split, None, seed=3) is split
+    asked = {tuple(pair) for pair in split.test_pos.tolist()}
+    assert all(tuple(pair) in asked for pair in few.test_pos.tolist())
+    again = evaluated(split, 5, seed=3)
+    assert torch.equal(again.test_neg, few.test_neg)
+
+
+def test_hard_negatives_stay_with_their_links(split):
+    hard = replace(
+        split,
+        **{
+            f"{stage}_neg": torch.randint(0, 90, (len(getattr(split, f"{stage}_pos")), 7, 2))
+            for stage in ("valid", "test")
+        },
+    )
+    few = evaluated(hard, 4, seed=0)
+    assert few.test_neg.shape == (4, *hard.test_neg.shape[1:])
+    for link, row in zip(few.test_pos, few.test_neg, strict=True):
+        at = int((hard.test_pos == link).all(1).nonzero()[0])
+        assert torch.equal(hard.test_neg[at], row)
