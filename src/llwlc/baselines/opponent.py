@@ -128,7 +128,14 @@ def fit_opponent(
     ranking = None
     if rank_candidates:
         prepared = prepare(
-            split, features, TrainConfig(seed=seed), budget=budget, judged=bounds.judged, kinds=kinds, device=target
+            split,
+            features,
+            TrainConfig(seed=seed),
+            budget=budget,
+            judged=bounds.judged,
+            weighed=bounds.weighed,
+            kinds=kinds,
+            device=target,
         )
         scorer = OpponentScorer(model)
         ranking = calibrated(split, prepared, features, scorer, BasisConfig(), size=bounds.shortlist)

@@ -22,22 +22,22 @@ LONGER = (
 )
 
 
-def chosen(lister: Lister, hidden: Tensor, *, seed: int = 0) -> CandidateConfig:
+def chosen(lister: Lister, hidden: Tensor, *, links: int = LINKS, seed: int = 0) -> CandidateConfig:
     """The lister's configuration with the weights under which own lists hold most of the hidden links `[m, 2]`; the default ones where there are none."""
     config = lister.config
     if not len(hidden):
         return config
     n = lister.graph.num_nodes
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: max(1, min(LINKS, ENTRIES // n))])
-    links = hidden.numpy()[drawn]
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: max(1, min(links, ENTRIES // n))])
+    looked_at = hidden.numpy()[drawn]
     length = LONGER * config.budget_for(n)
     tried = [
         replace(config, degree=d, walk=w) for d, w in product(DEGREE, WALK if lister.smoothed is not None else (1.0,))
     ]
-    held = torch.zeros(len(tried), len(links), dtype=torch.bool)
+    held = torch.zeros(len(tried), len(looked_at), dtype=torch.bool)
     step = max(1, ENTRIES_PER_BLOCK // max(lister.graph.num_nodes, 1))
-    for at in range(0, len(links), step):
-        part = links[at : at + step]
+    for at in range(0, len(looked_at), step):
+        part = looked_at[at : at + step]
         for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
             evidence = lister.evidence(u)
             for i, one in enumerate(tried):

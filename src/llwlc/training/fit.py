@@ -115,6 +115,7 @@ def fit_split(
                 preset.train,
                 budget=preset.budget,
                 judged=preset.limits.judged,
+                weighed=preset.limits.weighed,
                 kinds=kinds,
                 device=str(target),
             )

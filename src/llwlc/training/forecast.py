@@ -89,7 +89,7 @@ def expected(
     )
     found = CandidateConfig(budget=preset.budget).budget_for(n) * n
     judged = min(limits.judged, max(1, COMPARED // n), positives)
-    chosen = max(1, min(choice.LINKS, choice.ENTRIES // n))
+    chosen = max(1, min(limits.weighed, choice.ENTRIES // n))
     shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
     measured = min(shortlist, limits.measured)
     ranking = ranked or preset.net.ranking

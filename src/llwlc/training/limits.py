@@ -19,6 +19,8 @@ class Limits:
     """Candidates that the network looks at to measure a fit's recommendations; where there are more, those of a sample of nodes."""
     judged: int = 20_000
     """Training links of which it is found out whether they would be candidates."""
+    weighed: int = 1_000
+    """Validation links by which the weights of nodes' own lists are chosen."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -34,34 +34,28 @@ REACH: tuple[Choice, ...] = (
     (0.7, {"hops": 1, "max_nodes_per_hop": 100}),
 )
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-FIFTH = 0.3
+FIFTH = 0.6
 """What a fifth of the training links instead of all costs."""
 FEWEST_LINKS = 1000
 """Training links that a share leaves at least, where there are as many."""
-EPOCHS: tuple[Choice, ...] = ((0.0, {}), (0.1, {"epochs": 20}), (0.25, {"epochs": 10}), (0.7, {"epochs": 5}))
+EPOCHS: tuple[Choice, ...] = ((0.0, {}), (0.2, {"epochs": 20}), (0.5, {"epochs": 10}), (1.0, {"epochs": 5}))
 POOLS: tuple[Choice, ...] = (
     (0.0, {}),
     (0.2, {"copies": 0}),
     (0.3, {"copies": 0, "negative_pool": 2, "candidate_pool": 1}),
     (0.4, {"copies": 0, "negative_pool": 1, "candidate_pool": 1}),
 )
-EVALUATED: tuple[Choice, ...] = ((0.0, {}), (0.02, {"evaluated": 20_000}), (0.05, {"evaluated": 5_000}))
-RANKED: tuple[Choice, ...] = (
+LOOKED_AT: tuple[Choice, ...] = (
     (0.0, {}),
-    (0.05, {"shortlist": 30_000, "measured": 20_000}),
-    (0.15, {"shortlist": 10_000, "measured": 10_000}),
-    (0.4, {"shortlist": 3_000, "measured": 3_000}),
-)
-LISTED: tuple[Choice, ...] = (
-    (0.0, {}),
-    (0.1, {"judged": 4_000}),
-    (0.3, {"budget": 30, "judged": 2_000}),
-    (0.6, {"budget": 10, "judged": 500}),
-    (1.0, {"budget": 3, "judged": 100}),
+    (0.05, {"evaluated": 20_000, "shortlist": 30_000, "measured": 20_000, "judged": 4_000, "weighed": 500}),
+    (0.2, {"evaluated": 10_000, "shortlist": 10_000, "measured": 10_000, "judged": 2_000, "weighed": 200}),
+    (0.5, {"evaluated": 5_000, "shortlist": 5_000, "measured": 5_000, "judged": 1_000, "weighed": 100, "budget": 30}),
+    (0.8, {"evaluated": 5_000, "shortlist": 3_000, "measured": 3_000, "judged": 500, "weighed": 50, "budget": 10}),
+    (1.2, {"evaluated": 2_000, "shortlist": 2_000, "measured": 2_000, "judged": 200, "weighed": 20, "budget": 3}),
 )
 PLANNED = (
     *("hops", "max_nodes_per_hop", "fraction", "epochs", "negative_pool", "candidate_pool", "copies", "budget"),
-    *("evaluated", "shortlist", "measured", "judged"),
+    *("evaluated", "shortlist", "measured", "judged", "weighed"),
 )
 """The options of a preset that a plan may change."""
 SAFETY = 1.3
@@ -119,7 +113,7 @@ def combinations(preset: Preset, kept: Collection[str] = ()) -> Iterator[Choice]
         return list(found.values())
 
     shares = [(FIFTH * log(1 / share, 5), {"fraction": share} if share < 1 else {}) for share in SHARES]
-    rooms = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATED, RANKED, LISTED)
+    rooms = (REACH, tuple(shares), EPOCHS, POOLS, LOOKED_AT)
     for parts in product(*map(allowed, rooms)):
         options: dict[str, Any] = {}
         for _, some in parts:
@@ -200,18 +194,16 @@ class Measured:
 
     def __init__(self, split: LinkSplit, features: NodeFeatures, kinds: Kinds | None, device: torch.device) -> None:
         self.split, self.features, self.kinds, self.device = split, features, kinds, device
-        self._links: dict[tuple[int, int | None, int | None], LinkRates] = {}
-        self._candidates: dict[int, CandidateRates] = {}
+        self._links: dict[tuple[int, int | None], LinkRates] = {}
+        self._candidates: CandidateRates | None = None
 
     def links(self, preset: Preset) -> LinkRates:
-        by = preset.basis.hops, preset.basis.max_nodes_per_hop, preset.train.batch_size
+        by = preset.basis.hops, preset.basis.max_nodes_per_hop
         if by not in self._links:
             self._links[by] = link_rates(self.split, preset, self.features, preset.basis, self.device)
         return self._links[by]
 
     def candidates(self, preset: Preset) -> CandidateRates:
-        if preset.budget not in self._candidates:
-            self._candidates[preset.budget] = candidate_rates(
-                self.split, self.features, preset.budget, self.kinds, self.device
-            )
-        return self._candidates[preset.budget]
+        if self._candidates is None:  # the length of a list hardly matters: it is found among all nodes
+            self._candidates = candidate_rates(self.split, self.features, preset.budget, self.kinds, self.device)
+        return self._candidates

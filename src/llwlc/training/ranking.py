@@ -128,12 +128,13 @@ def prepare(
     *,
     budget: int,
     judged: int = Limits.judged,
+    weighed: int = Limits.weighed,
     kinds: Kinds | None = None,
     device: str = "cpu",
 ) -> Prepared:
     """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the shortlist on training links as if each were missing."""
     base = lister_of(split.valid_graph, features, CandidateConfig(budget=budget), kinds=kinds, device=device)
-    lister = replace(base, config=chosen(base, split.valid_pos))
+    lister = replace(base, config=chosen(base, split.valid_pos, links=weighed))
     found = candidates(lister)
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([train.seed, 12])
     positives = training_positives(split, train)

@@ -84,7 +84,7 @@ def link_rates(
     encode(graph, pairs[:2], reach, about="")  # a first call may compile
     with timed() as first:
         size = float(encode(graph, pairs[:FIRST], reach, about="").sizes.double().mean())
-    pairs = pairs[: max(3 * FIRST, min(int(PATIENCE * FIRST / max(first(), 1e-9)), int(ROWS / size)))]
+    pairs = pairs[: max(2 * FIRST, min(int(PATIENCE * FIRST / max(first(), 1e-9)), int(ROWS / size)))]
     with timed() as encoding:
         data = encode(graph, pairs, reach, about="").to(device)
         sizes = data.sizes.cpu()  # waits for a GPU
@@ -133,10 +133,10 @@ def candidate_rates(
     nodes = rng.permutation(graph.num_nodes)[:256]
     listing = _rate(lambda some: lister(np.sort(nodes[:some]), longest), len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos
-    choosing = _rate(lambda some: choice.chosen(lister, hidden[:some]), min(32, len(hidden)))
+    choosing = _rate(lambda some: choice.chosen(lister, hidden[:some]), min(8, len(hidden)))
     length = np.full(graph.num_nodes, longest)
     judging = _rate(
-        lambda some: would_be_candidates(lister, split.train_pos[:some], length), min(32, len(split.train_pos))
+        lambda some: would_be_candidates(lister, split.train_pos[:some], length), min(8, len(split.train_pos))
     )
     pairs = sample_pairs(split)
     describing = _rate(lambda some: features.pair_inputs(graph, pairs[:some]), len(pairs))
