@@ -1,0 +1,147 @@
+"""`llwlc fit` within its budget, graph by graph: forecast, wall time, peak memory, disk and AUC beside the best untrained score's: the tables of docs/budget.md.
+
+    python benchmarks/budget.py usair celegans cora blocks-1000-25 --minutes 10 --seeds 1
+    python benchmarks/budget.py --table
+
+Each fit is a process of its own with an empty cache. One line a fit in benchmarks/results/budget.jsonl; a finished one is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results" / "budget.jsonl"
+GIGABYTE = 2**30
+
+
+def measure(name: str, seed: int, minutes: float, device: str) -> dict:
+    from dense_graphs import MAKERS, load
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        graph, given = load(name), name
+        if name.split("-")[0] in MAKERS:
+            given = str(folder / "edges.csv")
+            rows = "\n".join(f"n{a},n{b}" for a, b in graph.edges.tolist())
+            Path(given).write_text(f"source,target\n{rows}\n")
+        env = os.environ | {"LLWLC_CACHE": str(folder / "cache"), "PYTHONWARNINGS": "ignore"}
+        command = [sys.executable, "-m", "llwlc", "fit", given, "--minutes", str(minutes), "--seed", str(seed)]
+        command += ["--device", device, "--out", str(folder / "run")]
+        begin = time.perf_counter()
+        ran = subprocess.run(command, env=env, capture_output=True, text=True)
+        wall = time.perf_counter() - begin
+        found = {"data": name, "seed": seed, "minutes": minutes, "nodes": graph.num_nodes, "links": graph.num_edges}
+        found |= {
+            "wall": wall,
+            "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+            "rc": ran.returncode,
+        }
+        if ran.returncode:
+            return found | {"said": " ".join(ran.stderr.split())[-400:]}
+        metrics, plan = (json.loads((folder / "run" / part).read_text()) for part in ("metrics.json", "plan.json"))
+        disk = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file() and "cache" in f.parts)
+        beside = {title: score["auc"] for title, score in metrics["heuristics"].items()}
+        config = json.loads((folder / "run" / "config.json").read_text())
+        ranking = metrics.get("ranking", {}).get("methods", {})
+        return found | {
+            "forecast": plan["forecast"],
+            "cost": plan["cost"],
+            "preset": {k: plan["preset"][k] for k in ("basis", "train", "limits", "budget")},
+            "stages": metrics["stages"] if "stages" in metrics else {},
+            "disk": disk,
+            "auc": metrics["auc"],
+            "positives": metrics["num_positives"],
+            "heuristics": beside,
+            "ap": {title: quality["average_precision"]["value"] for title, quality in ranking.items()},
+            "ranks_by": (config.get("method") or {}).get("method", "llwlc"),
+            "epochs": metrics["epochs"],
+        }
+
+
+def stored(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def plan_words(run: dict) -> str:
+    basis, train = run["preset"]["basis"], run["preset"]["train"]
+    words = [f"{basis['hops']} hop{'s' if basis['hops'] > 1 else ''}"]
+    if basis["max_nodes_per_hop"] < 10_000:
+        words.append(f"≤ {basis['max_nodes_per_hop']}")
+    if train["fraction"] < 1:
+        words.append(f"{100 * train['fraction']:g} %")
+    return ", ".join([*words, f"{train['epochs']} epochs"])
+
+
+def table(path: Path) -> None:
+    runs = stored(path)
+    print(
+        "| graph | nodes, links | plan (known cost, points) | forecast, at most, wall, s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by |"
+    )
+    print("| --- " * 10 + "|")
+    for name in dict.fromkeys(run["data"] for run in runs):
+        own = [run for run in runs if run["data"] == name]
+        if any(run["rc"] for run in own):
+            print(
+                f"| {name} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | |"
+            )
+            continue
+        first = own[0]
+        titles = [title for title in first["heuristics"] if all(title in run["heuristics"] for run in own)]
+        best = max(titles, key=lambda title: statistics.mean(run["heuristics"][title] for run in own))
+        ours, theirs = ([100 * run["auc"] for run in own], [100 * run["heuristics"][best] for run in own])
+        gain = [a - b for a, b in zip(ours, theirs, strict=True)]
+        error = statistics.stdev(gain) / math.sqrt(len(gain)) if len(gain) > 1 else float("nan")
+        mean = statistics.mean
+        print(
+            f"| {name} | {first['nodes']:,}, {first['links']:,} | {plan_words(first)} ({first['cost']:.1f}) "
+            f"| {mean(r['forecast']['usual'] for r in own):.0f}, {mean(r['forecast']['seconds'] for r in own):.0f}, {mean(r['wall'] for r in own):.0f} "
+            f"| {max(r['peak'] for r in own) / GIGABYTE:.2f} | {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} | {mean(theirs):.2f} ({best}) "
+            f"| {mean(gain):+.2f} ± {error:.2f} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="*")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.table:
+        table(options.out)
+        return
+    if options.one:
+        name, seed = json.loads(options.one)
+        print(json.dumps(measure(name, seed, options.minutes, options.device)))
+        return
+    done = {(run["data"], run["seed"], run["minutes"]) for run in stored(options.out)}
+    for seed in range(options.seeds):
+        for name in options.data:
+            if (name, seed, options.minutes) in done:
+                continue
+            command = [sys.executable, __file__, "--minutes", str(options.minutes), "--device", options.device]
+            ran = subprocess.run([*command, "--one", json.dumps([name, seed])], capture_output=True, text=True)
+            if ran.returncode:
+                print(f"{name} {seed} failed:\n{ran.stderr[-1500:]}", flush=True)
+                continue
+            with options.out.open("a") as file:
+                file.write(ran.stdout.strip().splitlines()[-1] + "\n")
+            print(name, seed, "done", flush=True)
+    table(options.out)
+
+
+if __name__ == "__main__":
+    main()
