@@ -57,7 +57,7 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
             "forecast": plan["forecast"],
             "cost": plan["cost"],
             "preset": {k: plan["preset"][k] for k in ("basis", "train", "limits", "budget")},
-            "stages": metrics["stages"] if "stages" in metrics else {},
+            "stages": metrics.get("stages", {}),
             "disk": disk,
             "auc": metrics["auc"],
             "positives": metrics["num_positives"],
