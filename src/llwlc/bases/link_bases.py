@@ -96,7 +96,8 @@ def link_bases_checked(
     chosen = choose(backend, unable(graph, config), what="these bases").name
     made = _fused if chosen == "numba" else _staged
     subs, basis = made(graph, pairs, config, epoch, dtype, backend)
-    warn_of_hubs(graph, len(pairs), _full(subs, config.max_nodes_per_hop), config.max_nodes_per_hop)
+    if config.max_nodes_per_hop == DEFAULT_CAP:  # one that somebody chose is met by most pairs, and each takes a look
+        warn_of_hubs(graph, len(pairs), _full(subs, config.max_nodes_per_hop), config.max_nodes_per_hop)
     return subs, basis
 
 
