@@ -286,7 +286,9 @@ def test_ctrl_c_in_a_terminal_of_80_columns_leaves_a_run_to_go_on_with(here):
     assert "eigenbases, train" in text
     assert max(len(line) for line in re.split(r"[\r\n]", text)) <= 80
     left = {p.name for p in (here / "new").iterdir()}
-    assert {"checkpoint.safetensors"} <= left <= {"checkpoint.safetensors", "checkpoint.partial"}
+    assert (
+        {"checkpoint.safetensors", "plan.json"} <= left <= {"checkpoint.safetensors", "checkpoint.partial", "plan.json"}
+    )
     refused = llwlc("recommend", "new")
     assert refused.exit_code == 2
     assert "run the same llwlc fit again" in refused.stderr

@@ -185,7 +185,7 @@ DAMAGE = {
         change(preset={"basis": {"hips": 2}, "net": {}, "train": {}, "features": 0}),
         "has an option 'hips' that this version of llwlc does not know",
     ),
-    "no preset parts": (change(preset=None), "does not fit together"),
+    "no preset parts": (change(preset=None), "names neither a preset nor a method"),
     "needs that nobody knows": (change(needs={"spell accio": {}}), "needs 'spell accio', which this version"),
     "no checksums": (edit_manifest(files={}), "does not name model.safetensors"),
     "no calibration": (lose("calibration"), "does not fit together"),

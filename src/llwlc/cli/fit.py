@@ -9,7 +9,7 @@ import typer
 
 from llwlc.baselines.registry import METHODS
 from llwlc.bases.starts import STARTS
-from llwlc.cli.console import OUT, say, show
+from llwlc.cli.console import OUT, show
 from llwlc.cli.epoch_bar import EpochBar
 from llwlc.cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc.cli.options import (
@@ -151,8 +151,9 @@ def fit(
             bar.open()
 
         def planned(plan: Plan) -> None:
-            ahead(plan.forecast)
-            say(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.")
+            show_ahead(graph, found, split, plan.forecast)
+            OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
+            bar.open()
 
         model.fit(
             found,

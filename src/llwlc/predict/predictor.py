@@ -162,7 +162,7 @@ class LinkPredictor:
             written, compact = self._planned(
                 graph, split, labels, minutes, plan, folder, kinds=allowed, begin=begin, on_plan=on_plan
             )
-            self.preset = written.preset
+            self.preset = self.preset if written is None else written.preset
         mark = fingerprint(graph, split, self.opponent or self.preset, labels)
         done = None if folder is None else finished(folder, mark)
         if folder is not None and done is not None:
@@ -211,8 +211,9 @@ class LinkPredictor:
         kinds: Kinds | None,
         begin: float,
         on_plan: OnPlan | None,
-    ) -> tuple[WrittenPlan, tuple[Compactor | None, Tensor] | None]:
-        """The plan that this fit keeps to: the one that its folder holds, that of another run, or a new one, for which compact features are made already."""
+    ) -> tuple[WrittenPlan | None, tuple[Compactor | None, Tensor] | None]:
+        """The plan that this fit keeps to: the one that its folder holds, that of another run, or a new one, for which compact features are made already; None where the folder
+        holds the finished run of it all."""
         if self.opponent is not None:
             raise InputError("an opponent follows its recipe and knows no plan: leave minutes and plan out")
         base = fingerprint(graph, split, self.preset, labels)
@@ -223,6 +224,8 @@ class LinkPredictor:
             raise InputError(
                 f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
             )
+        if folder is not None and finished(folder, base) is not None:
+            return None, None
         if plan is not None:
             model = read_plan(Path(plan))
             other = run_directory.load(Path(plan)).fitted if model is None else None
