@@ -18,6 +18,7 @@ LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "fraction": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
     "negative_pool": (lambda v: v >= 1, "at least 1"),
     "candidate_pool": (lambda v: v >= 0, "at least 0"),
+    "hard_share": (lambda v: 0 <= v <= 1, "between 0 and 1"),
     "copies": (lambda v: v >= 0, "at least 0"),
     "edge_dropout": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
     "average": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
@@ -44,6 +45,8 @@ class TrainConfig:
     """Negatives drawn and encoded once, as a multiple of the training links; each epoch takes another part of them."""
     candidate_pool: int = field(default=2, metadata={"absent": 2})
     """Candidates drawn as negatives and encoded once, as a multiple of the training links, where candidates have a head of their own."""
+    hard_share: float | None = field(default=None, metadata={"absent": None})
+    """Share of the pool of negatives that is drawn by HeaRT's recipe on training links; None: a quarter where the split's own negatives are hard, else nothing."""
     copies: int | None = None
     """Further copies of the training subgraphs, each from a message graph that lacks other edges; epochs take turns."""
     edge_dropout: float = 0.1

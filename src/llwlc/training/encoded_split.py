@@ -15,12 +15,14 @@ from llwlc.bases.cache import cached
 from llwlc.bases.encoded_links import EncodedLinks, encode, messages_on
 from llwlc.bases.pair_inputs import PairInputs
 from llwlc.graph.graph import Graph
+from llwlc.splits.heart import training_negatives
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.making import fresh_negatives
 from llwlc.support.stopwatch import Stopwatch
 from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
 
+HARD_FOR_SELECTION = 100
 ENCODING = "eigenbases"
 """The stage in which links are encoded."""
 
@@ -129,8 +131,10 @@ class EncodedSplit:
         # epoch 0 of the split's seed is its train_neg, so the pool begins elsewhere
         draws = range(1, 1 + pool_draws(config))
         pools = [fresh_negatives(self.split, epoch=e, seed=config.seed) for e in draws]
+        random = torch.cat(pools)
+        hard = training_negatives(self.split, round((config.hard_share or 0.0) * len(random)), config.seed)
         chosen = self.positives[:0] if self.candidates is None else self.candidates.negatives
-        return torch.cat([self.positives, *pools, chosen])
+        return torch.cat([self.positives, random[: len(random) - len(hard)], hard, chosen])
 
     @property
     def _num_random(self) -> int:
@@ -180,17 +184,19 @@ class EncodedSplit:
 
 
 def evaluated(split: LinkSplit, most: int | None, seed: int) -> LinkSplit:
-    """The split with at most so many validation links, test links and non-links of each, drawn at random; training links and message graphs stay."""
-    if most is None:
-        return split
+    """The split with at most so many validation links, test links and non-links of each, drawn at random, and of hard negatives at most `HARD_FOR_SELECTION` for each validation link;
+    training links and message graphs stay."""
     rng = np.random.default_rng([seed, 14])
     parts: dict[str, Any] = {}
-    for stage in ("valid", "test"):
+    if split.valid_neg.ndim == 3 and split.valid_neg.shape[1] > HARD_FOR_SELECTION:
+        columns = torch.from_numpy(np.sort(rng.permutation(split.valid_neg.shape[1])[:HARD_FOR_SELECTION]))
+        split = replace(split, valid_neg=split.valid_neg[:, columns])
+    for stage in ("valid", "test") if most is not None else ():
         pos, neg = getattr(split, f"{stage}_pos"), getattr(split, f"{stage}_neg")
         kept = torch.from_numpy(np.sort(rng.permutation(len(pos))[:most]))
         others = kept if neg.ndim == 3 else torch.from_numpy(np.sort(rng.permutation(len(neg))[:most]))
         parts |= {f"{stage}_pos": pos[kept], f"{stage}_neg": neg[others]}  # hard negatives belong to their link
-    return replace(split, **parts)
+    return replace(split, **parts) if parts else split
 
 
 def training_positives(split: LinkSplit, config: TrainConfig) -> Tensor:

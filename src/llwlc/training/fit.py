@@ -97,7 +97,7 @@ def fit_split(
     """
     begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
-    preset = preset.adapted(len(split.train_pos))
+    preset = preset.adapted(len(split.train_pos), hard=split.valid_neg.ndim == 3)
     warm_up(split.train_graph, preset.basis)
     compactor, known = compact or (None, None)
     with watch("features"):
@@ -137,8 +137,9 @@ def fit_split(
         torch.manual_seed(preset.train.seed)
         net = LLwLCNet(preset.net)
     net.to(target)
-    # hard negatives come in rows; the pooled ones are what selection looks at
-    valid = Valid(links.part("valid_pos"), links.part("valid_neg"), links.valid_candidates())
+    valid = Valid(
+        links.part("valid_pos"), links.part("valid_neg"), links.valid_candidates(), own=split.valid_neg.ndim == 3
+    )
     encoding = watch.seconds.get(ENCODING, 0.0)
     with watch(TRAINING):
         done = train(

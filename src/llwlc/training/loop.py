@@ -39,6 +39,9 @@ def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[
 
 
 def validation_score(select: str, pos: Tensor, neg: Tensor) -> float:
+    """`neg [k]` in one pool, or `[m, k]`, each link's own, of which the rank is told and all else pools them."""
+    if select != "mrr":
+        neg = neg.reshape(-1)
     if select.startswith("hits@"):
         return metrics.hits_at_k(pos, neg, int(select[5:])).value
     return (
@@ -52,6 +55,8 @@ class Valid(NamedTuple):
     pos: EncodedLinks
     neg: EncodedLinks
     candidates: tuple[EncodedLinks, EncodedLinks] | None = None
+    own: bool = False
+    """Whether each link has non-links of its own, one row of them after the other."""
 
 
 class Trained(NamedTuple):
@@ -95,7 +100,7 @@ def train(
             scorer = Scorer(mean, features)
             pos, neg = scorer(valid.pos), scorer(valid.neg)
             among = _among_candidates(scorer, valid)
-        score = validation_score(config.select, pos, neg)
+        score = validation_score(config.select, pos, neg.reshape(len(pos), -1) if valid.own else neg)
         if among is not None and config.select == "both":
             score = (score + among) / 2
         record = EpochRecord(epoch, loss, score, metrics.auc(pos, neg), among)

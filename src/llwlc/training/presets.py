@@ -74,14 +74,16 @@ class Preset:
             "count": "" if any("count" in family.takes for family in basis.families) else "no constraint here takes it",
             "negative_pool": fresh if train.negative_pool > 1 else "",
             "copies": fresh if train.copies else "",
+            "hard_share": fresh if train.hard_share else "",
             "candidate_pool": "" if net.ranking else "candidates have no head of their own where ranking is off",
             "edge_dropout": fresh or ("there are no thinned copies where copies is 0" if train.copies == 0 else ""),
         } | DERIVED
         return reasons.get(option, "")
 
-    def adapted(self, num_links: int) -> Preset:
+    def adapted(self, num_links: int, *, hard: bool = False) -> Preset:
         """With what was left open chosen by the number of training links that are used, a fraction of `num_links`: a small graph overfits, so it gets small steps, much dropout
-        and thinned copies of its message graph; a large one gets large batches.
+        and thinned copies of its message graph; a large one gets large batches. `hard`: each link is asked among hard negatives of its own, so that some are trained on, and
+        the epoch is chosen by the rank among them.
 
         >>> PRESETS["anchored"].adapted(4_000).train.batch_size, PRESETS["anchored"].adapted(40_000).train.batch_size
         (64, 1024)
@@ -96,7 +98,12 @@ class Preset:
             dropout=(0.5 if small else 0.2) if drop is None else drop,
             feature_dropout=(0.5 if small else 0.2) if feature_drop is None else feature_drop,
         )
-        return replace(self, net=net, train=replace(self.train, batch_size=batch, learning_rate=rate, copies=copies))
+        train = replace(self.train, batch_size=batch, learning_rate=rate, copies=copies)
+        if train.hard_share is None:
+            train = replace(train, hard_share=HARD_SHARE if hard else 0.0)
+        if hard and train.select == "both":
+            train = replace(train, select="mrr")
+        return replace(self, net=net, train=train)
 
 
 def _names(part: Any) -> set[str]:
@@ -119,6 +126,8 @@ def _require_types(part: Any, changes: dict[str, Any]) -> None:
 
 
 SMALL = 10_000  # training links
+HARD_SHARE = 0.25
+"""Of the negatives, by HeaRT's recipe, where each link is asked among hard ones: found on validation links (docs/accuracy.md)."""
 DERIVED = {
     "sort_rows": "training sets it to the 60th percentile of the subgraphs' sizes",
     "feature_channels": "it follows from features",
