@@ -19,6 +19,9 @@ from llwlc.splits.registry import PROTOCOLS, Protocol, Sizes
 from llwlc.splits.sizing import sizes
 from llwlc.support.registry import Target, resolve
 
+HARD = 500
+"""Hard negatives for each link unless told otherwise, as HeaRT has them."""
+
 
 def make(
     graph: Graph,
@@ -27,13 +30,14 @@ def make(
     seed: int = 0,
     val: float | None = None,
     test: float | None = None,
-    num_hard: int = 500,
+    num_hard: int = HARD,
 ) -> LinkSplit:
     """The split of a graph by a named protocol: one of `PROTOCOLS`.
 
     `val` and `test` (default 0.05 and 0.1) are for `random` and `temporal`, the number of hard negatives for `heart`. Under `seal`
     and `ncn` a seed gives the very links and negatives that the published code draws after `torch.manual_seed(seed)` from a graph
-    whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of NCN is seed r.
+    whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of NCN is seed r. `heart` is the
+    published split where its files are in the data root (`splits.heart_files`), whatever the seed.
 
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
     >>> make(ring, protocol="seal", seed=234)
@@ -47,6 +51,10 @@ def make(
             raise InputError(f"protocol {protocol!r} fixes its parts: use protocol='random' to choose val and test")
         found: LinkSplit = record.load()(graph, protocol=protocol, seed=seed)
         return found
+    if record.published is not None and num_hard == HARD:
+        as_published: LinkSplit | None = _call(record.published, graph, protocol=protocol, seed=seed)
+        if as_published is not None:
+            return _call(record.allow, as_published) if record.allow is not None else as_published
     nodes, edges = _scope(graph, record)
     size = sizes(protocol, len(edges), val=val, test=test)
     _require_edges(protocol, len(edges), size, val=val, test=test)

@@ -28,7 +28,8 @@ class Protocol(Record):
     links come first then. `parts(edges, sizes, generator)`: train, valid and test of the ordered links. `negatives(split, **options)`: the split
     with other negatives for validation and test, by the `options` that it names; `allow(split)`: the split with what its recipe repeats by design
     counted. `features`: node features are read for it. `late`: validation links carry messages at test time. `as_pyg`: negatives are those
-    that PyG's code draws from the same seed. `brought`: the split is the one that comes with the dataset, and nothing is drawn. `metric`: what
+    that PyG's code draws from the same seed. `published(graph, protocol, seed)`: the split as its
+    authors published it, None where its files are not at hand. `brought`: the split is the one that comes with the dataset, and nothing is drawn. `metric`: what
     methods are compared by, where the dataset does not say.
     """
 
@@ -42,6 +43,7 @@ class Protocol(Record):
     features: bool = False
     late: bool = False
     as_pyg: bool = False
+    published: Target | None = None
     brought: bool = False
     metric: str = "hits@100"
 
@@ -68,6 +70,7 @@ PROTOCOLS.add(
         negatives="llwlc.splits.heart:with_hard_negatives",
         allow="llwlc.splits.heart:allow_by_recipe",
         options=("num_hard",),
+        published="llwlc.splits.heart_files:published",
         features=True,
         metric="mrr",
     )
