@@ -99,8 +99,12 @@ def test_the_hash_sees_graph_pairs_weights_and_configuration():
     ]
     assert len(set(keys)) == len(keys)
     assert key(graph(), PAIRS.clone(), BasisConfig(), 0) == keys[0]
-    # features and names enter no basis
-    assert key(replace(g, x=torch.ones(50, 2), names=[f"n{i}" for i in range(50)]), PAIRS, CONFIG, 0) == keys[0]
+    # features enter no basis, and names only where something is drawn
+    named = replace(g, x=torch.ones(50, 2), names=[f"n{i}" for i in range(50)])
+    assert key(named, PAIRS, CONFIG, 0) == keys[0]
+    for name, value in (("start", "random"), ("constraints", "vertex_deleted"), ("max_nodes_per_hop", 7)):
+        drawn = replace(CONFIG, **{name: value})
+        assert key(named, PAIRS, drawn, 0) != key(g, PAIRS, drawn, 0)
 
 
 OTHERS = {
@@ -112,6 +116,7 @@ OTHERS = {
     "laplacian": "combinatorial",
     "max_nodes_per_hop": 7,
     "seed": 1,
+    "draw_by": "number",
     "distance_cap": 2,
 }
 

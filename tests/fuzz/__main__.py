@@ -31,6 +31,7 @@ def work(name: str, seed: int, first: int, count: int) -> None:
         target = kind(Path(folder))
         for i in range(first, count):
             print(json.dumps(["begun", i]), file=out, flush=True)
+            begin = time.monotonic()
             faulthandler.dump_traceback_later(seconds, exit=True)
             try:
                 said = target.case(np.random.default_rng([seed, *name.encode(), i]))
@@ -40,13 +41,14 @@ def work(name: str, seed: int, first: int, count: int) -> None:
                     f"fault: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:300]}"
                 )
             faulthandler.cancel_dump_traceback_later()
-            print(json.dumps(["done", i, said]), file=out, flush=True)
+            print(json.dumps(["done", i, said, time.monotonic() - begin]), file=out, flush=True)
 
 
-def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """All cases of a target, and what its faults were."""
+def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], list[str], list[tuple[float, int]]]:
+    """All cases of a target, what its faults were, and the seconds of each case."""
     found: Counter[str] = Counter()
     faults: list[str] = []
+    times: list[tuple[float, int]] = []
     at = first
     while at < count:
         command = [
@@ -73,6 +75,7 @@ def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], l
                 begun = i if kind == "begun" else None
                 if kind == "done":
                     at = i + 1
+                    times.append((said[1], i))
                     found[said[0].split(":")[0]] += 1
                     faults += [f"{name} {i}: {said[0]}"] if said[0].startswith("fault") else []
             errors = (process.stderr.read() if process.stderr else "").strip().splitlines()
@@ -82,7 +85,7 @@ def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], l
             faults.append(f"{name} {begun}: fault: process ended with {process.returncode}: {' | '.join(errors[:8])}")
         elif at < count:
             raise SystemExit(f"{name} cannot be set up: {errors[-1:]}")
-    return found, faults
+    return found, faults, times
 
 
 def main() -> None:
@@ -102,12 +105,16 @@ def main() -> None:
     failed = False
     for name in given.only:
         begin, count = time.monotonic(), given.cases or max(1, round(given.share * TARGETS[name][1]))
-        found, faults = drive(name, given.seed, given.first, count)
+        found, faults, times = drive(name, given.seed, given.first, count)
         failed |= bool(faults)
         outcomes = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(found.items()))
         print(
             f"{name}: {count - given.first:,} cases, seed {given.seed}: {outcomes}; {time.monotonic() - begin:.0f} s",
             flush=True,
+        )
+        slow = sorted((pair for pair in times if pair[0] > 10), reverse=True)
+        print(
+            f"  longest {max(times)[0]:.1f} s; {len(slow)} over ten seconds: {', '.join(f'{i} ({s:.0f} s)' for s, i in slow)}"
         )
         for fault in faults:
             print(f"  {fault}", flush=True)

@@ -11,11 +11,15 @@ from llwlc.constraints.registry import Count, Family, families, family_of
 from llwlc.errors import InputError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from llwlc.constraints.columns import Constraints
+    from llwlc.graph.graph import Graph
     from llwlc.subgraphs.batch import Subgraphs
 
 Laplacian = Literal["normalized", "combinatorial"]
 LAPLACIANS = ("normalized", "combinatorial")
+DrawBy = Literal["name", "number"]
 DEFAULT_CAP = 10_000
 """Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
 largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
@@ -48,6 +52,9 @@ class BasisConfig:
     """Nodes that one hop keeps, drawn by the pair; None for all."""
     seed: int = 0
     """Of every draw that belongs to a link."""
+    draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
+    """What those draws know a node by: "name", which stays with it however a file numbers it (its number where it has none), or "number", as
+    runs were fitted before there was a choice."""
     distance_cap: int = 3
     """Distances from the ends are told apart up to here; a basis does not depend on it, what is encoded with it does."""
 
@@ -63,6 +70,8 @@ class BasisConfig:
             raise InputError(f"start must be {STARTS.list(quoted=True)}, got {self.start!r}")
         if self.laplacian not in LAPLACIANS:
             raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {self.laplacian!r}")
+        if self.draw_by not in ("name", "number"):
+            raise InputError(f"draw_by must be 'name' or 'number', got {self.draw_by!r}")
         if not 1 <= self.distance_cap <= 21:  # the classes of more would not fit a byte
             raise InputError(f"distance_cap is 1 to 21, got {self.distance_cap!r}")
         if not callable(self.constraints):
@@ -79,6 +88,15 @@ class BasisConfig:
     def stochastic(self) -> bool:
         """Whether a new epoch asks for new bases."""
         return any(family.drawn for family in self.families)
+
+    def drawn_by(self, graph: Graph) -> Tensor | None:
+        """What the draws know the nodes of a graph by, `[n]`, None for their numbers."""
+        return graph.identity if self.draw_by == "name" else None
+
+    def draws(self, graph: Graph) -> bool:
+        """Whether something in a basis on this graph may be drawn at random."""
+        capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
+        return self.start == "random" or self.stochastic or capped or bool(self.code)  # a user's own code may draw
 
     def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
         """The constraints of these subgraphs."""
@@ -105,6 +123,7 @@ class BasisOptions(TypedDict, total=False):
     laplacian: Laplacian
     max_nodes_per_hop: int | None
     seed: int
+    draw_by: DrawBy
 
 
 def basis_config(config: BasisConfig | None, options: BasisOptions) -> BasisConfig:

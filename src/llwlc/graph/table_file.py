@@ -19,7 +19,7 @@ import pyarrow.parquet
 from llwlc.errors import InputError
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT, read_bytes, too_large
 from llwlc.support.files import write_bytes
-from llwlc.support.text import quoted
+from llwlc.support.text import quoted, reason
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
 WRITABLE = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
@@ -85,8 +85,8 @@ def arrow_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")[:200]
-        raise InputError(f"{path} cannot be read as a table: {reason}. Mend or remove that row") from error
+        what = reason(error).removeprefix("CSV parse error: ")
+        raise InputError(f"{path} cannot be read as a table: {what}. Mend or remove that row") from error
 
 
 def open_table(
@@ -145,8 +145,7 @@ def _parquet_columns(path: Path, data: bytes, limit: int | None) -> list[str]:
         names: list[str] = found.schema.to_arrow_schema().names
         groups = [found.row_group(i).total_byte_size for i in range(found.num_row_groups)]
     except (pa.ArrowException, OSError, UnicodeDecodeError, ValueError) as error:
-        reason = str(error).split("\n")[0][:200]
-        raise InputError(f"{path} is a broken Parquet file ({reason}): write or download it again") from error
+        raise InputError(f"{path} is a broken Parquet file ({reason(error)}): write or download it again") from error
     # a run of one value takes no room in the file, but eight bytes a row in memory
     if limit is not None and max(sum(groups), 8 * found.num_rows) > limit:
         raise too_large(path, limit)
@@ -209,8 +208,7 @@ def _as_text(table: pa.Table, separator: str) -> bytes:
             pa.csv.write_csv(table, body, options)
         except pa.ArrowInvalid as error:
             if style == "needed":
-                reason = str(error).split("\n")[0]
-                raise InputError(f"this table cannot be written as text ({reason}): write .parquet") from error
+                raise InputError(f"this table cannot be written as text ({reason(error)}): write .parquet") from error
         else:
             break
     return head.getvalue().encode() + body.getvalue()

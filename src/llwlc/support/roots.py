@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 from llwlc.errors import InputError
+from llwlc.support.text import reason
 
 Fetch = Callable[[Path], None]
 
@@ -43,7 +44,7 @@ def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | N
             missing = next(file for file in files if not (places[0] / file).exists())
             raise InputError(
                 f"{name}: {folder}/{missing} is not in the data root {data_root(root)}, and fetching it "
-                f"failed ({type(error).__name__}: {error}). Put the files there, point LLWLC_DATA or root= at a folder that has "
+                f"failed ({type(error).__name__}: {reason(error)}). Put the files there, point LLWLC_DATA or root= at a folder that has "
                 "them, or try again with a network"
             ) from error
         absent = [file for file in files if not (target / file).exists()]
@@ -59,7 +60,7 @@ def _staging(final: Path) -> Iterator[Path]:
         final.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
     except OSError as error:
-        raise InputError(f"the cache {final.parent} cannot be written ({error}): set LLWLC_CACHE") from error
+        raise InputError(f"the cache {final.parent} cannot be written ({reason(error)}): set LLWLC_CACHE") from error
     try:
         yield work
         final.mkdir(exist_ok=True)
