@@ -28,7 +28,7 @@ def quoted(text: object, limit: int = 60) -> str:
 
 
 def reason(error: BaseException, limit: int = 200) -> str:
-    """What another library's error says, for a message of ours: its first line, cut where it quotes a long piece of somebody's file.
+    r"""What another library's error says, for a message of ours: its first line, cut where it quotes a long piece of somebody's file.
 
     >>> reason(ValueError("no number: 'xxx'\nsee line 3"), 12), reason(KeyError())
     ("no number: '…", 'KeyError')
