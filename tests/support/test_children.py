@@ -31,6 +31,10 @@ def test_its_exit_code_comes_back_and_its_environment_goes_along():
     assert run_child("import os; assert os.environ['A'] == 'b'", [], environment={"A": "b"}) == 0
 
 
+def test_it_is_ended_when_its_time_is_over():
+    assert run_child("import time; time.sleep(60)", [], seconds=0.2) != 0
+
+
 def test_killed_parents_leave_no_orphans(tmp_path):
     said = tmp_path / "pid"
     with subprocess.Popen([sys.executable, "-c", PARENT, said]) as parent:

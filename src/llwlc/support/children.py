@@ -11,8 +11,11 @@ import threading
 from collections.abc import Mapping, Sequence
 
 
-def run_child(code: str, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None) -> int:
-    """The exit code of another Python that runs `code`, which calls `watch_parent` first. What it prints is dropped."""
+def run_child(
+    code: str, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, seconds: float | None = None
+) -> int:
+    """The exit code of another Python that runs `code`, which calls `watch_parent` first. What it prints is dropped. After so many `seconds`
+    it is ended, which counts as a failure."""
     command = [sys.executable, "-c", code, *arguments]
     quiet = subprocess.DEVNULL
     where = None if environment is None else os.environ | dict(environment)
@@ -21,6 +24,9 @@ def run_child(code: str, arguments: Sequence[str], *, environment: Mapping[str, 
         command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, env=where, start_new_session=True
     ) as child:
         try:
+            return child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            _end(child)
             return child.wait()
         except BaseException:
             _end(child)
