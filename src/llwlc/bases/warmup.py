@@ -12,6 +12,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from llwlc import kernels
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.kernel_plan import not_fusible
 from llwlc.graph.graph import Graph
@@ -61,7 +62,11 @@ def _compile_elsewhere(what: str) -> bool:
     from llwlc.support.compiler import cache_dir
     from llwlc.support.machine_code import code_root
 
-    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+    # numba finds machine code by the place and the age of its source: another copy of this package has its own
+    sources = sorted(Path(kernels.__path__[0]).rglob("*.py"))
+    copy = [what, *((str(source), source.stat().st_mtime_ns) for source in sources)]
+    name = hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]
+    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{name}"
     if stamp.exists():
         return True
     # told where: a folder that lasts as long as this process is not found by itself
