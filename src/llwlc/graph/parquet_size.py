@@ -17,18 +17,21 @@ def stream(data: bytes) -> pa.BufferReader:
 
 
 def unpacked_bytes(data: bytes, found: pa.parquet.FileMetaData, limit: int) -> int:
-    """The bytes of all columns, or at least those that the file states, where they are beyond the limit already."""
-    chunks = [found.row_group(i).column(j) for i in range(found.num_row_groups) for j in range(found.num_columns)]
-    schema = found.schema
-    widths = [max(schema.column(j).length or 0, 8) for j in range(found.num_columns)] * found.num_row_groups
-    stated: int = sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups))
-    values: int = sum(chunk.num_values * width for chunk, width in zip(chunks, widths, strict=True))
-    texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
-    # no text is longer than the pages of its column
-    longest = sum(chunk.num_values * chunk.total_uncompressed_size for chunk in texts)
-    if max(stated, values) > limit or values + longest <= limit:
+    """The bytes of all columns, or at least those that the file states, where they are beyond the limit already.
+
+    What the file says of the chunks of a column is not asked for: of damaged statistics there, arrow ends the process.
+    """
+    groups = [found.row_group(i) for i in range(found.num_row_groups)]
+    columns = [found.schema.column(j) for j in range(found.num_columns)]
+    stated: int = sum(group.total_byte_size for group in groups)
+    values: int = found.num_rows * sum(max(column.length or 0, 8) for column in columns)
+    texts = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
+    # no text is longer than the pages that hold it; a list may hold any number of them
+    longest = sum(group.num_rows * group.total_byte_size for group in groups)
+    lists = any(column.max_repetition_level for column in texts)
+    if max(stated, values) > limit or not texts or (values + longest <= limit and not lists):
         return max(stated, values)
-    paths = sorted({chunk.path_in_schema for chunk in texts})
+    paths = [column.path for column in texts]
     # as dictionaries, each text once, however many rows refer to it
     table = pa.parquet.ParquetFile(stream(data), read_dictionary=paths).read(columns=paths)
     return max(stated, values + sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks))
