@@ -1,6 +1,8 @@
 """EncodedLinks: link_bases' own output, found again by a hash of all it depends on, whole or not at all."""
 
 import os
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -99,8 +101,12 @@ def test_the_hash_sees_graph_pairs_weights_and_configuration():
     ]
     assert len(set(keys)) == len(keys)
     assert key(graph(), PAIRS.clone(), BasisConfig(), 0) == keys[0]
-    # features and names enter no basis
-    assert key(replace(g, x=torch.ones(50, 2), names=[f"n{i}" for i in range(50)]), PAIRS, CONFIG, 0) == keys[0]
+    # features enter no basis, and names only where something is drawn
+    named = replace(g, x=torch.ones(50, 2), names=[f"n{i}" for i in range(50)])
+    assert key(named, PAIRS, CONFIG, 0) == keys[0]
+    for name, value in (("start", "random"), ("constraints", "vertex_deleted"), ("max_nodes_per_hop", 7)):
+        drawn = replace(CONFIG, **{name: value})
+        assert key(named, PAIRS, drawn, 0) != key(g, PAIRS, drawn, 0)
 
 
 OTHERS = {
@@ -112,6 +118,7 @@ OTHERS = {
     "laplacian": "combinatorial",
     "max_nodes_per_hop": 7,
     "seed": 1,
+    "draw_by": "number",
     "distance_cap": 2,
 }
 
@@ -288,7 +295,7 @@ def test_wrong_pairs_are_refused_before_anything_is_written(tmp_path):
 
 @pytest.mark.parametrize("cap", [0, 22])
 def test_distances_that_do_not_fit_their_class_are_refused(cap):
-    with pytest.raises(InputError, match=f"distance_cap is 1 to 21, got {cap}"):
+    with pytest.raises(InputError, match=f"distance_cap must be a whole number from 1 to 21, got {cap}"):
         BasisConfig(distance_cap=cap)
 
 
@@ -303,13 +310,47 @@ def test_kernels_are_compiled_elsewhere_once_and_again_only_after_a_failure(tmp_
 
     ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [0, 2]]))
     codes, calls = [1, 0, 0], []
+    monkeypatch.setattr(warmup, "_READY", set())
     monkeypatch.setattr(compiler, "cache_dir", lambda module: str(tmp_path))
     monkeypatch.setattr(warmup, "run_child", lambda *a, **k: calls.append(a) or codes[len(calls) - 1])
     for _ in range(4):
         warmup.warm_up(ring, BasisConfig(steps=3))
     assert len(calls) == 2  # the first failed, the second left its mark
-    warmup.warm_up(ring, BasisConfig(steps=4))
+    warmup.warm_up(ring, BasisConfig(steps=4, start="random", constraints="vertex_deleted"))
+    assert len(calls) == 2  # other values, the same machine code
+    warmup.warm_up(ring, BasisConfig(constraints=lambda subs: None))
     assert len(calls) == 3
+
+
+VALUES = """
+import torch
+from llwlc.bases import encoded_links, warmup
+from llwlc.bases.config import BasisConfig
+from llwlc.constraints.columns import custom
+from llwlc.graph.graph import Graph
+from llwlc.kernels.numba import eigenbasis, extraction, fused
+own = lambda subs: custom(subs, torch.ones(subs.num_nodes))
+edges = torch.tensor([[i, (i + 1) % 9] for i in range(9)])
+named = Graph.from_edges(edges, names=[f"n{i}" for i in range(9)])
+for graph in (Graph.from_edges(edges), named):
+    for options in (
+        {}, {"start": "random", "seed": -(2**63)}, {"constraints": "vertex_deleted", "count": "all"}, {"constraints": "none", "steps": 1},
+        {"constraints": "neumann+vertex_deleted", "count": 3, "start": "constraint"}, {"hops": 15, "max_nodes_per_hop": 1},
+        {"laplacian": "combinatorial", "max_nodes_per_hop": None}, {"hops": 16}, {"constraints": own, "start": "random"},
+    ):
+        config = BasisConfig(**options)
+        warmup.warm_up(graph, config)
+        encoded_links.encode(graph, graph.edges, config, about="")
+kernels = [fused._run, extraction._count, extraction._fill, eigenbasis._run]
+print(sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels))
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_machine_code_depends_on_types_and_not_on_the_values_of_options():
+    """So a process that has warmed up compiles nothing, whatever the options: what it computes is what another one does, to the last bit."""
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", VALUES], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["0"]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

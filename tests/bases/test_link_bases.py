@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -33,6 +34,34 @@ def assert_equals_reference(graph: Graph, pairs: torch.Tensor, *, dtype=torch.fl
 def test_equals_the_reference(name, family, start):
     graph = graph_of(NASTY[name])
     assert_equals_reference(graph, some_pairs(graph, 6), constraints=family, start=start, steps=8)
+
+
+@pytest.mark.parametrize(("family", "start"), [("neumann", "random"), ("vertex_deleted", "query"), ("none", "random")])
+@pytest.mark.parametrize("cap", [None, 4])
+def test_draws_go_by_name_and_not_by_number(family, start, cap):
+    """In the kernel as in the reference: the subgraph and the basis of a pair stay, row by row, when the nodes get other numbers."""
+    plain = graph_of(NASTY["random"])
+    n, pairs = plain.num_nodes, some_pairs(plain, 40)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(3))
+    back = order.argsort()
+    graph = replace(plain, names=[f"n{i}" for i in range(n)])
+    other = Graph.from_edges(order[plain.edges], num_nodes=n, names=[f"n{int(back[i])}" for i in range(n)])
+    options = {"constraints": family, "start": start, "max_nodes_per_hop": cap, "dtype": torch.float64, "steps": 6}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cap
+        for backend in ("reference", "numba"):
+            subs, basis = link_bases(graph, pairs, backend=backend, **options)
+            moved, same = link_bases(other, order[pairs], backend=backend, **options)
+            assert torch.equal(subs.ptr, moved.ptr)
+            torch.testing.assert_close(basis.values, same.values, rtol=0, atol=1e-8)
+            rows = torch.argsort(subs.graph * n + subs.node)
+            there = torch.argsort(moved.graph * n + back[moved.node])
+            assert torch.equal(subs.node[rows], back[moved.node][there])
+            assert torch.equal(subs.drawn_by[rows], moved.drawn_by[there])
+        assert_equals_reference(graph, pairs, **options)
+        by_number = link_bases(graph, pairs, draw_by="number", **options)[1].values
+        assert torch.equal(by_number, link_bases(plain, pairs, **options)[1].values)
+        assert not torch.allclose(by_number, basis.values)
 
 
 @pytest.mark.parametrize("laplacian", ["normalized", "combinatorial"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,14 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+
+HANG = 10
+"""Seconds of processor time that a case may take that trains nothing."""
+
+
+def cpu_seconds() -> float:
+    """Of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def work(name: str, seed: int, first: int, count: int) -> None:
@@ -31,6 +40,7 @@ def work(name: str, seed: int, first: int, count: int) -> None:
         target = kind(Path(folder))
         for i in range(first, count):
             print(json.dumps(["begun", i]), file=out, flush=True)
+            begin = cpu_seconds()
             faulthandler.dump_traceback_later(seconds, exit=True)
             try:
                 said = target.case(np.random.default_rng([seed, *name.encode(), i]))
@@ -40,13 +50,17 @@ def work(name: str, seed: int, first: int, count: int) -> None:
                     f"fault: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:300]}"
                 )
             faulthandler.cancel_dump_traceback_later()
-            print(json.dumps(["done", i, said]), file=out, flush=True)
+            spent = cpu_seconds() - begin
+            if spent > HANG and not target.trained and not said.startswith("fault"):
+                said = f"fault: {spent:.0f} s of processor time"
+            print(json.dumps(["done", i, said, spent, target.trained]), file=out, flush=True)
 
 
-def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """All cases of a target, and what its faults were."""
+def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], list[str], dict[bool, list[float]]]:
+    """All cases of a target, what its faults were, and the seconds of those that trained and of those that did not."""
     found: Counter[str] = Counter()
     faults: list[str] = []
+    times: dict[bool, list[float]] = {False: [0.0], True: [0.0]}
     at = first
     while at < count:
         command = [
@@ -73,6 +87,7 @@ def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], l
                 begun = i if kind == "begun" else None
                 if kind == "done":
                     at = i + 1
+                    times[said[2]].append(said[1])
                     found[said[0].split(":")[0]] += 1
                     faults += [f"{name} {i}: {said[0]}"] if said[0].startswith("fault") else []
             errors = (process.stderr.read() if process.stderr else "").strip().splitlines()
@@ -82,7 +97,7 @@ def drive(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], l
             faults.append(f"{name} {begun}: fault: process ended with {process.returncode}: {' | '.join(errors[:8])}")
         elif at < count:
             raise SystemExit(f"{name} cannot be set up: {errors[-1:]}")
-    return found, faults
+    return found, faults, times
 
 
 def main() -> None:
@@ -102,13 +117,15 @@ def main() -> None:
     failed = False
     for name in given.only:
         begin, count = time.monotonic(), given.cases or max(1, round(given.share * TARGETS[name][1]))
-        found, faults = drive(name, given.seed, given.first, count)
+        found, faults, times = drive(name, given.seed, given.first, count)
         failed |= bool(faults)
         outcomes = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(found.items()))
         print(
             f"{name}: {count - given.first:,} cases, seed {given.seed}: {outcomes}; {time.monotonic() - begin:.0f} s",
             flush=True,
         )
+        longest = f"at most {max(times[False]):.1f} s of processor time a case"
+        print(f"  {longest}" + (f", {max(times[True]):.1f} s where it trained" if len(times[True]) > 1 else ""))
         for fault in faults:
             print(f"  {fault}", flush=True)
     raise SystemExit(int(failed))

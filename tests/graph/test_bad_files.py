@@ -95,6 +95,33 @@ def test_parquet_that_unpacks_to_more_than_the_limit(tmp_path):
     refused(Graph.read, path, unzipped_limit=1 << 20, match="unpacks to more than")
 
 
+@pytest.mark.parametrize("shape", ["text", "bytes", "list", "structure", "map"])
+def test_a_long_text_that_many_rows_refer_to_is_refused_before_it_fills_the_memory(tmp_path, shape):
+    """A dictionary holds it once; written out, 100,000 rows of a megabyte are 100 GB."""
+    rows, path = 100_000, tmp_path / "e.parquet"
+    value = b"x" * 1_000_000 if shape == "bytes" else "x" * 1_000_000
+    long = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([value]))
+    starts = pa.array(np.arange(rows + 1, dtype=np.int32))
+    column = {
+        "list": lambda: pa.ListArray.from_arrays(starts, long),
+        "structure": lambda: pa.StructArray.from_arrays([long], ["text"]),
+        "map": lambda: pa.MapArray.from_arrays(starts, long, long),
+    }.get(shape, lambda: long)()
+    ends = {"u": pa.array(["a"] * rows), "v": pa.array(["b"] * rows)}
+    pa.parquet.write_table(pa.table(ends | {"more": column}), path, store_schema=False)
+    assert path.stat().st_size < 4_000_000
+    before = pa.default_memory_pool().max_memory()
+    refused(Graph.read, path, match="unpacks to more than 2 GB")
+    assert pa.default_memory_pool().max_memory() <= max(before, 64 << 20)
+
+
+def test_texts_that_repeat_but_fit_are_read(tmp_path):
+    names = pa.array([f"{'a long name of a node ' * 20}{i % 50}" for i in range(20_000)])
+    pa.parquet.write_table(pa.table({"u": names, "v": pa.array(["hub"] * 20_000)}), tmp_path / "e.parquet")
+    assert Graph.read(tmp_path / "e.parquet", unzipped_limit=64 << 20).num_nodes == 51
+    refused(Graph.read, tmp_path / "e.parquet", unzipped_limit=4 << 20, match="unpacks to more than")
+
+
 def test_a_device_is_no_file_and_a_pipe_is_read_once(tmp_path):
     refused(Graph.read, "/dev/zero", match="is a device")
     os.mkfifo(tmp_path / "pipe")

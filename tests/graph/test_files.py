@@ -19,8 +19,9 @@ from llwlc.errors import InputError
 from llwlc.graph.feature_file import join_features, read_features
 from llwlc.graph.graph import Graph
 from llwlc.graph.pair_file import read_pairs
+from llwlc.graph.parquet_size import stream
 from llwlc.graph.report import GraphWarning
-from llwlc.graph.table_file import _stream, open_table, write_table
+from llwlc.graph.table_file import open_table, write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::llwlc.graph.report.GraphWarning")
 few = settings(deadline=None, max_examples=40)
@@ -392,8 +393,8 @@ def test_a_column_outside_a_sparse_matrix_is_named(tmp_path, column):
 def test_arrow_reads_a_copy_of_its_own():
     data = bytes(range(256))
     before = sys.getrefcount(data)
-    stream = _stream(data)
+    copy = stream(data)
     assert (
         sys.getrefcount(data) == before
     )  # else one of arrow's threads may free it while the interpreter ends, and abort
-    assert stream.read() == data
+    assert copy.read() == data

@@ -80,6 +80,30 @@ def test_a_score_does_not_depend_on_how_nodes_are_numbered(which, raw, request):
     torch.testing.assert_close(found.probability, model.score(pairs).probability, **SAME)
 
 
+POLICIES = [
+    ("anchored", {"max_nodes_per_hop": 5}),
+    ("anchored", {"start": "random"}),
+    ("anchored", {"constraints": "neumann", "start": "constraint"}),
+    ("anchored", {"constraints": "vertex_deleted"}),
+    ("anchored", {"constraints": "neumann_degree+vertex_deleted", "count": 3}),
+    ("paper", {}),
+    ("paper", {"constraints": "vertex_deleted", "max_nodes_per_hop": 5}),
+    ("lanczosnet", {}),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs reach")
+@pytest.mark.parametrize(("preset", "options"), POLICIES)
+def test_draws_belong_to_names_so_no_numbering_of_nodes_changes_a_score(preset, options):
+    """Every preset and constraint policy, starts drawn at random and capped hops too. Weights as they were drawn serve as well as trained ones."""
+    graph = people(features=preset == "anchored")
+    model = LinkPredictor(preset, cache=None, **(QUICK | {"epochs": 1, "ranking": False} | options)).fit(graph)
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(5))
+    pairs = held_out(model)
+    found = model.score(order[pairs], graph=relabelled(graph, order)).score
+    torch.testing.assert_close(found, model.score(pairs).score, rtol=0, atol=1e-4)
+
+
 @pytest.mark.slow
 def test_all_held_out_pairs_of_cora_under_relabelling_and_batching():
     from llwlc import datasets

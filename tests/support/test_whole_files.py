@@ -10,7 +10,7 @@ import pytest
 
 from llwlc.errors import InputError
 from llwlc.support import files
-from llwlc.support.files import PARTIAL, whole_file, whole_folder, write_bytes, write_text
+from llwlc.support.files import PARTIAL, filled_folder, whole_file, whole_folder, write_bytes, write_text
 
 
 def stop(_: object) -> None:
@@ -51,6 +51,27 @@ def test_a_file_size_limit(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a", b"old")]
+
+
+def test_a_folder_is_filled_beside_what_it_holds_and_only_when_all_is_there(tmp_path):
+    target = tmp_path / "seal"
+    (target / "power").mkdir(parents=True)
+    (target / "power" / "old").write_bytes(b"old")
+    (target / "ns.mat").write_bytes(b"other")
+    with pytest.raises(KeyError), filled_folder(target) as partial:
+        stop((partial / "usair.mat").write_bytes(b"half"))
+    assert sorted(p.name for p in target.iterdir()) == ["ns.mat", "power"]
+    with filled_folder(target) as partial:
+        (partial / "power").mkdir()
+        (partial / "power" / "new").write_bytes(b"new")
+        (partial / "usair.mat").write_bytes(b"whole")
+    assert sorted(str(p.relative_to(target)) for p in target.rglob("*")) == [
+        "ns.mat",
+        "power",
+        "power/new",
+        "usair.mat",
+    ]
+    assert [p.name for p in tmp_path.iterdir()] == ["seal"]
 
 
 def test_litter_of_the_dead_is_removed_and_that_of_the_living_stays(tmp_path):

@@ -96,6 +96,8 @@ def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
     options["constraints"] = [family.name for family in config.families]
     about = [FORMAT, options, config.code, epoch if config.stochastic else 0, graph.indptr.device.type, graph.digest]
     digest = hashlib.sha256(json.dumps(about).encode())
+    if config.draws(graph) and (drawn_by := config.drawn_by(graph)) is not None:
+        digest.update(drawn_by.cpu().numpy().tobytes())
     digest.update(str(tuple(pairs.shape)).encode() + pairs.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:32]
 

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from llwlc.bases.starts import STARTS
 from llwlc.constraints.registry import Count, Family, families, family_of
 from llwlc.errors import InputError
+from llwlc.support.bounds import require_whole
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from llwlc.constraints.columns import Constraints
+    from llwlc.graph.graph import Graph
     from llwlc.subgraphs.batch import Subgraphs
 
 Laplacian = Literal["normalized", "combinatorial"]
 LAPLACIANS = ("normalized", "combinatorial")
+DrawBy = Literal["name", "number"]
 DEFAULT_CAP = 10_000
 """Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
 largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
 
 MOST_HOPS = 127
 """What a byte holds; the largest distance between two nodes of a real graph is rarely more than some dozen."""
+
+MOST_COLUMNS = 4096
+"""Basis vectors, and deleted vertices: each is a row of float64 as long as the subgraph; ten of each are usual."""
+MOST_NODES = 2**31 - 1
+MOST_DISTANCE = 21
+"""The classes of more would not fit a byte."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +59,29 @@ class BasisConfig:
     """Nodes that one hop keeps, drawn by the pair; None for all."""
     seed: int = 0
     """Of every draw that belongs to a link."""
+    draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
+    """What those draws know a node by: "name", which stays with it however a file numbers it (its number where it has none), or "number", as
+    runs were fitted before there was a choice."""
     distance_cap: int = 3
     """Distances from the ends are told apart up to here; a basis does not depend on it, what is encoded with it does."""
 
     def __post_init__(self) -> None:
-        _require_whole("hops", self.hops, least=1, most=MOST_HOPS)
-        _require_whole("steps", self.steps, least=1)
-        _require_whole("seed", self.seed, least=-(2**63), most=2**63 - 1)
+        require_whole("hops", self.hops, least=1, most=MOST_HOPS)
+        require_whole("steps", self.steps, least=1, most=MOST_COLUMNS)
+        require_whole("seed", self.seed, least=-(2**63), most=2**63 - 1)
         if self.max_nodes_per_hop is not None:
-            _require_whole("max_nodes_per_hop", self.max_nodes_per_hop, least=1, other=" (or None for no cap)")
+            require_whole(
+                "max_nodes_per_hop", self.max_nodes_per_hop, least=1, most=MOST_NODES, other=" (or None for no cap)"
+            )
         if self.count != "all":
-            _require_whole("count", self.count, least=0, other=', or "all"')
+            require_whole("count", self.count, least=0, most=MOST_COLUMNS, other=', or "all"')
         if not isinstance(self.start, str) or self.start not in STARTS:
             raise InputError(f"start must be {STARTS.list(quoted=True)}, got {self.start!r}")
         if self.laplacian not in LAPLACIANS:
             raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {self.laplacian!r}")
-        if not 1 <= self.distance_cap <= 21:  # the classes of more would not fit a byte
-            raise InputError(f"distance_cap is 1 to 21, got {self.distance_cap!r}")
+        if self.draw_by not in ("name", "number"):
+            raise InputError(f"draw_by must be 'name' or 'number', got {self.draw_by!r}")
+        require_whole("distance_cap", self.distance_cap, least=1, most=MOST_DISTANCE)
         if not callable(self.constraints):
             families(self.constraints)
 
@@ -79,6 +96,15 @@ class BasisConfig:
     def stochastic(self) -> bool:
         """Whether a new epoch asks for new bases."""
         return any(family.drawn for family in self.families)
+
+    def drawn_by(self, graph: Graph) -> Tensor | None:
+        """What the draws know the nodes of a graph by, `[n]`, None for their numbers."""
+        return graph.identity if self.draw_by == "name" else None
+
+    def draws(self, graph: Graph) -> bool:
+        """Whether something in a basis on this graph may be drawn at random."""
+        capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
+        return self.start == "random" or self.stochastic or capped or bool(self.code)  # a user's own code may draw
 
     def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
         """The constraints of these subgraphs."""
@@ -105,17 +131,10 @@ class BasisOptions(TypedDict, total=False):
     laplacian: Laplacian
     max_nodes_per_hop: int | None
     seed: int
+    draw_by: DrawBy
 
 
 def basis_config(config: BasisConfig | None, options: BasisOptions) -> BasisConfig:
     """The configuration with some options changed; the defaults where there is none."""
     config = BasisConfig() if config is None else config
     return replace(config, **options) if options else config
-
-
-def _require_whole(name: str, value: Any, *, least: int, most: int | None = None, other: str = "") -> None:
-    """numpy's integers are whole numbers too, truth values and floats are not."""
-    whole = hasattr(value, "__index__") and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        bound = f", at least {least}" if most is None else f" from {least} to {most}"
-        raise InputError(f"{name} must be a whole number{bound}{other}, got {value!r}")

@@ -52,7 +52,7 @@ def eigenbasis(
     """Ritz pairs of PLP for every subgraph: L its Laplacian, P the projector onto the null space of its constraints.
 
     start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
-    `"random"` (the paper's; drawn for (seed, epoch, pair, node), so it depends on neither batch nor order), `"constraint"` (P L C 1), a
+    `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on neither batch nor order), `"constraint"` (P L C 1), a
     signal `[N]` or a block `[N, b]`. cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos. `complete=True` returns all
     eigenpairs on the null space. Computed in float64, stored in `dtype`.
 

@@ -120,7 +120,7 @@ def encode(
 
 def messages_on(graph: Graph, device: torch.device | str) -> Graph:
     """The graph as its bases are computed for a network there: on the GPU if the network is on one and the kernels are."""
-    return Graph(graph.indptr, graph.indices, graph.weight).to(device) if cuda.available() else graph
+    return replace(graph, time=None, x=None).to(device) if cuda.available() else graph
 
 
 def encode_parts(
@@ -172,7 +172,8 @@ def _by_kernel(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> 
     from llwlc.kernels.numba.fused import encode_links
 
     plan = plan_of(config, epoch=epoch, dtype=torch.float32)
-    made = encode_links(adjacency_of(graph), pairs.contiguous().numpy(), reach_of(config), plan, config.distance_cap)
+    adjacency = adjacency_of(graph, config.drawn_by(graph))
+    made = encode_links(adjacency, pairs.contiguous().numpy(), reach_of(config), plan, config.distance_cap)
     warn_of_hubs(graph, len(pairs), int(made.encoded.full.sum()), config.max_nodes_per_hop)
     found = {
         "sizes": np.diff(made.ptr),

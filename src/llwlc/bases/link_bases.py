@@ -44,7 +44,7 @@ def link_bases(
     """The enclosing subgraphs of the pairs `[B, 2]` and the Ritz pairs of PLP on each.
 
     The same as `extract`, `constraints.by_name` and `eigenbasis` one after the other. `options` are fields of `BasisConfig` (`hops`, `constraints`,
-    `count`, `steps`, `start`, `laplacian`, `max_nodes_per_hop`, `seed`) and change the configuration that is given, or the default one.
+    `count`, `steps`, `start`, `laplacian`, `max_nodes_per_hop`, `seed`, `draw_by`) and change the configuration that is given, or the default one.
     `constraints`: a name or several joined by "+" (see `constraints.FAMILIES`; `count` is the number of deleted vertices), or a function from
     `Subgraphs` to `Constraints`. `max_nodes_per_hop`: None for no limit; a warning says how many pairs met the usual one. `backend`: "numba" is a
     compiled kernel that takes one link at a time through all stages, in as many threads as torch uses; "cuda", for a graph on a
@@ -117,8 +117,10 @@ def _fused(
 
     kind = torch.empty(0, dtype=dtype).numpy().dtype.type
     plan = plan_of(config, epoch=epoch, dtype=dtype)
-    arrays, ritz = fused.link_bases(adjacency_of(graph), pairs.contiguous().numpy(), reach_of(config), plan, kind)
-    subs = from_arrays(arrays, config.hops, weighted=graph.weight is not None)
+    known = config.drawn_by(graph)
+    adjacency = adjacency_of(graph, known)
+    arrays, ritz = fused.link_bases(adjacency, pairs.contiguous().numpy(), reach_of(config), plan, kind)
+    subs = from_arrays(arrays, config.hops, weighted=graph.weight is not None, drawn_by=known)
     values, vectors, mask, residual = (
         torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
     )
@@ -129,7 +131,8 @@ def _staged(
     graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, dtype: torch.dtype, backend: str
 ) -> tuple[Subgraphs, Eigenbasis]:
     """Subgraphs, constraints, bases, one stage of all links after the other, each by whichever backend can."""
-    subs = extract_checked(graph, pairs, config.hops, config.max_nodes_per_hop, config.seed, backend)
+    cap, known = config.max_nodes_per_hop, config.drawn_by(graph)
+    subs = extract_checked(graph, pairs, config.hops, cap, config.seed, backend, known)
     gradients = subs.weight is not None and subs.weight.requires_grad
     on_its_gpu = subs.ptr.is_cuda and not gradients and choose(backend, {}, what="these bases").name == "cuda"
     if on_its_gpu and (bits := neumann_bits(config)):

@@ -32,9 +32,7 @@ def query(inputs: StartInputs) -> Tensor:
 
 
 def random(inputs: StartInputs) -> Tensor:
-    subs = inputs.subs
-    low, high = subs.pairs.amin(1)[subs.graph], subs.pairs.amax(1)[subs.graph]
-    return counter.normal(counter.draw(inputs.seed, inputs.epoch, low, high, subs.node, counter.STARTS))[:, None]
+    return counter.normal(inputs.subs.draws(inputs.seed, inputs.epoch, counter.STARTS))[:, None]
 
 
 def constraint(inputs: StartInputs) -> Tensor:

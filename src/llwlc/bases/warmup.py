@@ -12,11 +12,14 @@ import hashlib
 import json
 from pathlib import Path
 
+from llwlc import kernels
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.kernel_plan import not_fusible
 from llwlc.graph.graph import Graph
 from llwlc.kernels.backends import without_numba
+from llwlc.subgraphs.extraction import not_compilable
 from llwlc.support.children import run_child
+from llwlc.support.progress import track
 
 COMPILE = """
 from llwlc.support.children import watch_parent
@@ -26,24 +29,27 @@ from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import encode
 from llwlc.constraints.columns import custom
 from llwlc.graph.graph import Graph
-options, fused, weight = json.loads(sys.argv[1])
-if not fused:  # whatever a user's own constraint computes, the kernels are given columns
-    options["constraints"] = lambda subs: custom(subs, torch.ones(subs.num_nodes))
+fused, weight = json.loads(sys.argv[1])
+# whatever a user's own constraint computes, the kernels are given columns
+config = BasisConfig() if fused else BasisConfig(constraints=lambda subs: custom(subs, torch.ones(subs.num_nodes)))
 weight = None if weight is None else torch.ones(6, dtype=getattr(torch, weight))
 ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]), weight=weight)
-encode(ring, ring.edges, BasisConfig(**options), about="")
+encode(ring, ring.edges, config, about="")
 """
 
 
+LONGEST = 600
+"""Seconds that compiling may take; it takes about one minute. After that a process compiles for itself."""
+
+
 def warm_up(graph: Graph, config: BasisConfig) -> None:
-    """Has the kernels for this configuration on this graph compiled and kept, if they are not yet."""
+    """Has the kernels for this kind of configuration on this kind of graph compiled and kept, if they are not yet."""
     if without_numba() or graph.indptr.is_cuda:
         return
-    fused = not not_fusible(config)
-    names = ["hops", "steps", "laplacian", "max_nodes_per_hop", *(("constraints", "count", "start") if fused else ())]
-    options = {name: getattr(config, name) for name in names}
+    # machine code depends on types, not on values: hops, steps, constraints and starts are numbers to a kernel
+    fused = not not_fusible(config) and not not_compilable(graph, config.hops)
     weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
-    what = json.dumps([options, fused, weight])
+    what = json.dumps([fused, weight])
     if what not in _READY and _compile_elsewhere(what):
         _READY.add(what)
 
@@ -56,12 +62,18 @@ def _compile_elsewhere(what: str) -> bool:
     from llwlc.support.compiler import cache_dir
     from llwlc.support.machine_code import code_root
 
-    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+    # numba finds machine code by the place and the age of its source: another copy of this package has its own
+    sources = sorted(Path(kernels.__path__[0]).rglob("*.py"))
+    copy = [what, *((str(source), source.stat().st_mtime_ns) for source in sources)]
+    name = hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]
+    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{name}"
     if stamp.exists():
         return True
     # told where: a folder that lasts as long as this process is not found by itself
-    if run_child(COMPILE, [what], environment={"NUMBA_CACHE_DIR": str(code_root())}) != 0:
-        return False
+    where = {"NUMBA_CACHE_DIR": str(code_root())}
+    for _ in track([what], "compiling kernels, once for this machine"):
+        if run_child(COMPILE, [what], environment=where, seconds=LONGEST) != 0:
+            return False
     with contextlib.suppress(OSError):  # a full disk: the next process asks again
         stamp.touch()
     return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import subprocess
 import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from llwlc.bases.laplacian import laplacian_of
 from llwlc.bench.clock import take_turns
 from llwlc.bench.growth import basis_inputs, random_batch, solve
+from llwlc.support.children import run_program
 
 # what -ffast-math allows, flag by flag: that flag itself would link code that flushes subnormals to zero in the whole process
 RELAXED = (
@@ -57,7 +57,8 @@ def compare(
     values, vectors = np.zeros((graphs, steps), np.float32), np.zeros((graphs * n, steps), np.float32)
     with tempfile.TemporaryDirectory() as folder, as_file(files("llwlc.bench") / "plain.cpp") as source:
         library = Path(folder) / "plain.so"
-        subprocess.run([command, *FLAGS, str(source), "-o", str(library)], check=True, capture_output=True)
+        if code := run_program([command, *FLAGS, str(source), "-o", str(library)]):
+            raise RuntimeError(f"{command} could not compile {source}: exit code {code}")
         function = ctypes.CDLL(str(library)).lanczos
         arrays = (task.first, near, operator.value.numpy(), operator.diagonal.numpy(), task.columns, task.start)
         pointers = [ctypes.c_void_p(a.ctypes.data) for a in (*arrays, values, vectors)]

@@ -17,6 +17,7 @@ from llwlc.splits.registry import PROTOCOLS
 if TYPE_CHECKING:
     from llwlc.training.records import FitMetrics
 
+MOST_SEEDS = 1000
 SHOWN = ("hits@10", "hits@20", "hits@50", "hits@100", "mrr", "auc", "ap")
 
 
@@ -60,8 +61,8 @@ def evaluate(
         raise InputError("--ranking looks at the run's own split: leave --protocol out, or fit with that protocol")
     if protocol is None and not ranking:
         refuse(ctx, "device", why="without --protocol or --ranking, as what was measured is only shown")
-    if seeds < 1:
-        raise InputError(f"--seeds must be at least 1, got {seeds}")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"--seeds must be at least 1 and at most {MOST_SEEDS:,}, as each is a training, got {seeds}")
     from llwlc.predict.predictor import LinkPredictor
 
     model = LinkPredictor.load(run, device=device)

@@ -11,7 +11,7 @@ from llwlc.constraints.degrees import node_degree
 from llwlc.constraints.registry import Count
 from llwlc.errors import InputError
 from llwlc.subgraphs.batch import Subgraphs
-from llwlc.support.counter import DELETED, draw
+from llwlc.support.counter import DELETED
 
 
 def vertex_deleted(subs: Subgraphs, *, count: Count = 10, seed: int = 0, epoch: int = 0) -> Constraints:
@@ -20,16 +20,15 @@ def vertex_deleted(subs: Subgraphs, *, count: Count = 10, seed: int = 0, epoch: 
     Every node of the subgraph may be drawn, the query nodes too, as the paper excludes none. In a graph of n nodes at most
     ⌊n/2⌋ are, since n columns leave nothing of the null space; `cut` marks the graphs where that was fewer than asked for. "all"
     deletes every vertex in turn, without that limit. The vertices with the lowest (signed) hashes of (seed, epoch, pair, node)
-    are chosen, so a draw belongs to the link: neither the batch nor the order of nodes or pair changes it.
+    are chosen, so a draw belongs to the link: neither the batch nor the order of nodes or pair changes it, nor, where nodes have names,
+    their numbers.
     """
     # of a string "5" the repr has quotes, of numpy's 5 the str is plain
     if count != "all" and not (str(count).isdigit() and "'" not in repr(count)):
         raise InputError(f'count: must be a number of vertices, 0 or more, or "all", got {count!r}')
     size = subs.ptr.diff()
     take = size if count == "all" else (size // 2).clamp(max=count)
-    u, v = subs.node[subs.u][subs.graph], subs.node[subs.v][subs.graph]
-    bits = draw(seed, epoch, torch.minimum(u, v), torch.maximum(u, v), subs.node, DELETED)
-    order = bits.argsort()
+    order = subs.draws(seed, epoch, DELETED).argsort()
     order = order[subs.graph[order].argsort(stable=True)]
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order), device=order.device) - subs.ptr[subs.graph]

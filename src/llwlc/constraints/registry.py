@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from llwlc.errors import InputError
 from llwlc.support.registry import Record, Registry, first_line
+from llwlc.support.text import reason
 
 if TYPE_CHECKING:
     from llwlc.constraints.columns import Constraints
@@ -45,7 +46,7 @@ class Family(Record):
         except Exception as error:
             if self.builtin or isinstance(error, InputError):
                 raise
-            raise InputError(f"the constraint {self.name!r} failed: {type(error).__name__}: {error}") from error
+            raise InputError(f"the constraint {self.name!r} failed: {type(error).__name__}: {reason(error)}") from error
         if not isinstance(made, Constraints):
             raise InputError(
                 f"the constraint {self.name!r} returned {type(made).__name__}, not Constraints: wrap its columns in constraints.custom(subs, ...)"

@@ -27,6 +27,7 @@ from llwlc.splits.auditing import audit_parts
 from llwlc.splits.linksplit import STAGES, LinkSplit
 from llwlc.splits.making import fresh_negatives
 from llwlc.support.roots import locate
+from llwlc.support.text import reason
 
 # name: folder of its split
 SPLITS = {"ogbl-ddi": "target", "ogbl-collab": "time", "ogbl-vessel": "spatial"}
@@ -167,7 +168,7 @@ def _binary(path: Path) -> tuple[Graph, Links]:
         with np.load(path) as file:
             pairs, position = torch.from_numpy(file["edge_index"].T.copy()), torch.from_numpy(file["node_feat"])
     except Exception as error:
-        raise InputError(f"{path} cannot be read ({error}): fetch the dataset again") from error
+        raise InputError(f"{path} cannot be read ({reason(error)}): fetch the dataset again") from error
     nodes = _nodes(len(position), normalise_coordinates(position))
     return nodes, Links(_pairs(pairs, nodes))
 
@@ -197,7 +198,7 @@ def _csv(path: Path) -> np.ndarray:
         table = pyarrow.csv.read_csv(path, read_options=pyarrow.csv.ReadOptions(autogenerate_column_names=True))
         return np.stack([column.to_numpy() for column in table.columns], 1)
     except (OSError, pyarrow.ArrowInvalid) as error:
-        raise InputError(f"{path} cannot be read ({error}): fetch it again") from error
+        raise InputError(f"{path} cannot be read ({reason(error)}): fetch it again") from error
 
 
 def _read_split(folder: Path) -> dict[str, dict[str, Any]]:
@@ -216,8 +217,7 @@ def _torch(path: Path) -> dict[str, Any]:
             content: dict[str, Any] = torch.load(path, weights_only=True)
             return content
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is no split file of OGB ({reason}): fetch the dataset again") from error
+        raise InputError(f"{path} is no split file of OGB ({reason(error)}): fetch the dataset again") from error
 
 
 def _links(part: dict[str, Any], graph: Graph) -> Links:

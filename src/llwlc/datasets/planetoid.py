@@ -15,6 +15,7 @@ import scipy.sparse
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.support.roots import locate
+from llwlc.support.text import reason
 
 PARTS = ("tx", "allx", "graph", "test.index")
 # all that these files name; scipy and numpy have moved theirs since
@@ -73,4 +74,4 @@ def _unpickle(path: Path) -> Any:
             warnings.filterwarnings("ignore", message=r"dtype\(\): align")
             return _Unpickler(file, encoding="latin1").load()
     except Exception as error:
-        raise InputError(f"{path} is no readable Planetoid file ({error}): fetch it again") from error
+        raise InputError(f"{path} is no readable Planetoid file ({reason(error)}): fetch it again") from error

@@ -15,6 +15,7 @@ from torch import Tensor
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.support.roots import locate
+from llwlc.support.text import reason
 
 SEAL = {"USAir": "Python", "Celegans": "Python", "NS": "MATLAB", "Power": "Python"}
 GITHUB = "https://raw.githubusercontent.com"
@@ -31,7 +32,9 @@ def seal(name: str, *, root: str | Path | None = None) -> Graph:
     try:
         net = scipy.sparse.coo_array(scipy.io.loadmat(path)["net"])
     except Exception as error:
-        raise InputError(f"{path} is no readable .mat file with a matrix `net` ({error}): fetch it again") from error
+        raise InputError(
+            f"{path} is no readable .mat file with a matrix `net` ({reason(error)}): fetch it again"
+        ) from error
     return Graph.from_edges(np.stack([net.row, net.col], 1), num_nodes=net.shape[0])
 
 
@@ -45,7 +48,7 @@ def coauthor_cs(*, root: str | Path | None = None) -> Graph:
             )
             return Graph.from_edges(file["edges"], num_nodes=x.shape[0], x=x)
     except Exception as error:
-        raise InputError(f"{path / 'coauthor_cs.npz'} cannot be read ({error}): fetch it again") from error
+        raise InputError(f"{path / 'coauthor_cs.npz'} cannot be read ({reason(error)}): fetch it again") from error
 
 
 def vessel_sample(*, root: str | Path | None = None) -> Graph:
@@ -88,7 +91,9 @@ def _columns(path: Path, names: tuple[str, ...]) -> np.ndarray:
         table = pyarrow.csv.read_csv(path, parse_options=pyarrow.csv.ParseOptions(delimiter=";"))
         return np.stack([table[name].to_numpy().astype(np.float64) for name in names], 1)
     except (pyarrow.ArrowInvalid, KeyError) as error:
-        raise InputError(f"{path} lacks some of the columns {', '.join(names)} ({error}): fetch it again") from error
+        raise InputError(
+            f"{path} lacks some of the columns {', '.join(names)} ({reason(error)}): fetch it again"
+        ) from error
 
 
 def _download(url: str, target: Path) -> None:

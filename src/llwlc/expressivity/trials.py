@@ -25,6 +25,7 @@ from llwlc.expressivity.learned import learn, order
 from llwlc.expressivity.rpc import Comparison
 from llwlc.support.files import write_text
 from llwlc.support.progress import track
+from llwlc.support.text import reason
 
 Job = tuple[str, Pair, int]
 
@@ -83,7 +84,7 @@ def load(path: Path) -> list[Trial]:
     try:
         return [Trial(**json.loads(line)) for line in whole.splitlines()]
     except (ValueError, TypeError) as error:
-        raise InputError(f"{path} is no file of learned trials ({error}); give another --out") from error
+        raise InputError(f"{path} is no file of learned trials ({reason(error)}); give another --out") from error
 
 
 def _name(job: Job) -> tuple[str, str, int]:

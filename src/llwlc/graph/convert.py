@@ -15,6 +15,7 @@ from llwlc.errors import InputError
 from llwlc.graph.clean import announce, assemble, check_weights
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import number_nodes
+from llwlc.support.text import reason
 
 
 def from_networkx(graph: Any) -> Graph:
@@ -161,7 +162,7 @@ def _node_features(graph: Any, nodes: list[Any], codes: np.ndarray) -> Tensor | 
     try:
         x = np.stack([np.atleast_1d(np.asarray(row, dtype=np.float32)) for row in rows])
     except (ValueError, TypeError) as error:
-        raise InputError(f"node attribute 'x' must be equally many numbers on every node: {error}") from error
+        raise InputError(f"node attribute 'x' must be equally many numbers on every node: {reason(error)}") from error
     if not np.isfinite(x).all():
         bad = str(nodes[int((~np.isfinite(x)).any(1).argmax())])
         raise InputError(f"node attribute 'x' of {bad!r} has NaN or infinity: fill it in")

@@ -20,7 +20,7 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.names import all_integers, as_names, find_nodes, some
 from llwlc.graph.npz_file import read_npz
 from llwlc.graph.table_file import arrow_errors, as_numbers, open_table
-from llwlc.support.text import quoted
+from llwlc.support.text import quoted, reason
 
 ID_COLUMNS = ("node", "id", "name", "nodeid", "node_id", "index")
 MOST_CATEGORIES = 1000
@@ -206,7 +206,7 @@ def _sparse(path: Path, keys: Sequence[str], *arrays: np.ndarray) -> scipy.spars
         x = scipy.sparse.csr_array((data.astype(np.float32), indices, indptr), shape=(rows, columns))
         x.check_format(full_check=True)
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise InputError(f"{path} holds no valid CSR matrix in {', '.join(keys)}: {error}") from error
+        raise InputError(f"{path} holds no valid CSR matrix in {', '.join(keys)}: {reason(error)}") from error
     return x
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.graph.identity import known_identities
 from llwlc.graph.report import GraphReport
 
 if TYPE_CHECKING:
@@ -136,6 +137,11 @@ class Graph:
                     + tensor.detach().cpu().contiguous().numpy().tobytes()
                 )
         return found.hexdigest()
+
+    @cached_property
+    def identity(self) -> Tensor | None:
+        """What random draws know each node by, `[n]`: see `identities`. None where a node has no name: its number serves."""
+        return None if self.names is None else known_identities(self.names).to(self.indptr.device)
 
     def name(self, node: int) -> str:
         """What a node is called: its name, or its number where there are no names."""

@@ -18,8 +18,9 @@ import pyarrow.parquet
 
 from llwlc.errors import InputError
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT, read_bytes, too_large
+from llwlc.graph.parquet_size import stream, unpacked_bytes
 from llwlc.support.files import write_bytes
-from llwlc.support.text import quoted
+from llwlc.support.text import quoted, reason
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
 WRITABLE = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
@@ -47,7 +48,7 @@ class TableFile:
         with arrow_errors(self.path):
             if self.separator is not None:
                 return self._read_text(wanted, text)
-            table = pa.parquet.read_table(_stream(self.data), columns=wanted)
+            table = pa.parquet.read_table(stream(self.data), columns=wanted)
             table.validate(full=True)  # what is said to be text may be none
             return table
 
@@ -57,7 +58,7 @@ class TableFile:
 
     def _read_text(self, wanted: list[str], text: Collection[str]) -> pa.Table:
         return pa.csv.read_csv(
-            _stream(self.data),
+            stream(self.data),
             # one block: arrow infers a column's type from its first block only
             read_options=pa.csv.ReadOptions(
                 block_size=min(len(self.data) + 1, 1 << 30),
@@ -71,22 +72,14 @@ class TableFile:
         )
 
 
-def _stream(data: bytes) -> pa.BufferReader:
-    """The bytes in memory of arrow's own: a thread of its pool may let go of them after reading, and where they are Python's while the
-    interpreter ends, the process aborts (apache/arrow#49942)."""
-    copy = pa.BufferOutputStream()
-    copy.write(data)
-    return pa.BufferReader(copy.getvalue())
-
-
 @contextmanager
 def arrow_errors(path: Path) -> Iterator[None]:
     """What arrow says of a file, as one sentence."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")[:200]
-        raise InputError(f"{path} cannot be read as a table: {reason}. Mend or remove that row") from error
+        what = reason(error).removeprefix("CSV parse error: ")
+        raise InputError(f"{path} cannot be read as a table: {what}. Mend or remove that row") from error
 
 
 def open_table(
@@ -141,15 +134,14 @@ def _text_table(path: Path, data: bytes, skip: int, *, header: bool | None, sepa
 
 def _parquet_columns(path: Path, data: bytes, limit: int | None) -> list[str]:
     try:
-        found = pa.parquet.read_metadata(_stream(data))
+        found = pa.parquet.read_metadata(stream(data))
         names: list[str] = found.schema.to_arrow_schema().names
-        groups = [found.row_group(i).total_byte_size for i in range(found.num_row_groups)]
+        if limit is not None and unpacked_bytes(data, found, limit) > limit:
+            raise too_large(path, limit)
     except (pa.ArrowException, OSError, UnicodeDecodeError, ValueError) as error:
-        reason = str(error).split("\n")[0][:200]
-        raise InputError(f"{path} is a broken Parquet file ({reason}): write or download it again") from error
-    # a run of one value takes no room in the file, but eight bytes a row in memory
-    if limit is not None and max(sum(groups), 8 * found.num_rows) > limit:
-        raise too_large(path, limit)
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is a broken Parquet file ({reason(error)}): write or download it again") from error
     return names
 
 
@@ -209,8 +201,7 @@ def _as_text(table: pa.Table, separator: str) -> bytes:
             pa.csv.write_csv(table, body, options)
         except pa.ArrowInvalid as error:
             if style == "needed":
-                reason = str(error).split("\n")[0]
-                raise InputError(f"this table cannot be written as text ({reason}): write .parquet") from error
+                raise InputError(f"this table cannot be written as text ({reason(error)}): write .parquet") from error
         else:
             break
     return head.getvalue().encode() + body.getvalue()

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 from llwlc.errors import InputError
 from llwlc.nn.registry import READOUTS
+from llwlc.support.bounds import require_share, require_whole
+
+WIDEST, DEEPEST = 1 << 16, 64
+"""Channels and blocks at most; `anchored` has 32 and 2."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,13 @@ class NetConfig:
         if self.pooling not in READOUTS:
             raise InputError(f"pooling is {READOUTS.list()}, got {self.pooling!r}")
         for name in ("dropout", "feature_dropout"):
-            share = getattr(self, name)
-            if share is not None and not 0 <= share < 1:
-                raise InputError(f"{name} is at least 0 and below 1, got {share!r}")
-        for name in ("blocks", "channels", "filters", "filter_hidden", "head"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is at least 1, got {getattr(self, name)!r}")
+            if getattr(self, name) is not None:
+                require_share(name, getattr(self, name))
+        require_whole("blocks", self.blocks, least=1, most=DEEPEST)
+        for name in ("channels", "filters", "filter_hidden", "head", "sort_rows", "distance_cap"):
+            require_whole(name, getattr(self, name), least=1, most=WIDEST)
+        for name in ("feature_channels", "filtered_channels", "pair_channels"):
+            require_whole(name, getattr(self, name), least=0, most=WIDEST)
 
 
 PAPER = NetConfig(

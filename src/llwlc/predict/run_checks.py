@@ -27,20 +27,21 @@ from llwlc.predict.run_format import CONFIG, GRAPH, HISTORY, METRICS, MODEL, SPL
 from llwlc.splits.linksplit import PARTS, STAGES, LinkSplit
 from llwlc.support.records import read_record
 from llwlc.training.features import Features
-from llwlc.training.presets import Preset
 from llwlc.training.ranking import RankingConfig
 from llwlc.training.records import EpochRecord, FitMetrics
 
-WIDEST, DEEPEST = 1 << 16, 64  # channels and blocks of a network; ours have 32 and 2
+WIDEST, DEEPEST = 1 << 16, 64  # channels and layers of an opponent
 MOST_STEPS = 1 << 12
 MOST_HOPS = 15
 
 
 def check_config(folder: Path, config: RunConfig) -> None:
-    """Numbers that are types and ranges apart from those of any run would take memory or time without end."""
+    """What the records, which know their own ranges, cannot know: that they fit together, and that numbers are finite."""
     info, where = config.info, folder / CONFIG
     if config.preset is not None:
-        _check_preset(where, config.preset)
+        basis, net = config.preset.basis, config.preset.net
+        if basis.distance_cap != net.distance_cap:
+            raise _wrong(where, f"basis and net differ in distance_cap ({basis.distance_cap} and {net.distance_cap})")
     if config.method is not None:
         _check_method(where, config.method)
     if info.candidate_prior is not None and not 0 <= info.candidate_prior <= 1:  # NaN neither
@@ -49,20 +50,6 @@ def check_config(folder: Path, config: RunConfig) -> None:
         raise _wrong(where, "the calibration is NaN or infinite")
     if config.ranking is not None:
         _check_ranking(where, config.ranking)
-
-
-def _check_preset(where: Path, preset: Preset) -> None:
-    basis, net = preset.basis, preset.net
-    for name in (field.name for field in fields(net)):
-        value = getattr(net, name)
-        if isinstance(value, int) and not 0 <= value <= (DEEPEST if name == "blocks" else WIDEST):
-            raise _wrong(where, f"net.{name} is {value}")
-    if not 0 <= preset.features <= WIDEST:
-        raise _wrong(where, f"features is {preset.features}")
-    if basis.steps > MOST_STEPS:
-        raise _wrong(where, f"basis.steps is {basis.steps}, more than {MOST_STEPS}")
-    if basis.distance_cap != net.distance_cap:
-        raise _wrong(where, f"basis and net differ in distance_cap ({basis.distance_cap} and {net.distance_cap})")
 
 
 def _check_method(where: Path, method: Mapping[str, Any]) -> None:

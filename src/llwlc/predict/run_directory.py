@@ -48,6 +48,7 @@ from llwlc.splits.linksplit import LinkSplit
 from llwlc.support.files import PARTIAL, remove, write_tensors, write_text
 from llwlc.support.json_file import read_json
 from llwlc.support.lock import LOCK, locked
+from llwlc.support.text import reason
 from llwlc.training.features import Compactor, Features
 from llwlc.training.fit import Fitted
 from llwlc.training.node_features import NodeFeatures
@@ -142,8 +143,9 @@ def load(folder: Path, config: RunConfig | None = None) -> Run:
         OSError,
         SafetensorError,
     ) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"the run {folder} does not fit together ({reason}): fit again with this version") from error
+        raise InputError(
+            f"the run {folder} does not fit together ({reason(error)}): fit again with this version"
+        ) from error
 
 
 def _assemble(folder: Path, config: RunConfig) -> Run:

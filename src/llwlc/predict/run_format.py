@@ -26,6 +26,7 @@ from llwlc.support.files import file_digest, write_text
 from llwlc.support.json_file import read_json
 from llwlc.support.records import plain, read_record
 from llwlc.support.registry import Registry
+from llwlc.support.text import reason
 from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration, Curve
@@ -129,7 +130,9 @@ def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{folder}/{CONFIG} does not fit together ({error!r}): fit again with this version") from error
+        raise InputError(
+            f"{folder}/{CONFIG} does not fit together ({type(error).__name__}: {reason(error)}): fit again with this version"
+        ) from error
 
 
 def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:

@@ -13,6 +13,7 @@ from torch import Tensor
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.support.files import write_tensors
+from llwlc.support.text import reason
 
 PARTS = ("train_pos", "train_neg", "valid_pos", "valid_neg", "test_pos", "test_neg")
 STAGES = ("train_graph", "valid_graph", "test_graph")
@@ -69,7 +70,9 @@ class LinkSplit:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
                 meta = file.metadata() or {}
         except (OSError, SafetensorError) as error:
-            raise InputError(f"{path} is no readable split ({error}): make it again with llwlc.splits.make") from error
+            raise InputError(
+                f"{path} is no readable split ({reason(error)}): make it again with llwlc.splits.make"
+            ) from error
         missing = {*PARTS, *(f"{stage}.indptr" for stage in STAGES)} - set(tensors)
         if missing or "about" not in meta:
             raise InputError(f"{path} is no split: it lacks {', '.join(sorted(missing)) or 'its description'}")

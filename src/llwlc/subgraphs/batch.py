@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from llwlc.support import counter
 from llwlc.support.ragged import pointer
 
 
@@ -18,7 +19,8 @@ class Subgraphs:
     Shapes: `ptr [B + 1]`, graph b owns the nodes `ptr[b]` to `ptr[b + 1]`; `node [N]` ids in the graph; `row`, `col [E]`
     positions in the batch, both directions, sorted by row; `weight [E]` or None; `u`, `v [B]` positions of the query nodes;
     `hop [N]` distance from the nearer of the two; `dist_u`, `dist_v [N]` exact distances inside the subgraph with the link
-    and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable.
+    and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable; `drawn_by [N]`, what draws know
+    the nodes by where that is not their ids (`Graph.identity`).
 
     Inside a graph the nodes stand in the order of a breadth-first search from u, then v, and inside a row the edges in the order
     of the neighbour's id: every backend gives the same arrays.
@@ -35,6 +37,7 @@ class Subgraphs:
     dist_u: Tensor
     dist_v: Tensor
     hops: int = 2
+    drawn_by: Tensor | None = None
 
     @property
     def num_graphs(self) -> int:
@@ -67,6 +70,17 @@ class Subgraphs:
         """The pairs they enclose, `[B, 2]`."""
         return torch.stack([self.node[self.u], self.node[self.v]], 1)
 
+    @property
+    def identity(self) -> Tensor:
+        """What random draws know each node by, `[N]`."""
+        return self.node if self.drawn_by is None else self.drawn_by
+
+    def draws(self, seed: int, epoch: int, stream: int) -> Tensor:
+        """The 64 random bits of each node, `[N]`, which belong to the link: see `counter.draw`."""
+        ends = torch.stack([self.identity[self.u], self.identity[self.v]], 1)
+        low, high = ends.amin(1)[self.graph], ends.amax(1)[self.graph]
+        return counter.draw(seed, epoch, low, high, self.identity, stream)
+
     def to(self, device: torch.device | str) -> Subgraphs:
         moved = {k: t.to(device) for k, t in vars(self).items() if k in self.__match_args__ and isinstance(t, Tensor)}
         return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is no tensor and stays
@@ -95,4 +109,12 @@ def concat(parts: list[Subgraphs]) -> Subgraphs:
     ptr = torch.cat([parts[0].ptr[:1], *[p.ptr[1:] + s for p, s in zip(parts, shift, strict=False)]])
     same = {k: torch.cat([getattr(p, k) for p in parts]) for k in ("node", "hop", "dist_u", "dist_v")}
     weights = [p.weight for p in parts if p.weight is not None]
-    return Subgraphs(ptr=ptr, weight=torch.cat(weights) if weights else None, hops=parts[0].hops, **same, **shifted)
+    known = [p.drawn_by for p in parts if p.drawn_by is not None]
+    return Subgraphs(
+        ptr=ptr,
+        weight=torch.cat(weights) if weights else None,
+        drawn_by=torch.cat(known) if known else None,
+        hops=parts[0].hops,
+        **same,
+        **shifted,
+    )

@@ -40,7 +40,7 @@ def extract(
     """The `hops`-hop enclosing subgraphs of the pairs `[B, 2]`: all nodes within `hops` of either end, all edges among them but the link.
 
     With `max_nodes_per_hop`, a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
-    alone, so a subgraph never depends on the batch.
+    alone (by their names, where the graph has any), so a subgraph never depends on the batch.
 
     >>> path = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
     >>> subs = extract(path, torch.tensor([[0, 1]]), hops=1)
@@ -48,7 +48,7 @@ def extract(
     ([0, 1, 5, 2], [0, 3, 1, 3], [3, 0, 3, 1])
     """
     check_reach(hops, max_nodes_per_hop)
-    return extract_checked(graph, check_pairs(graph, pairs), hops, max_nodes_per_hop, seed, backend)
+    return extract_checked(graph, check_pairs(graph, pairs), hops, max_nodes_per_hop, seed, backend, graph.identity)
 
 
 def stream(
@@ -67,22 +67,25 @@ def stream(
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, got {batch_size}")
     for batch in torch.split(pairs, batch_size):
-        yield extract_checked(graph, batch, hops, max_nodes_per_hop, seed, backend)
+        yield extract_checked(graph, batch, hops, max_nodes_per_hop, seed, backend, graph.identity)
 
 
-def extract_checked(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, backend: str) -> Subgraphs:
-    """`extract` of pairs and options that were looked at before."""
+def extract_checked(
+    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, backend: str, drawn_by: Tensor | None
+) -> Subgraphs:
+    """`extract` of pairs and options that were looked at before; `drawn_by [n]`: what draws know the nodes by, None for their numbers."""
     unable = {"cuda": not_on_gpu(graph, hops), "numba": not_compilable(graph, hops)}
     chosen = choose(backend, unable, what="this extraction").name
     if chosen == "cuda":
-        return _on_gpu(graph, pairs, hops, cap, seed)
+        return _on_gpu(graph, pairs, hops, cap, seed, drawn_by)
     if chosen == "numba":
         from llwlc.kernels.numba.extraction import Reach
         from llwlc.kernels.numba.extraction import extract as compiled
 
-        arrays = compiled(adjacency_of(graph), pairs.contiguous().numpy(), Reach(hops, cap or 0, seed, CAPPED))
-        return from_arrays(arrays, hops, weighted=graph.weight is not None)
-    return concat([extract_chunk(graph, chunk, hops, cap, seed) for chunk in chunks(graph, pairs, hops, cap)])
+        reach = Reach(hops, cap or 0, seed, CAPPED)
+        arrays = compiled(adjacency_of(graph, drawn_by), pairs.contiguous().numpy(), reach)
+        return from_arrays(arrays, hops, weighted=graph.weight is not None, drawn_by=drawn_by)
+    return concat([extract_chunk(graph, chunk, hops, cap, seed, drawn_by) for chunk in chunks(graph, pairs, hops, cap)])
 
 
 def not_compilable(graph: Graph, hops: int) -> str:
@@ -105,43 +108,46 @@ def not_on_gpu(graph: Graph, hops: int) -> str:
     )
 
 
-def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int) -> Subgraphs:
+def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None) -> Subgraphs:
     from llwlc.kernels.cuda import extraction
     from llwlc.kernels.cuda.driver import engine_of
 
     indptr, indices, pairs = (x.contiguous() for x in (graph.indptr, graph.indices, pairs))
     found = extraction.extract(
         engine_of(indptr), indptr, indices, pairs,
-        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=graph.weight is not None,
+        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=graph.weight is not None, drawn_by=drawn_by,
     )  # fmt: skip
-    return from_ragged(found, graph.weight, hops)
+    return from_ragged(found, graph.weight, hops, drawn_by)
 
 
-def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int) -> Subgraphs:
-    """What the CUDA kernel filled; `weight [2m]` of the graph, whose gradients stay with it."""
+def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int, drawn_by: Tensor | None) -> Subgraphs:
+    """What the CUDA kernel filled; `weight [2m]` of the graph, whose gradients stay with it; `drawn_by [n]` of its nodes."""
     ptr, _, node, row, col, hop, dist_u, dist_v, edge = found
-    u = ptr[:-1]
-    return Subgraphs(ptr, node, row, col, None if weight is None else weight[edge], u, u + 1, hop, dist_u, dist_v, hops)
+    u, weights = ptr[:-1], None if weight is None else weight[edge]
+    known = None if drawn_by is None else drawn_by[node]
+    return Subgraphs(ptr, node, row, col, weights, u, u + 1, hop, dist_u, dist_v, hops, known)
 
 
-def adjacency_of(graph: Graph) -> Adjacency:
+def adjacency_of(graph: Graph, drawn_by: Tensor | None) -> Adjacency:
     """The graph as the CPU kernels see it: neighbours in 32 bits, of which twice as many fit into a cache, kept for as long as the graph lives."""
     from llwlc.kernels.numba.enclosing import Adjacency
 
     if graph not in _COMPACT:
         _COMPACT[graph] = graph.indices.numpy().astype(np.uint32)
     weight = np.empty(0, np.float32) if graph.weight is None else graph.weight.contiguous().numpy()
-    return Adjacency(graph.indptr.contiguous().numpy().view(np.uint64), _COMPACT[graph], weight)
+    known = np.empty(0, np.uint64) if drawn_by is None else drawn_by.contiguous().numpy().view(np.uint64)
+    return Adjacency(graph.indptr.contiguous().numpy().view(np.uint64), _COMPACT[graph], weight, known)
 
 
 _COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
 
-def from_arrays(arrays: Ragged, hops: int, *, weighted: bool) -> Subgraphs:
+def from_arrays(arrays: Ragged, hops: int, *, weighted: bool, drawn_by: Tensor | None) -> Subgraphs:
     """What a CPU kernel filled, as tensors on the same memory."""
     ptr, _, node, row, col, weight, hop, dist_u, dist_v = (torch.from_numpy(x) for x in arrays)
     u = ptr[:-1]
-    return Subgraphs(ptr, node, row, col, weight if weighted else None, u, u + 1, hop, dist_u, dist_v, hops)
+    known = None if drawn_by is None else drawn_by[node]
+    return Subgraphs(ptr, node, row, col, weight if weighted else None, u, u + 1, hop, dist_u, dist_v, hops, known)
 
 
 def check_reach(hops: int, cap: int | None) -> None:

@@ -29,8 +29,11 @@ def chunks(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> list[Tens
     return list(torch.split(pairs, torch.unique_consecutive(chunk, return_counts=True)[1].tolist()))
 
 
-def extract_chunk(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int) -> Subgraphs:
-    owner, node, hop = _nodes(graph, pairs, hops, cap, seed)
+def extract_chunk(
+    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None = None
+) -> Subgraphs:
+    """`drawn_by [n]`: what draws know the nodes of the graph by, None for their numbers."""
+    owner, node, hop = _nodes(graph, pairs, hops, cap, seed, drawn_by)
     # by graph, then in the order of discovery: a stable sort keeps that order
     order = torch.argsort(owner, stable=True)
     owner, node, hop = owner[order], node[order], hop[order]
@@ -43,10 +46,13 @@ def extract_chunk(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed:
     far = 2 * hops + 1
     dist_u = _distances(row, col, u, v, owner, far)
     dist_v = _distances(row, col, v, u, owner, far)
-    return Subgraphs(ptr, node, row, col, weight, u, v, hop, dist_u, dist_v, hops)
+    known = None if drawn_by is None else drawn_by[node]
+    return Subgraphs(ptr, node, row, col, weight, u, v, hop, dist_u, dist_v, hops, known)
 
 
-def _nodes(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+def _nodes(
+    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Owner, id and hop of every node, hop by hop, in the order of discovery."""
     n = graph.num_nodes
     owner = torch.arange(len(pairs), device=pairs.device).repeat_interleave(2)
@@ -67,17 +73,19 @@ def _nodes(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int) -
         position = position[first].sort().values
         owner, node = found_owner[position], found[position]
         if cap is not None:
-            owner, node = _sample(owner, node, pairs, cap, seed)
+            owner, node = _sample(owner, node, pairs, cap, seed, drawn_by)
         levels.append((owner, node))
         seen = torch.sort(torch.cat([seen, owner * n + node])).values
     hop = torch.cat([torch.full_like(o, h) for h, (o, _) in enumerate(levels)])
     return torch.cat([o for o, _ in levels]), torch.cat([x for _, x in levels]), hop
 
 
-def _sample(owner: Tensor, node: Tensor, pairs: Tensor, cap: int, seed: int) -> tuple[Tensor, Tensor]:
+def _sample(
+    owner: Tensor, node: Tensor, pairs: Tensor, cap: int, seed: int, drawn_by: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """At most `cap` nodes of each graph: those with the smallest hashes, left in their order."""
-    low, high = pairs.amin(1)[owner], pairs.amax(1)[owner]
-    bits = counter.draw(seed, 0, low, high, node, stream=counter.CAPPED)
+    ends, known = (pairs, node) if drawn_by is None else (drawn_by[pairs], drawn_by[node])
+    bits = counter.draw(seed, 0, ends.amin(1)[owner], ends.amax(1)[owner], known, stream=counter.CAPPED)
     by_hash = torch.argsort(bits, stable=True)
     by_hash = by_hash[torch.argsort(owner[by_hash], stable=True)]
     counts = torch.bincount(owner, minlength=len(pairs))

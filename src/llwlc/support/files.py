@@ -62,6 +62,22 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def filled_folder(path: Path) -> Iterator[Path]:
+    """A folder beside `path` to write to; when the block ends well, each file and folder in it takes its place in `path`, where others may be already."""
+    with _beside(path) as partial:
+        partial.mkdir()
+        yield partial
+        for found in partial.rglob("*"):
+            _to_disk(found)
+        path.mkdir(exist_ok=True)
+        for entry in partial.iterdir():
+            if (path / entry.name).is_dir():
+                shutil.rmtree(path / entry.name)
+            os.replace(entry, path / entry.name)
+        _to_disk(path)
+
+
+@contextmanager
 def _beside(path: Path) -> Iterator[Path]:
     """A name beside `path`, of this process, so that two may write the same and the last one to finish wins. Nothing is left under it, nor what processes
     that are no more have left under theirs."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from llwlc.errors import InputError
+from llwlc.support.text import reason
 
 LARGEST = 64 << 20  # bytes; a history of a million epochs
 DEEPEST = 16
@@ -25,7 +26,7 @@ def read_json(path: Path, *, lines: bool = False) -> Any:
         if _depth(found) > DEEPEST:
             raise ValueError(f"it is nested more than {DEEPEST} deep")
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read ({error}): copy it again, or fit again") from None
+        raise InputError(f"{path} cannot be read ({reason(error)}): copy it again, or fit again") from None
     return found
 
 

@@ -40,7 +40,10 @@ def read_record(kind: type[T], data: Mapping[str, Any], where: str) -> T:
                 raise InputError(f"{where} lacks {name!r}: copy it again, or fit again")
         else:
             _require_type(field, data[name], where)
-    return kind(**values)
+    try:
+        return kind(**values)
+    except InputError as error:  # a value beyond its range: the record knows which, the reader knows where
+        raise InputError(f"{where} cannot be used: {error}") from error
 
 
 PLAIN: dict[str, tuple[type, ...]] = {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 from llwlc.errors import InputError
+from llwlc.support.files import filled_folder
+from llwlc.support.text import reason
 
 Fetch = Callable[[Path], None]
 
@@ -34,7 +34,11 @@ def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | N
     for place in places:
         if all((place / file).exists() for file in files):
             return place
-    with _staging(places[1]) as target:
+    try:
+        places[1].parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the cache {places[1].parent} cannot be made ({reason(error)}): set LLWLC_CACHE") from error
+    with filled_folder(places[1]) as target:
         try:
             # loaders of others report to the terminal; a library keeps silent
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -43,29 +47,10 @@ def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | N
             missing = next(file for file in files if not (places[0] / file).exists())
             raise InputError(
                 f"{name}: {folder}/{missing} is not in the data root {data_root(root)}, and fetching it "
-                f"failed ({type(error).__name__}: {error}). Put the files there, point LLWLC_DATA or root= at a folder that has "
+                f"failed ({type(error).__name__}: {reason(error)}). Put the files there, point LLWLC_DATA or root= at a folder that has "
                 "them, or try again with a network"
             ) from error
         absent = [file for file in files if not (target / file).exists()]
         if absent:
             raise InputError(f"{name}: what was fetched lacks {', '.join(absent)}; put {folder} into the data root")
     return places[1]
-
-
-@contextmanager
-def _staging(final: Path) -> Iterator[Path]:
-    """A temporary folder whose content moves to `final` when the block ends well, and vanishes when not."""
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
-    except OSError as error:
-        raise InputError(f"the cache {final.parent} cannot be written ({error}): set LLWLC_CACHE") from error
-    try:
-        yield work
-        final.mkdir(exist_ok=True)
-        for entry in work.iterdir():
-            if (final / entry.name).is_dir():
-                shutil.rmtree(final / entry.name)
-            entry.replace(final / entry.name)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)

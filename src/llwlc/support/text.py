@@ -25,3 +25,13 @@ def quoted(text: object, limit: int = 60) -> str:
     """
     whole = str(text)
     return repr(whole if len(whole) <= limit else whole[:limit] + "…")
+
+
+def reason(error: BaseException, limit: int = 200) -> str:
+    r"""What another library's error says, for a message of ours: its first line, cut where it quotes a long piece of somebody's file.
+
+    >>> reason(ValueError("no number: 'xxx'\nsee line 3"), 12), reason(KeyError())
+    ("no number: '…", 'KeyError')
+    """
+    first = str(error).strip().split("\n")[0]
+    return visible(first if len(first) <= limit else first[:limit] + "…") or type(error).__name__

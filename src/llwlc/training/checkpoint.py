@@ -20,6 +20,7 @@ from torch import Tensor
 from llwlc.errors import InputError
 from llwlc.nn.net import LLwLCNet
 from llwlc.support.files import write_tensors
+from llwlc.support.text import reason
 from llwlc.training.records import EpochRecord
 
 
@@ -92,7 +93,7 @@ def _history(path: Path, text: str) -> list[EpochRecord]:
         history = [EpochRecord(**record) for record in json.loads(text)]
         in_order = [record.epoch for record in history] == list(range(len(history)))
     except (TypeError, ValueError, RecursionError) as error:
-        raise _damaged(path, f"history: {error!r}") from error
+        raise _damaged(path, f"history: {reason(error)}") from error
     if not history or not in_order:
         raise _damaged(path, "its history is empty or has a gap")
     return history
@@ -122,7 +123,7 @@ def resume(
             net.load_state_dict(weights)
         mean.load_state_dict(_under("mean.", tensors))
     except RuntimeError as error:
-        raise _damaged(checkpoint.path, str(error).split("\n")[0]) from error
+        raise _damaged(checkpoint.path, reason(error)) from error
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     return history, best
 

@@ -8,21 +8,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llwlc.errors import InputError
+from llwlc.support.bounds import require_whole
 
-LIMITS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "epochs": (lambda v: v >= 1, "at least 1"),
-    "learning_rate": (lambda v: v > 0, "above 0"),
-    "batch_size": (lambda v: v >= 2, "at least 2, as half of a batch are links"),
-    "patience": (lambda v: v >= 1, "at least 1"),
-    "select": (lambda v: bool(re.fullmatch(r"both|auc|mrr|hits@[1-9]\d*", v)), "both, auc, mrr or hits@K"),
+WHOLE = {
+    "epochs": (1, 1_000_000),
+    "batch_size": (2, 1 << 30),  # half of a batch are links
+    "patience": (1, 1 << 30),
+    "negative_pool": (1, 1000),  # here and below, so many times the training links are encoded and kept
+    "candidate_pool": (0, 1000),
+    "copies": (0, 1000),
+    "seed": (0, 2**63 - 1),
+}
+"""The least and the most that a whole number may be."""
+OTHERS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "learning_rate": (lambda v: 0 < v <= 1000, "above 0 and at most 1000"),
+    "select": (lambda v: bool(re.fullmatch(r"both|auc|mrr|hits@[1-9]\d{0,8}", v)), "both, auc, mrr or hits@K"),
     "fraction": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
-    "negative_pool": (lambda v: v >= 1, "at least 1"),
-    "candidate_pool": (lambda v: v >= 0, "at least 0"),
     "hard_share": (lambda v: 0 <= v <= 1, "between 0 and 1"),
-    "copies": (lambda v: v >= 0, "at least 0"),
     "edge_dropout": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
     "average": (lambda v: 0 <= v < 1, "at least 0 and below 1"),
-    "seed": (lambda v: v >= 0, "at least 0"),
 }
 
 
@@ -56,7 +60,14 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, (holds, wanted) in LIMITS.items():
+        for name, (least, most) in WHOLE.items():
+            if getattr(self, name) is not None:
+                require_whole(name, getattr(self, name), least=least, most=most)
+        for name, (holds, wanted) in OTHERS.items():
             value = getattr(self, name)
-            if value is not None and not holds(value):
-                raise InputError(f"{name} is {wanted}, got {value!r}")
+            try:
+                right = value is None or holds(value)
+            except TypeError:  # text where a number belongs, or the other way round
+                right = False
+            if not right:
+                raise InputError(f"{name} is {wanted}, got {repr(value)[:60]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from llwlc.errors import InputError
+from llwlc.support.bounds import require_whole
 
 
 @dataclass(frozen=True)
@@ -25,5 +25,5 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is not None and value < 1:
-                raise InputError(f"{field.name} is at least 1, got {value}")
+            if value is not None:
+                require_whole(field.name, value, least=1, most=1 << 40)

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from llwlc.bases.config import BasisConfig
+from llwlc.candidates.config import MOST
 from llwlc.constraints.registry import name_of
 from llwlc.errors import InputError
-from llwlc.nn.config import PAPER, NetConfig
+from llwlc.nn.config import PAPER, WIDEST, NetConfig
 from llwlc.nn.registry import READOUTS
+from llwlc.support.bounds import require_whole
 from llwlc.training.config import TrainConfig
 from llwlc.training.limits import Limits
 
@@ -26,6 +28,10 @@ class Preset:
     budget: int = field(default=100, metadata={"absent": 100})
     """Candidates that a node pays for; see `candidates.config`."""
     limits: Limits = field(default=Limits(), metadata={"absent": Limits()})
+
+    def __post_init__(self) -> None:
+        require_whole("features", self.features, least=0, most=WIDEST)
+        require_whole("budget", self.budget, least=1, most=MOST)
 
     def changed(self, **changes: Any) -> Preset:
         """The same with some options changed, whichever part they belong to; `seed` goes to all parts.

@@ -107,12 +107,13 @@ def extract(
     """`subgraphs.extract` on the engine, brought back to the CPU."""
     indptr, indices, pairs = (x.to(engine.device).contiguous() for x in (graph.indptr, graph.indices, pairs))
     weighted = graph.weight is not None
+    drawn_by = None if graph.identity is None else graph.identity.to(engine.device)
     found = extraction.extract(
         engine, indptr, indices, pairs,
-        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=weighted,
+        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=weighted, drawn_by=drawn_by,
     )  # fmt: skip
     weight = graph.weight.to(engine.device) if weighted else None
-    return from_ragged(found, weight, hops).to("cpu")
+    return from_ragged(found, weight, hops, drawn_by).to("cpu")
 
 
 def eigenbasis(

@@ -65,6 +65,8 @@ def test_same_subgraphs(engine, name, hops):
 def test_same_subgraphs_on_any_graph_with_any_cap(engine, n, density, hops, cap, seed):
     graph = graph_of(nx.gnp_random_graph(n, density, seed=seed))
     assert_same_subgraphs(engine, graph, some_pairs(graph, 8, seed), hops, cap, seed)
+    named = replace(graph, names=[f"n{i}" for i in range(n)])
+    assert_same_subgraphs(engine, named, some_pairs(graph, 8, seed), hops, cap, seed)
 
 
 @pytest.mark.parametrize("slots", [64, 1024])

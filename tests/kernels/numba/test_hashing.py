@@ -9,14 +9,17 @@ from llwlc.kernels.numba import hashing
 from llwlc.support import counter
 
 word = st.integers(-(2**63), 2**63 - 1)
-node = st.integers(0, 2**40)
+identity = st.integers(0, 2**63 - 1)
 
 
 @settings(max_examples=100, deadline=None)
-@given(seed=word, epoch=st.integers(0, 2**31), stream=st.integers(0, 9), a=node, b=node, x=node)
-def test_every_draw_is_the_reference_one(seed, epoch, stream, a, b, x):
-    low, high = torch.tensor(min(a, b)), torch.tensor(max(a, b))
-    bits = counter.draw(seed, epoch, low, high, torch.tensor(x), stream)
-    key = np.uint64(hashing.link_key(seed, epoch, stream, a, b))
-    assert hashing.draw(key, x) == bits.item()
-    assert np.isclose(hashing.normal(key, x), counter.normal(bits).item(), rtol=1e-12, atol=1e-12)
+@given(seed=word, epoch=st.integers(0, 2**31), stream=st.integers(0, 9), nodes=st.tuples(identity, identity, identity))
+def test_every_draw_is_the_reference_one(seed, epoch, stream, nodes):
+    """By the numbers of nodes, and by what else they are known by."""
+    a, b, x = (torch.tensor(node) for node in nodes)
+    bits = counter.draw(seed, epoch, torch.minimum(a, b), torch.maximum(a, b), x, stream)
+    for drawn_by, (u, v, w) in ((np.array([], np.uint64), nodes), (np.array(nodes, np.uint64), (0, 1, 2))):
+        key = np.uint64(hashing.link_key(seed, epoch, stream, u, v, drawn_by))
+        who = np.uint64(hashing.identity(drawn_by, w))
+        assert hashing.draw(key, who) == bits.item()
+        assert np.isclose(hashing.normal(key, who), counter.normal(bits).item(), rtol=1e-12, atol=1e-12)

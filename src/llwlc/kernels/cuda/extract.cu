@@ -14,6 +14,7 @@
 struct Extraction {
     // the graph, the pairs [B, 2], and which of them this launch is for [links] (none given: all)
     const int64 *indptr, *indices, *pairs, *order;
+    const int64 *drawn_by;  // what draws know the nodes by, null for their numbers
     int *counter;
     // by link: nodes and directed edges, −1 where the table is too small
     int64 *sizes, *edges;
@@ -47,6 +48,8 @@ DEVICE uint64 mix(uint64 x) {
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
     return x ^ (x >> 31);
 }
+
+DEVICE uint64 identity(const Extraction &x, int node) { return x.drawn_by ? x.drawn_by[node] : node; }
 
 DEVICE unsigned scatter(int x) { return ((unsigned)x * 0x9E3779B1u) >> 7; }
 
@@ -128,16 +131,16 @@ DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, in
 }
 
 // The cap-th lowest of the draws of node[begin:end], as unsigned numbers in the same order; eight bits at a time from the top.
-DEVICE uint64 lowest(const int *node, int begin, int end, int64 cap, uint64 key) {
+DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, uint64 key) {
     SHARED int count[256];
     uint64 prefix = 0;
-    int64 left = cap;
+    int64 left = x.cap;
     for (int shift = 56; shift >= 0; shift -= 8) {
         SYNC();
         for EACH(i, 256) count[i] = 0;
         SYNC();
         for (int i = begin + LANE; i < end; i += GROUP) {
-            uint64 bits = mix(key ^ (uint64)node[i]) ^ (1ull << 63);
+            uint64 bits = mix(key ^ identity(x, node[i])) ^ (1ull << 63);
             if (shift == 56 || (bits >> (shift + 8)) == (prefix >> (shift + 8))) atomicAdd(count + ((bits >> shift) & 255), 1);
         }
         SYNC();
@@ -150,14 +153,14 @@ DEVICE uint64 lowest(const int *node, int begin, int end, int64 cap, uint64 key)
 
 // Of the hop just found leaves the `cap` nodes with the lowest draws, in their order.
 DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, uint64 key, Found &f) {
-    uint64 limit = lowest(f.node, begin, f.n, x.cap, key);
+    uint64 limit = lowest(x, f.node, begin, f.n, key);
     int kept = begin;
     for (int base = begin; base < f.n; base += GROUP) {
         int i = base + LANE, y = 0, count;
         bool stays = false;
         if (i < f.n) {
             y = f.node[i];
-            stays = (mix(key ^ (uint64)y) ^ (1ull << 63)) <= limit;
+            stays = (mix(key ^ identity(x, y)) ^ (1ull << 63)) <= limit;
         }
         int rank = group_rank(stays, count);
         SYNC();
@@ -171,8 +174,8 @@ DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, uint64 k
 
 // All nodes of one subgraph. False where the table is too small.
 DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int limit, Found &f) {
-    uint64 low = u < v ? u : v, high = u < v ? v : u;
-    uint64 key = mix(mix(x.key ^ low) ^ high);
+    uint64 a = identity(x, u), b = identity(x, v);
+    uint64 key = mix(mix(x.key ^ (a < b ? a : b)) ^ (a < b ? b : a));
     if (LANE == 0) {
         f.node[0] = u;
         f.node[1] = v;

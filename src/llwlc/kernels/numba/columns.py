@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from llwlc.kernels.numba.enclosing import lowest
-from llwlc.kernels.numba.hashing import draw, normal
+from llwlc.kernels.numba.hashing import draw, identity, normal
 from llwlc.kernels.numba.krylov import ClosedFormProjector
 from llwlc.kernels.numba.matrix import Matrix, apply
 from llwlc.kernels.numba.vectors import norm
@@ -62,7 +62,9 @@ def neumann_degree(n: int, degree: np.ndarray, hop: np.ndarray, column: np.ndarr
 
 
 @compiled
-def delete_vertices(node: np.ndarray, count: int, key: np.uint64, bits: np.ndarray, deleted: np.ndarray) -> int:
+def delete_vertices(
+    node: np.ndarray, drawn_by: np.ndarray, count: int, key: np.uint64, bits: np.ndarray, deleted: np.ndarray
+) -> int:
     """Marks min(count, ⌊n/2⌋) vertices with the lowest hashes (all of them where count is negative), returns how many."""
     n = len(deleted)
     take = n if count < 0 else min(count, n // 2)
@@ -70,7 +72,7 @@ def delete_vertices(node: np.ndarray, count: int, key: np.uint64, bits: np.ndarr
         deleted[:] = take > 0
         return take
     for i in range(n):
-        bits[i] = draw(key, node[i])
+        bits[i] = draw(key, identity(drawn_by, node[i]))
     limit = lowest(bits, take)
     for i in range(n):
         deleted[i] = bits[i] <= limit
@@ -122,11 +124,11 @@ def query_start(u: int, v: int, start: np.ndarray) -> None:
 
 
 @compiled
-def random_start(n: int, node: np.ndarray, key: np.uint64, start: np.ndarray) -> None:
+def random_start(n: int, node: np.ndarray, drawn_by: np.ndarray, key: np.uint64, start: np.ndarray) -> None:
     """A standard normal for each node, drawn for the link."""
     start[:] = 0.0
     for i in range(n):
-        start[0, i] = normal(key, node[i])
+        start[0, i] = normal(key, identity(drawn_by, node[i]))
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.numba.hashing import draw
+from llwlc.kernels.numba.hashing import draw, identity
 from llwlc.support.compiler import U, compiled
 
 # a row this many times longer than the subgraph is searched for the subgraph's nodes instead of read through
@@ -23,11 +23,13 @@ FOUR = 4
 
 
 class Adjacency(NamedTuple):
-    """The whole graph: `indptr [n + 1]`, `indices [2m]`, both unsigned, `weight [2m]` or `[0]`."""
+    """The whole graph: `indptr [n + 1]`, `indices [2m]`, both unsigned, `weight [2m]` or `[0]`; `drawn_by [n]`, what draws know the nodes
+    by, unsigned, or `[0]` for their numbers."""
 
     indptr: np.ndarray
     indices: np.ndarray
     weight: np.ndarray
+    drawn_by: np.ndarray
 
 
 class ExtractionScratch(NamedTuple):
@@ -60,7 +62,7 @@ def find_nodes(
         if found - end < cap or cap == 0:
             found = find_all(graph, begin, end, found, where, node)
         if cap > 0 and found - end > cap:
-            found = keep_lowest(node, end, found, cap, key, where)
+            found = keep_lowest(graph.drawn_by, node, end, found, cap, key, where)
         hop[end:found] = level
         begin, end = end, found
     return end
@@ -100,7 +102,7 @@ def find_few(
     for i in range(begin, end):
         for p in range(graph.indptr[node[i]], graph.indptr[node[i] + U(1)]):
             y = graph.indices[p]
-            if draw(key, y) <= limit and where[y] == 0:
+            if draw(key, identity(graph.drawn_by, y)) <= limit and where[y] == 0:
                 node[found] = y
                 where[y] = found + 1
                 found += 1
@@ -133,11 +135,13 @@ def lowest(bits: np.ndarray, cap: int) -> int:
 
 
 @compiled
-def keep_lowest(node: np.ndarray, begin: int, end: int, cap: int, key: np.uint64, where: np.ndarray) -> int:
+def keep_lowest(
+    drawn_by: np.ndarray, node: np.ndarray, begin: int, end: int, cap: int, key: np.uint64, where: np.ndarray
+) -> int:
     """Of the nodes just found, leaves the `cap` with the lowest hashes in their order and forgets the others."""
     bits = np.empty(end - begin, np.int64)
     for i in range(begin, end):
-        bits[i - begin] = draw(key, node[i])
+        bits[i - begin] = draw(key, identity(drawn_by, node[i]))
     limit = lowest(bits, cap)
     kept = begin
     for i in range(begin, end):

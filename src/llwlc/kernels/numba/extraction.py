@@ -162,7 +162,7 @@ def _count(
     keeping = len(words) > 0
     for b in range(begin, end):
         u, v = pairs[b, 0], pairs[b, 1]
-        key = link_key(reach.seed, 0, reach.stream, u, v)
+        key = link_key(reach.seed, 0, reach.stream, u, v, graph.drawn_by)
         n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
         remember(room.mark, room.node, n)
         sizes[b + 1] = n
@@ -185,7 +185,7 @@ def enclose(
     if len(words) > 0:
         n = memo.recall(words, at, room)
         return n, memo.rows_of(words, at, n)
-    key = link_key(reach.seed, 0, reach.stream, u, v)
+    key = link_key(reach.seed, 0, reach.stream, u, v, graph.drawn_by)
     n = find_nodes(graph, u, v, reach.hops, reach.cap, key, room.where, room.node, room.hop)
     remember(room.mark, room.node, n)
     fetch(graph, room.node, n)

@@ -233,7 +233,7 @@ def basis_of(
             for e in range(room.start[i], room.start[i] + U(room.size[i])):
                 space.weight[e] = graph.weight[room.edge[e]]
     vectors = ritz.vectors[p : p + n]
-    live = solve(u, v, n, plan, room, near, space, small, ritz.values[b], vectors, ritz.residual[b])
+    live = solve(u, v, n, graph.drawn_by, plan, room, near, space, small, ritz.values[b], vectors, ritz.residual[b])
     clear(vectors, live)
     ritz.live[b] = live
 
@@ -247,8 +247,8 @@ def clear(vectors: np.ndarray, live: int) -> None:
 
 @compiled
 def solve(
-    u: int, v: int, n: int, plan: Plan, room: ExtractionScratch, near: np.ndarray, space: LanczosScratch, small: RitzScratch,
-    values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
+    u: int, v: int, n: int, drawn_by: np.ndarray, plan: Plan, room: ExtractionScratch, near: np.ndarray,
+    space: LanczosScratch, small: RitzScratch, values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
 ) -> int:  # fmt: skip
     """The basis of the subgraph in `room` and `near`; returns the number of live columns, 0 where some entry is not finite."""
     width = padded(n)
@@ -262,7 +262,7 @@ def solve(
         return 0
     B = space.B[: (plan.columns + plan.steps) * width].reshape(plan.columns + plan.steps, width)
     C, deleted = B[: plan.columns], space.flags[:n]
-    taken = constrain(u, v, plan, room, L, degree, deleted, space.bits[:n], C)
+    taken = constrain(u, v, drawn_by, plan, room, L, degree, deleted, space.bits[:n], C)
     glued = width if plan.closed else 0
     P = ClosedFormProjector(rows[5][:glued], rows[6][:glued], space.flags[n : n + glued])
     if plan.closed:
@@ -272,7 +272,8 @@ def solve(
     if plan.start == QUERY:
         query_start(0, 1, start)
     elif plan.start == RANDOM:
-        random_start(n, room.node, link_key(plan.seed, plan.epoch, plan.start_stream, u, v), start)
+        key = link_key(plan.seed, plan.epoch, plan.start_stream, u, v, drawn_by)
+        random_start(n, room.node, drawn_by, key, start)
     else:
         constraint_start(L, C, degree, deleted, taken, plan.closed, W[0], start)
     k = orthonormal(C, W[0], small.c, plan.rank_tolerance)
@@ -283,7 +284,7 @@ def solve(
 
 @compiled
 def constrain(
-    u: int, v: int, plan: Plan, room: ExtractionScratch, L: Matrix,
+    u: int, v: int, drawn_by: np.ndarray, plan: Plan, room: ExtractionScratch, L: Matrix,
     degree: np.ndarray, deleted: np.ndarray, bits: np.ndarray, C: np.ndarray,
 ) -> int:  # fmt: skip
     """The columns of C as rows, and the marks of deleted vertices; returns how many are deleted."""
@@ -297,8 +298,8 @@ def constrain(
     if plan.deleted == 0:
         deleted[:] = False
         return 0
-    key = link_key(plan.seed, plan.epoch, plan.deleted_stream, u, v)
-    taken = delete_vertices(room.node, plan.deleted, key, bits, deleted)
+    key = link_key(plan.seed, plan.epoch, plan.deleted_stream, u, v, drawn_by)
+    taken = delete_vertices(room.node, drawn_by, plan.deleted, key, bits, deleted)
     if not plan.closed:
         deleted_columns(degree, deleted, C[j:])
     return taken

@@ -24,17 +24,24 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @compiled
-def link_key(seed: int, epoch: int, stream: int, a: int, b: int) -> np.uint64:
-    """All of `counter.draw` but its last step: `mix(link_key(…) ^ node)` is the draw of a node."""
-    s, e, t = mix(np.uint64(seed)), mix(np.uint64(epoch)), mix(np.uint64(stream))
-    h = mix(mix(s ^ e * np.uint64(3)) ^ t * np.uint64(5))
-    return mix(mix(h ^ np.uint64(min(a, b))) ^ np.uint64(max(a, b)))
+def identity(drawn_by: np.ndarray, node: int) -> np.uint64:
+    """What draws know a node by: its entry, or where there are none its number."""
+    return np.uint64(drawn_by[node]) if len(drawn_by) > 0 else np.uint64(node)
 
 
 @compiled
-def draw(key: np.uint64, node: int) -> np.int64:
-    """The bits that belong to a node, signed, as the reference compares them."""
-    return np.int64(mix(key ^ np.uint64(node)))
+def link_key(seed: int, epoch: int, stream: int, u: int, v: int, drawn_by: np.ndarray) -> np.uint64:
+    """All of `counter.draw` but its last step: `mix(link_key(…) ^ identity)` is the draw of a node."""
+    a, b = identity(drawn_by, u), identity(drawn_by, v)
+    s, e, t = mix(np.uint64(seed)), mix(np.uint64(epoch)), mix(np.uint64(stream))
+    h = mix(mix(s ^ e * np.uint64(3)) ^ t * np.uint64(5))
+    return mix(mix(h ^ min(a, b)) ^ max(a, b))
+
+
+@compiled
+def draw(key: np.uint64, who: np.uint64) -> np.int64:
+    """The bits that belong to a node by its identity, signed, as the reference compares them."""
+    return np.int64(mix(key ^ who))
 
 
 @compiled
@@ -43,7 +50,7 @@ def uniform(bits: np.uint64) -> float:
 
 
 @compiled
-def normal(key: np.uint64, node: int) -> float:
-    """The standard normal of a node, as `counter.normal`."""
-    bits = mix(key ^ np.uint64(node))
+def normal(key: np.uint64, who: np.uint64) -> float:
+    """The standard normal of a node by its identity, as `counter.normal`."""
+    bits = mix(key ^ who)
     return math.sqrt(-2 * math.log(uniform(bits))) * math.cos(2 * math.pi * uniform(mix(bits)))

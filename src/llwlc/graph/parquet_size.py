@@ -1,0 +1,49 @@
+"""What a Parquet file takes in memory, found out before it is read: a run of one value, or one long text that many rows refer to, takes hardly any
+room in the file."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+
+def stream(data: bytes) -> pa.BufferReader:
+    """The bytes in memory of arrow's own: a thread of its pool may let go of them after reading, and where they are Python's while the
+    interpreter ends, the process aborts (apache/arrow#49942)."""
+    copy = pa.BufferOutputStream()
+    copy.write(data)
+    return pa.BufferReader(copy.getvalue())
+
+
+def unpacked_bytes(data: bytes, found: pa.parquet.FileMetaData, limit: int) -> int:
+    """The bytes of all columns, or at least those that the file states, where they are beyond the limit already.
+
+    What the file says of the chunks of a column is not asked for: of damaged statistics there, arrow ends the process.
+    """
+    groups = [found.row_group(i) for i in range(found.num_row_groups)]
+    columns = [found.schema.column(j) for j in range(found.num_columns)]
+    stated: int = sum(group.total_byte_size for group in groups)
+    values: int = found.num_rows * sum(max(column.length or 0, 8) for column in columns)
+    texts = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
+    # no text is longer than the pages that hold it; a list may hold any number of them
+    longest = sum(group.num_rows * group.total_byte_size for group in groups)
+    lists = any(column.max_repetition_level for column in texts)
+    if max(stated, values) > limit or not texts or (values + longest <= limit and not lists):
+        return max(stated, values)
+    paths = [column.path for column in texts]
+    # as dictionaries, each text once, however many rows refer to it
+    table = pa.parquet.ParquetFile(stream(data), read_dictionary=paths).read(columns=paths)
+    return max(stated, values + sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks))
+
+
+def _text_bytes(array: pa.Array) -> int:
+    """The bytes of all texts, written out, also of those inside lists and structures."""
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary).take(array.indices)
+        return int(pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
+    if pa.types.is_struct(array.type):
+        return sum(_text_bytes(part) for part in array.flatten())
+    if pa.types.is_map(array.type):
+        return _text_bytes(array.keys) + _text_bytes(array.items)
+    return _text_bytes(array.flatten()) if pa.types.is_nested(array.type) else int(array.nbytes)

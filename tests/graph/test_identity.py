@@ -1,0 +1,48 @@
+"""What random draws know a node by: its name, whatever its number."""
+
+import random
+import string
+
+import torch
+
+from llwlc.graph import identity
+from llwlc.graph.graph import Graph
+from llwlc.graph.identity import HASHED, identities
+
+NAMES = ["Ada", "Bob", "007", "-3", "雪", "", "\ud800", "12", "0", "9" * 18, "9" * 19, "1.5"]
+
+
+def test_an_identity_belongs_to_the_name_alone():
+    wanted = dict(zip(NAMES, identities(NAMES).tolist(), strict=True))
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(NAMES, 7)
+        assert identities(shuffled).tolist() == [wanted[name] for name in shuffled]
+    assert all(0 <= found < 2**63 for found in wanted.values())
+    assert len(set(wanted.values())) == len(NAMES)
+
+
+def test_a_number_stands_for_itself_and_a_hash_is_beyond_all_of_them():
+    assert identities(["12", "0", "9" * 18]).tolist() == [12, 0, 10**18 - 1]
+    assert (identities(["007", "-3", "9" * 19, "1.5", "٣"]) >= HASHED).all()
+
+
+def test_names_of_one_hash_are_told_apart_and_keep_their_draws_under_other_numbers(monkeypatch):
+    monkeypatch.setattr(identity, "_identity", lambda name: ord(name[0]))
+    found = dict(zip(["ab", "aa", "b", "ac"], identities(["ab", "aa", "b", "ac"]).tolist(), strict=True))
+    assert sorted(found.values()) == [0, 1, 2, 3]
+    assert dict(zip(["b", "ac", "aa", "ab"], identities(["b", "ac", "aa", "ab"]).tolist(), strict=True)) == found
+    assert len(set(identities(["same"] * 5).tolist())) == 5
+
+
+def test_many_names():
+    rng = random.Random(0)
+    names = {"".join(rng.choices(string.ascii_letters, k=8)) for _ in range(100_000)}
+    assert len(set(identities(sorted(names)).tolist())) == len(names)
+
+
+def test_a_graph_remembers_it_and_so_do_its_message_graphs():
+    graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["a", "b", "c"])
+    assert torch.equal(graph.with_edges(graph.edges[:1]).identity, graph.identity)
+    assert Graph.from_edges(graph.edges).identity is None
+    other = Graph.from_edges(graph.edges, names=["c", "b", "a"])
+    assert torch.equal(other.identity, graph.identity.flip(0))
