@@ -20,9 +20,17 @@ def run_of(links: int) -> int:
     return min(max(FEWEST, links // 64), MOST)
 
 
+def threads_for_kernels() -> int:
+    """As many as torch uses, or used before `one_thread`."""
+    return _before[0] if _before else torch.get_num_threads()
+
+
+_before: list[int] = []
+
+
 def number_of_threads(links: int, bytes_each: int) -> int:
-    """As many as torch uses, but no more than there are runs, or than scratch fits in 4 GiB."""
-    return max(1, min(torch.get_num_threads(), -(-links // run_of(links)), SCRATCH_BYTES // max(bytes_each, 1)))
+    """As many as there are for kernels, but no more than there are runs, or than scratch fits in 4 GiB."""
+    return max(1, min(threads_for_kernels(), -(-links // run_of(links)), SCRATCH_BYTES // max(bytes_each, 1)))
 
 
 def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int], None]]) -> None:
@@ -51,10 +59,14 @@ def _below(starts: Iterator[int], links: int) -> Iterator[int]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """torch on one thread: on batches of small graphs more threads mostly wait for each other, on a busy machine ruinously
-    so, and one thread adds up in one order, so the last bit does not depend on the machine's load."""
+    so, and one thread adds up in one order, so the last bit does not depend on the machine's load.
+
+    Kernels keep theirs: each link, or group of links, is one thread's, and its last bit depends on none of that."""
     threads = torch.get_num_threads()
+    _before.append(threads)
     torch.set_num_threads(1)
     try:
         yield
     finally:
+        _before.pop()
         torch.set_num_threads(threads)
