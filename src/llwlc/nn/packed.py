@@ -17,6 +17,7 @@ from llwlc.nn.readouts import ClassReadout, SortReadout
 if TYPE_CHECKING:
     from llwlc.kernels.numba import network as kernel
     from llwlc.kernels.numba.blocks import Blocks, Filters
+    from llwlc.kernels.numba.gradients import Transposed
 
 Floats = type[np.floating]
 
@@ -153,11 +154,28 @@ def _ends(net: LLwLCNet, features: Tensor | None, dtype: Floats) -> kernel.Ends:
     mix = np.zeros((c.filters + 1, F, D), dtype)
     weight = _array(filtered.mix.weight.T, dtype).reshape(c.filters + 1, c.feature_channels, -1)
     mix[:, : c.feature_channels, : c.filtered_channels] = weight
-    table = _matrix(features, len(features), dtype)
     return kernel.Ends(
-        table, mix.reshape(-1, D), _row(filtered.mix.bias, dtype), _row(filtered.norm.weight, dtype),
+        padded_table(features, dtype), mix.reshape(-1, D), _row(filtered.mix.bias, dtype), _row(filtered.norm.weight, dtype),
         _row(filtered.norm.bias, dtype), c.filtered_channels, filtered.cosines,
     )  # fmt: skip
+
+
+def padded_table(features: Tensor, dtype: Floats) -> np.ndarray:
+    """The features of all nodes `[n, F]`, rows in whole lanes."""
+    return _matrix(features, len(features), dtype)
+
+
+def transposed_blocks(blocks: Blocks) -> Transposed:
+    """The weights as gradients flow back through them."""
+    from llwlc.kernels.numba.gradients import Transposed
+    from llwlc.kernels.numba.lanes import padded_rows
+
+    C = blocks.bias.shape[1]
+    return Transposed(
+        first=padded_rows(blocks.first.T, C, _whole(len(blocks.first))),
+        mix=np.ascontiguousarray(blocks.mix.reshape(-1, blocks.filters * C, C).transpose(0, 2, 1)),
+        skip=np.ascontiguousarray(blocks.skip.transpose(0, 2, 1)),
+    )
 
 
 def _whole(count: int) -> int:

@@ -51,6 +51,26 @@ def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int],
             done.result()
 
 
+def over_parts(parts: int, make: Callable[[], Callable[[int], None]]) -> None:
+    """Calls `work(part)` for every part. This thread works too, so a machine that is busy elsewhere makes nobody wait for the others to begin."""
+    numbers = count()
+    threads = min(threads_for_kernels(), parts)
+
+    def loop() -> None:
+        work = make()
+        for part in _below(numbers, parts):
+            work(part)
+
+    if threads <= 1:
+        loop()
+        return
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(loop) for _ in range(threads - 1)]
+        loop()
+        for done in others:
+            done.result()
+
+
 def _below(starts: Iterator[int], links: int) -> Iterator[int]:
     while (begin := next(starts)) < links:
         yield begin

@@ -78,7 +78,7 @@ def block_scratch(n: int, steps: int, blocks: Blocks, filters: int, dtype: type[
         log_degree=room(n),
         gain=room(filters, blocks.filters, kappa),
         classes=room(inputs, kappa),
-        classes_filtered=room(blocks.filters * inputs, kappa),
+        classes_filtered=room(blocks.filters * inputs + 4, kappa),
         spectrum=room(count, kappa, C),
         spectrum_filtered=room(count, kappa, blocks.filters * C),
         mixed=room(count, kappa, C),
@@ -87,10 +87,16 @@ def block_scratch(n: int, steps: int, blocks: Blocks, filters: int, dtype: type[
 
 @compiled
 def take_basis(values: np.ndarray, vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
-    """Ritz values, and the rows p to p + n of `vectors [N, κ]`, to the scratch, zero rows up to a whole four."""
+    """Ritz values and vectors to the scratch."""
     set_rows(s.values, 0, s.kappa)
     for k in range(live):
         s.values[k] = values[k]
+    take_vectors(vectors, live, p, n, s)
+
+
+@compiled
+def take_vectors(vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
+    """The rows p to p + n of `vectors [N, κ]`, zero rows up to a whole four."""
     set_rows(s.V, 0, whole_fours(n) * s.kappa)
     for i in range(n):
         to = i * s.kappa
@@ -153,7 +159,7 @@ def first_mixed(blocks: Blocks, live: int, s: BlockScratch) -> None:
                 product = times(load(s.gain, q * kappa + o), load(s.classes, j * kappa + o))
                 store(s.classes_filtered, (q * inputs + j) * kappa + o, product)
     C = blocks.bias.shape[1]
-    project(s.classes_filtered, 0, kappa, blocks.filters * inputs, live, blocks.first, 0, C, s.mixed, 0)
+    project(s.classes_filtered, 0, kappa, blocks.filters * inputs, live, blocks.first, 0, C, s.mixed, 0, False)
 
 
 @compiled
@@ -186,7 +192,7 @@ def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -
     """Σ_s f_s(R) VᵀX W_s of the rows X that the block before left."""
     C, kappa, count = blocks.bias.shape[1], s.kappa, blocks.filters
     rows, to = whole_fours(n), block * kappa * C
-    project(s.V, 0, kappa, n, live, s.states, (block - 1) * rows * C, C, s.spectrum, to)
+    project(s.V, 0, kappa, n, live, s.states, (block - 1) * rows * C, C, s.spectrum, to, False)
     for k in range(live):
         for q in range(count):
             gain = spread(s.gain, (block * count + q) * kappa + k)
@@ -196,7 +202,7 @@ def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -
     set_rows(s.spectrum_filtered, (block * kappa + live) * count * C, (whole_fours(live) - live) * count * C)
     wide = count * C
     multiply(
-        s.spectrum_filtered, block * kappa * wide, wide, whole_fours(live), wide, blocks.mix, (block - 1) * wide * C, C, s.mixed, to
+        s.spectrum_filtered, block * kappa * wide, wide, whole_fours(live), wide, blocks.mix, (block - 1) * wide * C, C, s.mixed, to, False
     )  # fmt: skip
 
 

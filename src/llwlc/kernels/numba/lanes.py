@@ -121,6 +121,7 @@ def _both(operation: str) -> Any:
 plus = intrinsic(_both("fadd"))
 minus = intrinsic(_both("fsub"))
 times = intrinsic(_both("fmul"))
+over = intrinsic(_both("fdiv"))
 
 
 @intrinsic  # type: ignore[misc]
@@ -143,6 +144,17 @@ def where_positive(typing: Any, a: Any, b: Any) -> Any:
         return builder.select(builder.fcmp_ordered(">", arguments[0], zero), arguments[1], zero)
 
     return b(a, b), code
+
+
+@intrinsic  # type: ignore[misc]
+def where_equal(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """c where a equals b, else zero."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, y, z = arguments
+        return builder.select(builder.fcmp_ordered("==", x, y), z, ir.Constant(_vector(c.scalar), None))
+
+    return c(a, b, c), code
 
 
 @intrinsic  # type: ignore[misc]

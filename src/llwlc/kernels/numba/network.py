@@ -202,7 +202,7 @@ def read_features(net: Network, node: np.ndarray, p: int, n: int, live: int, at:
                 product = times(load(s.blocks.gain, gain + q * kappa + o), load(s.blocks.V, end * kappa + o))
                 store(e.coefficient, (end * S + q) * kappa + o, product)
     raw = whole_fours(2 * S)
-    multiply(e.coefficient, 0, kappa, raw, live, e.spectrum, 0, F, e.filtered, 0)
+    multiply(e.coefficient, 0, kappa, raw, live, e.spectrum, 0, F, e.filtered, 0, False)
     for end in range(2):
         for c in range(0, F, LANES):
             store(e.filtered, (raw + end) * F + c, load(w.table, np.int64(node[p + end]) * F + c))

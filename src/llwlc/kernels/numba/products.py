@@ -5,6 +5,8 @@ Each entry of a product is added up in the same order wherever it stands, so wha
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from llwlc.kernels.numba.lanes import LANES, fma, larger, like, load, plus, spread, store
@@ -28,17 +30,28 @@ def set_rows(out: np.ndarray, begin: int, count: int) -> None:
 
 
 @compiled
+def four_rows(out: np.ndarray, at: int, width: int, add: bool) -> tuple[Any, ...]:
+    """Two lanes of each of four rows, as they are or zero."""
+    if add:
+        return (
+            load(out, at), load(out, at + LANES), load(out, at + width), load(out, at + width + LANES),
+            load(out, at + 2 * width), load(out, at + 2 * width + LANES), load(out, at + 3 * width), load(out, at + 3 * width + LANES),
+        )  # fmt: skip
+    zero = like(out, 0.0)
+    return zero, zero, zero, zero, zero, zero, zero, zero
+
+
+@compiled
 def multiply(
-    A: np.ndarray, a: int, stride: int, n: int, K: int, W: np.ndarray, w: int, width: int, out: np.ndarray, b: int
-) -> None:
-    """out = A W: n rows, a multiple of four, of K entries, `stride` apart."""
+    A: np.ndarray, a: int, stride: int, n: int, K: int, W: np.ndarray, w: int, width: int, out: np.ndarray, b: int, add: bool
+) -> None:  # fmt: skip
+    """out = A W, or out += A W: n rows, a multiple of four, of K entries, `stride` apart."""
     for o in range(0, width, PAIR):
         for i in range(0, n, FOUR):
             r0 = a + i * stride
             r1, r2, r3 = r0 + stride, r0 + 2 * stride, r0 + 3 * stride
-            zero = like(W, 0.0)
-            c00, c01, c10, c11 = zero, zero, zero, zero
-            c20, c21, c30, c31 = zero, zero, zero, zero
+            to = b + i * width + o
+            c00, c01, c10, c11, c20, c21, c30, c31 = four_rows(out, to, width, add)
             for k in range(K):
                 at = w + k * width + o
                 w0, w1 = load(W, at), load(W, at + LANES)
@@ -47,7 +60,6 @@ def multiply(
                 c10, c11 = fma(s1, w0, c10), fma(s1, w1, c11)
                 c20, c21 = fma(s2, w0, c20), fma(s2, w1, c21)
                 c30, c31 = fma(s3, w0, c30), fma(s3, w1, c31)
-            to = b + i * width + o
             store(out, to, c00)
             store(out, to + LANES, c01)
             store(out, to + width, c10)
@@ -60,14 +72,13 @@ def multiply(
 
 @compiled
 def project(
-    V: np.ndarray, v: int, stride: int, n: int, columns: int, X: np.ndarray, x: int, width: int, out: np.ndarray, b: int
-) -> None:
-    """out = VᵀX for the first `columns` of V, in fours: what is behind them is read too, and gets rows of its own."""
+    V: np.ndarray, v: int, stride: int, n: int, columns: int, X: np.ndarray, x: int, width: int, out: np.ndarray, b: int, add: bool
+) -> None:  # fmt: skip
+    """out = VᵀX, or out += VᵀX, for the first `columns` of V, in fours: what is behind them is read too, and gets rows of its own."""
     for o in range(0, width, PAIR):
         for k in range(0, columns, FOUR):
-            zero = like(X, 0.0)
-            c00, c01, c10, c11 = zero, zero, zero, zero
-            c20, c21, c30, c31 = zero, zero, zero, zero
+            to = b + k * width + o
+            c00, c01, c10, c11, c20, c21, c30, c31 = four_rows(out, to, width, add)
             for i in range(n):
                 at, of = x + i * width + o, v + i * stride + k
                 x0, x1 = load(X, at), load(X, at + LANES)
@@ -76,7 +87,6 @@ def project(
                 c10, c11 = fma(s1, x0, c10), fma(s1, x1, c11)
                 c20, c21 = fma(s2, x0, c20), fma(s2, x1, c21)
                 c30, c31 = fma(s3, x0, c30), fma(s3, x1, c31)
-            to = b + k * width + o
             store(out, to, c00)
             store(out, to + LANES, c01)
             store(out, to + width, c10)

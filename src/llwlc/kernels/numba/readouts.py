@@ -155,7 +155,7 @@ def sort_readout(w: SortReadout, states: np.ndarray, begin: int, C: int, n: int,
     for r in range(min(n, w.rows)):
         for c in range(0, C, LANES):
             store(s.chosen, r * C + c, load(states, begin + s.order[r] * C + c))
-    multiply(s.chosen, 0, C, rows, C, w.first, 0, wide, s.over_rows, 0)
+    multiply(s.chosen, 0, C, rows, C, w.first, 0, wide, s.over_rows, 0, False)
     zero, bias = like(states, 0.0), load(w.first_bias, 0)
     places = w.rows // 2
     # two places without a row before the first and behind the last, as the second convolution pads them
@@ -163,7 +163,7 @@ def sort_readout(w: SortReadout, states: np.ndarray, begin: int, C: int, n: int,
     for q in range(places):
         one, other = load(s.over_rows, 2 * q * wide), load(s.over_rows, (2 * q + 1) * wide)
         store(s.places, (q + 2) * OVER_ROWS, larger(plus(larger(one, other), bias), zero))
-    multiply(s.places, 0, OVER_ROWS, whole_fours(places), 5 * OVER_ROWS, w.second, 0, OVER_PLACES, s.over_places, 0)
+    multiply(s.places, 0, OVER_ROWS, whole_fours(places), 5 * OVER_ROWS, w.second, 0, OVER_PLACES, s.over_places, 0, False)
     for stretch in range(STRETCHES):
         low, high = stretch * places // STRETCHES, -(-(stretch + 1) * places // STRETCHES)
         for c in range(OVER_PLACES):
