@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import time
 from pathlib import Path
 
 from llwlc.bases.config import BasisConfig
@@ -17,6 +18,7 @@ from llwlc.bases.kernel_plan import not_fusible
 from llwlc.graph.graph import Graph
 from llwlc.kernels.backends import without_numba
 from llwlc.support.children import run_child
+from llwlc.support.progress import notice
 
 COMPILE = """
 from llwlc.support.children import watch_parent
@@ -44,24 +46,30 @@ def warm_up(graph: Graph, config: BasisConfig) -> None:
     options = {name: getattr(config, name) for name in names}
     weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
     what = json.dumps([options, fused, weight])
-    if what not in _READY and _compile_elsewhere(what):
-        _READY.add(what)
+    compile_elsewhere(COMPILE, what, "llwlc.kernels.numba.fused", "bases")
 
 
 _READY: set[str] = set()  # what this process has looked up already
 
 
-def _compile_elsewhere(what: str) -> bool:
-    """Whether the kernels are there now; where compiling failed, the call itself will say what is wrong."""
+def compile_elsewhere(code: str, what: str, module: str, about: str) -> None:
+    """Has another process run `code` with the argument `what`, by which kernels of a module are compiled and kept, unless one did so before; says so and how long it took.
+
+    Where compiling fails, the call itself will say what is wrong.
+    """
     from llwlc.support.compiler import cache_dir
     from llwlc.support.machine_code import code_root
 
-    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
-    if stamp.exists():
-        return True
+    stamp = Path(cache_dir(module)) / f"ready-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+    if (module + what) in _READY or stamp.exists():
+        _READY.add(module + what)
+        return
+    begin = time.perf_counter()
+    notice(f"compiling the kernels for {about}, once for this machine: about a minute")
     # told where: a folder that lasts as long as this process is not found by itself
-    if run_child(COMPILE, [what], environment={"NUMBA_CACHE_DIR": str(code_root())}) != 0:
-        return False
+    if run_child(code, [what], environment={"NUMBA_CACHE_DIR": str(code_root())}) != 0:
+        return
+    notice(f"the kernels for {about} are compiled, in {time.perf_counter() - begin:.0f} s")
+    _READY.add(module + what)
     with contextlib.suppress(OSError):  # a full disk: the next process asks again
         stamp.touch()
-    return True

@@ -5,6 +5,7 @@ What is left to torch has one row a link: filters at eigenvalues, the layers beh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from llwlc.kernels.numba.blocks import Blocks
     from llwlc.kernels.numba.gradients import Pooled, TrainingRows, TrainingScratch
 
-GROUPS = 16
-"""Links of a batch are taken in so many groups, whatever the number of threads; the gradients of the groups are added in their order."""
+GROUPS, IN_GROUP = 16, 12
+"""Links of a batch are taken in so many groups at most, of so many links at least, whatever the number of threads; the gradients of the groups are added in their order."""
 
 
 def not_trainable(net: LLwLCNet) -> str:
@@ -41,7 +42,7 @@ class CompiledTraining:
     def __init__(self, net: LLwLCNet, features: Tensor | None) -> None:
         self.net, self.features = net, features
         self.dtype = next(net.parameters()).numpy(force=True).dtype.type
-        self.table = None if features is None else padded_table(features, self.dtype)
+        self.table = np.zeros((0, 0), self.dtype) if features is None else padded_table(features, self.dtype)
         self.scratch: list[TrainingScratch] = []
         self.room = -1
 
@@ -51,10 +52,11 @@ class CompiledTraining:
         values, mask = links.values[index].to(net.head[0].weight.dtype), links.mask[index]
         spectral = Eigenbasis(values, values.new_zeros(0, values.shape[1]), mask, values, links.ptr[:1])
         gain = torch.stack([conv.filter(spectral) for conv in net.convs])
-        rows = self._rows(links, index, mask.sum(1), gain)
+        blocks, rows = pack_blocks(net, self.dtype), self._rows(links, index, mask.sum(1), gain)
         weights = [p for conv in net.convs for p in conv.parameters(recurse=False)]
         weights += [conv.skip.weight for conv in net.convs if conv.skip is not None]
-        mean, largest, ends, size = PooledBlocks.apply(self, rows, gain, *weights)  # type: ignore[no-untyped-call]
+        found = PooledBlocks.apply(self, blocks, rows, gain, *weights)  # type: ignore[no-untyped-call]
+        mean, largest, ends, size, spectrum = found
         mean, largest, ends = (x[..., : c.channels] for x in (mean, largest, ends))
         pooled = torch.cat([mean.flatten(2), size.log1p().unsqueeze(2)], 2).flatten(1)
         parts = [net.pool.read(pooled, largest.flatten(1))]
@@ -63,8 +65,8 @@ class CompiledTraining:
         if net.filtered is not None and self.features is not None:
             first = links.ptr[index]
             own = [(links.vectors[at].to(values.dtype), self.features[links.node[at].long()]) for at in (first, first + 1)]
-            ends_filtered = net.filtered.filtered(spectral, self._spectra(rows), *own)
-            parts.append(net.filtered.read(*ends_filtered))
+            spectrum = spectrum[:, :, : c.feature_channels]
+            parts.append(net.filtered.read(*net.filtered.filtered(spectral, spectrum, *own)))
         pair = None if links.pair is None else links.pair[index].to(values.dtype)
         if c.pair_channels and pair is not None:
             parts.append(pair)
@@ -86,64 +88,56 @@ class CompiledTraining:
         from llwlc.kernels.numba.gradients import training_scratch
 
         pooled = blocks.bias.size if self.net.config.jumping else blocks.bias.shape[1]
-        groups = min(GROUPS, links)
+        groups = groups_of(links)
         taken = []
 
         def make() -> Callable[[int], None]:
             try:
                 scratch = self.scratch.pop()
             except IndexError:
-                scratch = training_scratch(self.room, steps, blocks, pooled)
+                scratch = training_scratch(self.room, steps, blocks, pooled, self.table.shape[1])
             taken.append(scratch)
             return lambda group: work(scratch, group, links * group // groups, links * (group + 1) // groups)
 
         over_parts(groups, make)
         self.scratch += taken
 
-    def _spectra(self, rows: TrainingRows) -> Tensor:
-        """VᵀX of the features of the nodes, `[B, κ, F]`."""
-        from llwlc.kernels.numba.gradients import feature_spectra
 
-        assert self.features is not None and self.table is not None
-        table = self.table
-        steps = rows.vectors.shape[1]
-        out = np.empty((len(rows.index), steps, self.features.shape[1]), self.dtype)
-
-        def work(scratch: TrainingScratch, group: int, begin: int, end: int) -> None:
-            feature_spectra(table, rows, begin, end, scratch, np.empty((steps + 4) * table.shape[1], self.dtype), out)
-
-        self.over_groups(len(rows.index), steps, pack_blocks(self.net, self.dtype), work)
-        return torch.from_numpy(out)
+def groups_of(links: int) -> int:
+    return max(1, min(GROUPS, links // IN_GROUP))
 
 
 class PooledBlocks(torch.autograd.Function):
-    """Class means `[B, classes, blocks, C]`, largest entries `[B, blocks, C]` and the ends' rows `[B, 2, C]`, C in whole lanes; and the sizes of the classes `[B, classes]`.
+    """Class means `[B, classes, blocks, C]`, largest entries `[B, blocks, C]` and the ends' rows `[B, 2, C]`, C in whole lanes; and, of which nothing is learned, the sizes of the classes
+    `[B, classes]` and the spectrum of the features `[B, κ, F]`.
 
     Differentiable in `gain [blocks, B, κ, S]`, the filters at the eigenvalues, and in the weights: weight and bias of every block, then their skips.
     """
 
     @staticmethod
-    def forward(ctx: Any, training: CompiledTraining, rows: TrainingRows, gain: Tensor, *weights: Tensor) -> Any:
+    def forward(
+        ctx: Any, training: CompiledTraining, blocks: Blocks, rows: TrainingRows, gain: Tensor, *weights: Tensor
+    ) -> Any:
         from llwlc.kernels.numba.gradients import forward
 
-        net = training.net
-        blocks, jumping = pack_blocks(net, training.dtype), net.config.jumping
+        jumping, steps = training.net.config.jumping, rows.vectors.shape[1]
         links, count = len(rows.index), len(blocks.bias) if jumping else 1
         pooled = _pooled(links, blocks, count, training.dtype)
         size = np.empty((links, blocks.classes), training.dtype)
+        spectrum = np.empty((links, steps, training.table.shape[1]), training.dtype)
 
         def work(scratch: TrainingScratch, group: int, begin: int, end: int) -> None:
-            forward(blocks, jumping, rows, begin, end, scratch, pooled, size)
+            forward(blocks, jumping, training.table, rows, begin, end, scratch, pooled, size, spectrum)
 
-        training.over_groups(links, rows.vectors.shape[1], blocks, work)
+        training.over_groups(links, steps, blocks, work)
         ctx.training, ctx.rows, ctx.blocks = training, rows, blocks
         C = blocks.bias.shape[1]
-        mean, largest, ends, sizes = (torch.from_numpy(x) for x in (*pooled, size))
-        ctx.mark_non_differentiable(sizes)
-        return mean.view(links, blocks.classes, count, C), largest.view(links, count, C), ends, sizes
+        mean, largest, ends, *fixed = (torch.from_numpy(x) for x in (*pooled, size, spectrum))
+        ctx.mark_non_differentiable(*fixed)
+        return mean.view(links, blocks.classes, count, C), largest.view(links, count, C), ends, *fixed
 
     @staticmethod
-    def backward(ctx: Any, mean: Tensor, largest: Tensor, ends: Tensor, _: Tensor) -> Any:
+    def backward(ctx: Any, mean: Tensor, largest: Tensor, ends: Tensor, *_: Tensor) -> Any:
         from llwlc.kernels.numba.gradients import Pooled, backward
 
         training, rows, blocks = ctx.training, ctx.rows, ctx.blocks
@@ -152,17 +146,14 @@ class PooledBlocks(torch.autograd.Function):
             (mean, (blocks.classes, -1)), (largest, (-1,)), (ends, (2, -1)),
         )))  # fmt: skip
         gain, turned = np.zeros_like(rows.gain), transposed_blocks(blocks)
-        sums = [_zeros_like(blocks) for _ in range(min(GROUPS, links))]
+        flat, sums = _gradients(groups_of(links), blocks)
 
         def work(scratch: TrainingScratch, group: int, begin: int, end: int) -> None:
             backward(blocks, turned, jumping, rows, begin, end, scratch, given, sums[group], gain)
 
         training.over_groups(links, rows.vectors.shape[1], blocks, work)
-        total = _zeros_like(blocks)
-        for part in sums:
-            for name in WEIGHTS:
-                np.add(getattr(total, name), getattr(part, name), out=getattr(total, name))
-        return None, None, torch.from_numpy(gain), *_unpacked(training.net, total)
+        np.sum(flat, 0, out=flat[0])
+        return None, None, None, torch.from_numpy(gain), *_unpacked(training.net, sums[0])
 
 
 WEIGHTS = ("first", "mix", "first_skip", "skip", "bias")
@@ -176,11 +167,19 @@ def _pooled(links: int, blocks: Blocks, count: int, dtype: type[np.floating]) ->
     return Pooled(*(np.empty(shape, dtype) for shape in shapes))
 
 
-def _zeros_like(blocks: Blocks) -> Blocks:
-    """Room for gradients; of the first block's in whole fours of rows."""
-    spare = np.zeros((len(blocks.first) + 3, blocks.first.shape[1]), blocks.first.dtype)
-    others = {name: np.zeros_like(getattr(blocks, name)) for name in WEIGHTS[1:]}
-    return blocks._replace(first=spare, **others)
+def _gradients(groups: int, blocks: Blocks) -> tuple[np.ndarray, list[Blocks]]:
+    """Room for the gradients of so many groups, a row each, and the same by weight; of the first block's in whole fours of rows."""
+    shapes = {name: getattr(blocks, name).shape for name in WEIGHTS}
+    shapes["first"] = len(blocks.first) + 3, blocks.first.shape[1]
+    sizes = [math.prod(shape) for shape in shapes.values()]
+    flat = np.zeros((groups, sum(sizes)), blocks.bias.dtype)
+    ends = np.cumsum(sizes).tolist()
+
+    def cut(row: np.ndarray) -> Blocks:
+        parts = zip(shapes.items(), ends, sizes, strict=True)
+        return blocks._replace(**{name: row[end - size : end].reshape(shape) for (name, shape), end, size in parts})
+
+    return flat, [cut(row) for row in flat]
 
 
 def _unpacked(net: LLwLCNet, found: Blocks) -> list[Tensor]:

@@ -24,6 +24,7 @@ from llwlc.candidates.retrieval import Candidates, candidates
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
+from llwlc.nn import warmup as network_warmup
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
@@ -34,6 +35,7 @@ from llwlc.splits.making import make
 from llwlc.splits.registry import PROTOCOLS
 from llwlc.subgraphs.extraction import check_pairs
 from llwlc.support.devices import pick_device
+from llwlc.support.progress import bars
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
@@ -118,6 +120,8 @@ class LinkPredictor:
             self._run = run_directory.load(folder, done)
             run_directory.sweep(folder)
             return self
+        if self.device == "cpu":  # meanwhile bases are computed
+            network_warmup.begin(self.preset.net, network_warmup.TRAINING, network_warmup.SCORING)
         with nullcontext() if folder is None else made(folder):
             fitted = fit_split(
                 graph,
@@ -169,8 +173,13 @@ class LinkPredictor:
         where = self.graph if graph is None else self._weighted_alike(graph)
         scorer = self._scorer(where, self._features_for(graph))
         numbers = check_pairs(where, self.numbers(pairs, where))
-        found = list(scorer.pairs(messages_on(where, self.device), numbers, self.fitted.preset.basis))
-        score = torch.cat(found) if found else torch.zeros(0, dtype=torch.float64)
+        score, at = torch.zeros(len(numbers), dtype=torch.float64), 0
+        with bars() as progress:
+            task = progress.add_task("scoring pairs", total=len(numbers))
+            for part in scorer.pairs(messages_on(where, self.device), numbers, self.fitted.preset.basis):
+                score[at : at + len(part)] = part
+                at += len(part)
+                progress.advance(task, len(part))
         return Scores(score, self.fitted.calibration.at(score, odds))
 
     def recommend(
@@ -318,7 +327,11 @@ class LinkPredictor:
         return model
 
     def _scorer(self, graph: Graph, features: NodeFeatures) -> Scorer:
+        if self.device == "cpu":
+            network_warmup.begin(self.fitted.preset.net, network_warmup.SCORING)
         warm_up(graph, self.fitted.preset.basis)
+        if self.device == "cpu":
+            network_warmup.warm_up(self.fitted.preset.net, network_warmup.SCORING)
         return Scorer(self.fitted.net.to(self.device), features)
 
     def _weighted_alike(self, graph: Graph) -> Graph:

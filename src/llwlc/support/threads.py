@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
+from threading import Semaphore
 
 import torch
 
@@ -52,23 +55,40 @@ def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int],
 
 
 def over_parts(parts: int, make: Callable[[], Callable[[int], None]]) -> None:
-    """Calls `work(part)` for every part. This thread works too, so a machine that is busy elsewhere makes nobody wait for the others to begin."""
-    numbers = count()
-    threads = min(threads_for_kernels(), parts)
+    """Calls `work(part)` for every part. This thread works too, and waits for parts that others have begun, not for others to begin: on a busy machine a thread
+    may be called after all is done."""
+    numbers, threads = count(), min(threads_for_kernels(), parts)
+    undone, failed, done = Semaphore(0), list[BaseException](), [False]
 
     def loop() -> None:
-        work = make()
+        work = None if done[0] else make()
         for part in _below(numbers, parts):
-            work(part)
+            try:
+                assert work is not None
+                work(part)
+            except BaseException as error:  # told to whoever waits
+                failed.append(error)
+            finally:
+                undone.release()
 
-    if threads <= 1:
-        loop()
-        return
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(loop) for _ in range(threads - 1)]
-        loop()
-        for done in others:
-            done.result()
+    for _ in range(threads - 1):
+        _helpers(threads - 1).submit(loop)
+    loop()
+    done[0] = True
+    for _ in range(parts):
+        undone.acquire()
+    if failed:
+        raise failed[0]
+
+
+@cache
+def _helpers(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay: a step of training is over before new ones would have begun."""
+    return ThreadPoolExecutor(threads, "llwlc")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a child has none of its parent's threads
 
 
 def _below(starts: Iterator[int], links: int) -> Iterator[int]:

@@ -41,6 +41,7 @@ class Stepper:
         self.net, self.mean, self.optimizer, self.table = net, mean, optimizer, table
         self.device = next(net.parameters()).device
         self.compiled = None if not_trainable(net) else CompiledTraining(net, table)
+        self._weights: tuple[list[Tensor], list[Tensor]] = list(mean.parameters()), list(net.parameters())
         self._whole = 0
         self._graphs: dict[tuple[int, int], Recorded] = {}
 
@@ -75,8 +76,7 @@ class Stepper:
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         with torch.no_grad():
-            mean: list[Tensor] = list(self.mean.parameters())
-            net: list[Tensor] = list(self.net.parameters())
+            mean, net = self._weights
             if isinstance(follow, float):
                 torch._foreach_lerp_(mean, net, follow)
             else:  # a number that is only on the device

@@ -61,7 +61,7 @@ class Transposed(NamedTuple):
 
 class TrainingScratch(NamedTuple):
     """Of one thread: `rows [2, n, C]` gradients of the rows of a block and of the one before, `mixed [kappa, C]`, `filtered [kappa, S C]` and `spectrum [kappa, C]` of what
-    stands between them, `ties [H]` how many rows share the largest entry."""
+    stands between them, `ties [H]` how many rows share the largest entry; `features [kappa, F]`."""
 
     blocks: BlockScratch
     pool: PoolScratch
@@ -70,10 +70,11 @@ class TrainingScratch(NamedTuple):
     filtered: np.ndarray
     spectrum: np.ndarray
     ties: np.ndarray
+    features: np.ndarray
 
 
-def training_scratch(n: int, steps: int, blocks: Blocks, pooled: int) -> TrainingScratch:
-    """For links of up to n nodes."""
+def training_scratch(n: int, steps: int, blocks: Blocks, pooled: int, features: int) -> TrainingScratch:
+    """For links of up to n nodes; `features`: channels of their table."""
     dtype = blocks.bias.dtype.type
     C = blocks.bias.shape[1]
     scratch = block_scratch(n, steps, blocks, len(blocks.bias), dtype)
@@ -88,23 +89,8 @@ def training_scratch(n: int, steps: int, blocks: Blocks, pooled: int) -> Trainin
         filtered=np.zeros(scratch.kappa * widest + LANES, dtype),
         spectrum=np.zeros(scratch.kappa * C + LANES, dtype),
         ties=np.zeros(pooled + LANES, dtype),
+        features=np.zeros(scratch.kappa * features + LANES, dtype),
     )
-
-
-@compiled
-def feature_spectra(
-    table: np.ndarray, links: TrainingRows, begin: int, end: int, s: TrainingScratch, work: np.ndarray, out: np.ndarray
-) -> None:
-    """VᵀX for the features X of the nodes, `out [B, κ, F]`: nothing in it is learned."""
-    F = table.shape[1]
-    for b in range(begin, end):
-        p = links.ptr[links.index[b]]
-        n, live = links.ptr[links.index[b] + 1] - p, links.live[b]
-        take_vectors(links.vectors, live, p, n, s.blocks)
-        project_gathered(s.blocks.V, s.blocks.kappa, links.node, p, n, live, table, work)
-        for k in range(out.shape[1]):
-            for c in range(out.shape[2]):
-                out[b, k, c] = work[k * F + c] if k < live else 0.0
 
 
 @compiled
@@ -130,12 +116,22 @@ def rows_of_link(links: TrainingRows, b: int, blocks: Blocks, jumping: bool, s: 
 
 @compiled
 def forward(
-    blocks: Blocks, jumping: bool, links: TrainingRows, begin: int, end: int, s: TrainingScratch, out: Pooled, size: np.ndarray
+    blocks: Blocks, jumping: bool, table: np.ndarray, links: TrainingRows, begin: int, end: int, s: TrainingScratch,
+    out: Pooled, size: np.ndarray, spectrum: np.ndarray,
 ) -> None:  # fmt: skip
-    """A run of links; `size [B, classes]`: how many nodes each class has."""
+    """A run of links; besides, of which nothing is learned: `size [B, classes]`, how many nodes each class has, and `spectrum [B, κ, F]` = VᵀX of the nodes' features in
+    `table [nodes, F]`, which may be empty."""
     count, C = blocks.bias.shape
+    F = spectrum.shape[2]
     for b in range(begin, end):
-        _, n = rows_of_link(links, b, blocks, jumping, s)
+        p, n = rows_of_link(links, b, blocks, jumping, s)
+        if F > 0:
+            live = links.live[b]
+            project_gathered(s.blocks.V, s.blocks.kappa, links.node, p, n, live, table, s.features)
+            spectrum[b, live:] = 0.0
+            for k in range(live):
+                for c in range(0, F, LANES):
+                    store(spectrum, (b * spectrum.shape[1] + k) * F + c, load(s.features, k * F + c))
         last = (count - 1) * whole_fours(n) * C
         H = out.largest.shape[1]
         for c in range(0, H, LANES):
