@@ -8,7 +8,6 @@ from torch.nn import LayerNorm, Linear
 from torch.nn import functional as F
 
 from llwlc.bases.link_batch import LinkBatch
-from llwlc.linalg.basis import Eigenbasis
 from llwlc.nn.config import NetConfig
 from llwlc.nn.conv import SpectralMLP
 from llwlc.support.ragged import pad
@@ -53,13 +52,12 @@ class FilteredEnds(torch.nn.Module):
         first = batch.node[batch.u] <= batch.node[batch.v]
         ends = torch.where(first, batch.u, batch.v), torch.where(first, batch.v, batch.u)
         own = [(basis.vectors[end], features[batch.node[end]]) for end in ends]
-        return self.filtered(basis, spectrum, *own)
+        return self.filtered(self.filter(basis), spectrum, *own)
 
-    def filtered(
-        self, basis: Eigenbasis, spectrum: Tensor, *ends: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, ...]:
-        """Of each end the row of V `[B, κ]` and the features `[B, F]`, and the spectrum VᵀX `[B, κ, F]` of the features of all nodes, as `ends` gives them."""
-        gain = self.filter(basis).transpose(1, 2)  # [B, S, κ]
+    def filtered(self, gain: Tensor, spectrum: Tensor, *ends: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        """`ends` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all nodes, and of each end the row of V `[B, κ]` and the
+        features `[B, F]`."""
+        gain = gain.transpose(1, 2)
         # whole channels of a link are dropped, alike at both ends: dropped on their own, three products in four would vanish
         ones = spectrum.new_ones(len(spectrum), 1, spectrum.shape[2])
         keep = F.dropout(ones, self.feature_dropout, self.training)

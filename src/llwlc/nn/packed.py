@@ -65,7 +65,7 @@ def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
     )
     return kernel.Network(
         blocks=pack_blocks(net, dtype),
-        filters=_filters(net, dtype),
+        filters=pack_filters(net, dtype),
         by_class=isinstance(net.pool, ClassReadout),
         class_readout=class_weights,
         sort_readout=sort_weights,
@@ -98,7 +98,7 @@ def pack_blocks(net: LLwLCNet, dtype: Floats) -> Blocks:
     )
 
 
-def _filters(net: LLwLCNet, dtype: Floats) -> Filters:
+def pack_filters(net: LLwLCNet, dtype: Floats) -> Filters:
     from llwlc.kernels.numba.blocks import Filters
 
     layers = [conv.filter.layers for conv in net.convs]

@@ -110,7 +110,8 @@ def take_degrees(degree: np.ndarray, p: int, n: int, s: BlockScratch) -> None:
         d = np.float64(degree[p + i])
         whole = int(d) if 0 <= d < len(LOGS) else -1
         s.log_degree[i] = LOGS[whole] if whole == d else math.log1p(d)
-    s.log_degree[n : whole_fours(n)] = 0.0
+    for i in range(n, whole_fours(n)):
+        s.log_degree[i] = 0.0
 
 
 @compiled

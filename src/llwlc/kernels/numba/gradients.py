@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.numba.blocks import Blocks, BlockScratch, all_blocks, block_scratch, take_degrees, take_vectors
+from llwlc.kernels.numba.blocks import Blocks, BlockScratch, Filters, all_blocks, block_scratch, take_degrees, take_vectors
+from llwlc.kernels.numba.filter_gradients import filter_backward, filter_forward
 from llwlc.kernels.numba.lanes import (
     LANES,
     fma,
@@ -30,7 +31,8 @@ from llwlc.support.compiler import compiled
 
 
 class TrainingRows(NamedTuple):
-    """All encoded links, and a batch of them: `index [B]`, their live columns `live [B]`, the filters of each block at their eigenvalues `gain [blocks, B, κ, S]`."""
+    """All encoded links, and a batch of them: `index [B]`, their live columns `live [B]`, eigenvalues `values [B, κ]`, and what dropout multiplies the hidden layers of the
+    blocks' filters with, `keep [blocks, B, κ, H]`, empty where nothing is dropped."""
 
     ptr: np.ndarray
     vectors: np.ndarray
@@ -39,16 +41,18 @@ class TrainingRows(NamedTuple):
     degree: np.ndarray
     index: np.ndarray
     live: np.ndarray
-    gain: np.ndarray
+    values: np.ndarray
+    keep: np.ndarray
 
 
 class Pooled(NamedTuple):
-    """What forward leaves of each link, or how a loss depends on it: `mean [B, classes, H]`, `largest [B, H]`, the rows of the ends `ends [B, 2, C]`; H is all channels
-    that are pooled."""
+    """What forward leaves of each link, or how a loss depends on it: `mean [B, classes, H]`, `largest [B, H]`, the rows of the ends `ends [B, 2, C]`, and where the
+    features at the ends are filtered, the gains of that filter `gain [B, κ, S]`; H is all channels that are pooled."""
 
     mean: np.ndarray
     largest: np.ndarray
     ends: np.ndarray
+    gain: np.ndarray
 
 
 class Transposed(NamedTuple):
@@ -61,7 +65,8 @@ class Transposed(NamedTuple):
 
 class TrainingScratch(NamedTuple):
     """Of one thread: `rows [2, n, C]` gradients of the rows of a block and of the one before, `mixed [kappa, C]`, `filtered [kappa, S C]` and `spectrum [kappa, C]` of what
-    stands between them, `ties [H]` how many rows share the largest entry; `features [kappa, F]`."""
+    stands between them, `ties [H]` how many rows share the largest entry; `features [kappa, F]`; of the filters
+    `hidden [F, kappa, H]`, how the loss depends on their gains `gain [F, S, kappa]`, and `back [H]`."""
 
     blocks: BlockScratch
     pool: PoolScratch
@@ -71,13 +76,19 @@ class TrainingScratch(NamedTuple):
     spectrum: np.ndarray
     ties: np.ndarray
     features: np.ndarray
+    hidden: np.ndarray
+    gain: np.ndarray
+    back: np.ndarray
 
 
-def training_scratch(n: int, steps: int, blocks: Blocks, pooled: int, features: int) -> TrainingScratch:
+def training_scratch(
+    n: int, steps: int, blocks: Blocks, filters: Filters, pooled: int, features: int
+) -> TrainingScratch:
     """For links of up to n nodes; `features`: channels of their table."""
     dtype = blocks.bias.dtype.type
     C = blocks.bias.shape[1]
-    scratch = block_scratch(n, steps, blocks, len(blocks.bias), dtype)
+    count, S, H = filters.outer.shape
+    scratch = block_scratch(n, steps, blocks, count, dtype)
     none = np.zeros((0, 0), dtype)
     sorting = SortReadout(0, 0, none, none.ravel(), none, none.ravel())
     widest = max(blocks.filters * C, len(blocks.first) + PAIR)
@@ -90,22 +101,24 @@ def training_scratch(n: int, steps: int, blocks: Blocks, pooled: int, features: 
         spectrum=np.zeros(scratch.kappa * C + LANES, dtype),
         ties=np.zeros(pooled + LANES, dtype),
         features=np.zeros(scratch.kappa * features + LANES, dtype),
+        hidden=np.zeros(count * scratch.kappa * H, dtype),
+        gain=np.zeros(count * S * scratch.kappa, dtype),
+        back=np.zeros(H, dtype),
     )
 
 
 @compiled
-def rows_of_link(links: TrainingRows, b: int, blocks: Blocks, jumping: bool, s: TrainingScratch) -> tuple[int, int]:
+def rows_of_link(
+    links: TrainingRows, b: int, blocks: Blocks, filters: Filters, jumping: bool, s: TrainingScratch
+) -> tuple[int, int]:
     """Rows, class means and largest entries of link b, to the scratch; returns where its nodes begin, and how many they are."""
     p = links.ptr[links.index[b]]
     n, live = links.ptr[links.index[b] + 1] - p, links.live[b]
     take_vectors(links.vectors, live, p, n, s.blocks)
     take_degrees(links.degree, p, n, s.blocks)
-    count, S, kappa = len(blocks.bias), blocks.filters, s.blocks.kappa
-    set_rows(s.blocks.gain, 0, count * S * kappa)
-    for block in range(count):
-        for q in range(S):
-            for k in range(live):
-                s.blocks.gain[(block * S + q) * kappa + k] = links.gain[block, b, k, q]
+    count, kappa = len(blocks.bias), s.blocks.kappa
+    set_rows(s.blocks.gain, 0, len(filters.inner) * blocks.filters * kappa)
+    filter_forward(filters, links.values, links.keep, b, live, kappa, s.hidden, s.blocks.gain)
     all_blocks(blocks, links.label, p, n, live, s.blocks)
     C = blocks.bias.shape[1]
     stride = whole_fours(n) * C
@@ -116,7 +129,7 @@ def rows_of_link(links: TrainingRows, b: int, blocks: Blocks, jumping: bool, s: 
 
 @compiled
 def forward(
-    blocks: Blocks, jumping: bool, table: np.ndarray, links: TrainingRows, begin: int, end: int, s: TrainingScratch,
+    blocks: Blocks, filters: Filters, jumping: bool, table: np.ndarray, links: TrainingRows, begin: int, end: int, s: TrainingScratch,
     out: Pooled, size: np.ndarray, spectrum: np.ndarray,
 ) -> None:  # fmt: skip
     """A run of links; besides, of which nothing is learned: `size [B, classes]`, how many nodes each class has, and `spectrum [B, κ, F]` = VᵀX of the nodes' features in
@@ -124,14 +137,16 @@ def forward(
     count, C = blocks.bias.shape
     F = spectrum.shape[2]
     for b in range(begin, end):
-        p, n = rows_of_link(links, b, blocks, jumping, s)
+        p, n = rows_of_link(links, b, blocks, filters, jumping, s)
+        live, kappa = links.live[b], s.blocks.kappa
+        for k in range(out.gain.shape[1]):
+            for q in range(out.gain.shape[2]):
+                out.gain[b, k, q] = s.blocks.gain[(count * blocks.filters + q) * kappa + k]
         if F > 0:
-            live = links.live[b]
             project_gathered(s.blocks.V, s.blocks.kappa, links.node, p, n, live, table, s.features)
-            spectrum[b, live:] = 0.0
-            for k in range(live):
-                for c in range(0, F, LANES):
-                    store(spectrum, (b * spectrum.shape[1] + k) * F + c, load(s.features, k * F + c))
+            set_rows(spectrum, b * spectrum.shape[1] * F, spectrum.shape[1] * F)
+            for c in range(0, live * F, LANES):
+                store(spectrum, b * spectrum.shape[1] * F + c, load(s.features, c))
         last = (count - 1) * whole_fours(n) * C
         H = out.largest.shape[1]
         for c in range(0, H, LANES):
@@ -140,19 +155,23 @@ def forward(
             store(out.mean, b * blocks.classes * H + c, load(s.pool.mean, c))
         for c in range(0, 2 * C, LANES):
             store(out.ends, 2 * b * C + c, load(s.blocks.states, last + c))
-        size[b] = s.pool.size
+        for j in range(blocks.classes):
+            size[b, j] = s.pool.size[j]
 
 
 @compiled
 def backward(
-    blocks: Blocks, transposed: Transposed, jumping: bool, links: TrainingRows, begin: int, end: int, s: TrainingScratch,
-    given: Pooled, weights: Blocks, gain: np.ndarray,
+    blocks: Blocks, filters: Filters, transposed: Transposed, jumping: bool, links: TrainingRows, begin: int, end: int, s: TrainingScratch,
+    given: Pooled, weights: Blocks, filter_weights: Filters,
 ) -> None:  # fmt: skip
-    """Adds a run of links to the gradients of the weights, and writes those of its filters, `gain [blocks, B, κ, S]`."""
+    """Adds a run of links to the gradients of the weights."""
     count, C = blocks.bias.shape
     for b in range(begin, end):
-        p, n = rows_of_link(links, b, blocks, jumping, s)
-        live = links.live[b]
+        p, n = rows_of_link(links, b, blocks, filters, jumping, s)
+        live, kappa = links.live[b], s.blocks.kappa
+        for k in range(live):
+            for q in range(given.gain.shape[2]):
+                s.gain[(count * blocks.filters + q) * kappa + k] = given.gain[b, k, q]
         count_ties(s, n, count if jumping else 1, 0 if jumping else count - 1, C)
         set_rows(s.rows, 0, whole_fours(n) * C)
         for c in range(0, 2 * C, LANES):
@@ -164,15 +183,18 @@ def backward(
                 add_pooled(links.label, p, n, b, block, block if jumping else 0, C, here, given, s)
             through_relu(block, n, C, here, s)
             add_bias(block, n, C, here, s, weights)
-            project(s.blocks.V, 0, s.blocks.kappa, n, live, s.rows, here, C, s.mixed, 0, False)
+            project(s.blocks.V, 0, kappa, n, live, s.rows, here, C, s.mixed, 0, False)
             if block == 0:
                 first_weights(links.label, p, n, live, C, here, transposed, s, weights)
-                first_gains(blocks, live, b, s, gain)
+                first_gains(blocks, live, s)
             else:
                 next_weights(block, n, live, C, here, s, weights)
-                next_gains(block, blocks, transposed, live, b, s, gain)
+                next_gains(block, blocks, transposed, live, s)
                 rows_before(block, transposed, n, live, C, here, there, s)
             here, there = there, here
+        filter_backward(
+            filters, links.values, links.keep, b, live, kappa, s.hidden, s.gain, s.back, filter_weights
+        )
 
 
 @compiled
@@ -245,14 +267,14 @@ def first_weights(
 
 
 @compiled
-def first_gains(blocks: Blocks, live: int, b: int, s: TrainingScratch, gain: np.ndarray) -> None:
+def first_gains(blocks: Blocks, live: int, s: TrainingScratch) -> None:
     inputs, kappa, wide = blocks.classes + 1, s.blocks.kappa, -(-blocks.filters * (blocks.classes + 1) // PAIR) * PAIR
     for q in range(blocks.filters):
         for k in range(live):
-            sums = gain.dtype.type(0)
+            sums = s.gain.dtype.type(0)
             for j in range(inputs):
                 sums += s.filtered[k * wide + q * inputs + j] * s.blocks.classes[j * kappa + k]
-            gain[0, b, k, q] = sums
+            s.gain[q * kappa + k] = sums
 
 
 @compiled
@@ -266,9 +288,7 @@ def next_weights(block: int, n: int, live: int, C: int, here: int, s: TrainingSc
 
 
 @compiled
-def next_gains(
-    block: int, blocks: Blocks, transposed: Transposed, live: int, b: int, s: TrainingScratch, gain: np.ndarray
-) -> None:
+def next_gains(block: int, blocks: Blocks, transposed: Transposed, live: int, s: TrainingScratch) -> None:
     """Of the filters at the eigenvalues, and of the spectrum VᵀX that they were multiplied with."""
     C, S, kappa = blocks.bias.shape[1], blocks.filters, s.blocks.kappa
     wide = S * C
@@ -281,7 +301,7 @@ def next_gains(
                 part, to = load(s.filtered, k * wide + q * C + c), k * C + c
                 sums = fma(part, load(s.blocks.spectrum, block * kappa * C + to), sums)
                 store(s.spectrum, to, fma(factor, part, load(s.spectrum, to)))
-            gain[block, b, k, q] = total(sums)
+            s.gain[(block * S + q) * kappa + k] = total(sums)
 
 
 @compiled

@@ -77,7 +77,8 @@ def pool_classes(
     """Sums of the rows of each class and the largest entries, of `blocks` matrices of rows side by side, `stride` apart in memory."""
     H = blocks * C
     set_rows(s.mean, 0, len(s.size) * H)
-    s.size[:] = 0
+    for j in range(len(s.size)):
+        s.size[j] = 0
     for i in range(n):
         s.size[label[p + i]] += 1
     for block in range(blocks):
@@ -143,7 +144,8 @@ def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: 
                     a += 1
         here, there = there, here
         size *= 2
-    s.order[:n] = here[:n]
+    for i in range(n):
+        s.order[i] = here[i]
 
 
 @compiled
