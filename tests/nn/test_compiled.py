@@ -8,8 +8,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernel_cases import NASTY, graph_of, some_pairs
 
+from kernel_cases import NASTY, graph_of, some_pairs
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import EncodedLinks, encode
 from llwlc.bases.pair_inputs import PairInputs
@@ -45,7 +45,9 @@ def by_torch(net: LLwLCNet, data: EncodedLinks, x: torch.Tensor | None) -> torch
         return double.outputs(batch, None if x is None else x.double())
 
 
-def links_of(graph: Graph, pairs: torch.Tensor, basis: BasisConfig, width: int) -> tuple[EncodedLinks, torch.Tensor | None]:
+def links_of(
+    graph: Graph, pairs: torch.Tensor, basis: BasisConfig, width: int
+) -> tuple[EncodedLinks, torch.Tensor | None]:
     data = encode(graph, pairs, basis, about="")
     x = torch.randn(graph.num_nodes, width, generator=torch.Generator().manual_seed(5)) if width else None
     return data, x

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from kernel_cases import NASTY, graph_of, some_pairs
 
+from kernel_cases import NASTY, graph_of, some_pairs
 from llwlc.bases.encoded_links import EncodedLinks, encode
 from llwlc.bases.pair_inputs import PairInputs
 from llwlc.nn import LLwLCNet, NetConfig

@@ -61,7 +61,9 @@ class CompiledTraining:
             parts.append(symmetric(ends[:, 0], ends[:, 1]))
         if net.filtered is not None and self.features is not None:
             first = links.ptr[index]
-            own = [(links.vectors[at].to(values.dtype), self.features[links.node[at].long()]) for at in (first, first + 1)]
+            own = [
+                (links.vectors[at].to(values.dtype), self.features[links.node[at].long()]) for at in (first, first + 1)
+            ]
             spectrum = spectrum[:, :, : c.feature_channels]
             parts.append(net.filtered.read(*net.filtered.filtered(gain, spectrum, *own)))
         pair = None if links.pair is None else links.pair[index].to(values.dtype)
@@ -89,9 +91,7 @@ class CompiledTraining:
         if largest > self.room:
             self.scratch, self.room = [], largest + largest // 2
 
-    def over_groups(
-        self, links: int, steps: int, blocks: Blocks, filters: Filters, work: Callable[..., None]
-    ) -> None:
+    def over_groups(self, links: int, steps: int, blocks: Blocks, filters: Filters, work: Callable[..., None]) -> None:
         """Calls `work(scratch, group, begin, end)` for the groups of so many links."""
         from llwlc.kernels.numba.gradients import training_scratch
 

@@ -28,19 +28,19 @@ RANDOM, CANDIDATES = 0, -1
 
 
 class Scorer:
-    """A network as it scores, as it was when this was made, with the features of all nodes beside it."""
+    """A network as it scores, as it was when this was made, with the features of all nodes beside it. `by_torch`: by the specification, whatever the kernel knows."""
 
-    def __init__(self, net: LLwLCNet, features: NodeFeatures) -> None:
+    def __init__(self, net: LLwLCNet, features: NodeFeatures, *, by_torch: bool = False) -> None:
         self.device = next(net.parameters()).device
         self.inputs = features.pair_inputs if net.config.pair_channels else None
-        self.torch_because = not_packable(net)
         self.compiled = None
-        if not self.torch_because:
+        reason = not_packable(net)
+        if not reason and not by_torch:
             self.compiled = CompiledNetwork(net, features.compact)
             return
-        if self.device.type == "cpu" and self.torch_because not in _SAID:
-            _SAID.add(self.torch_because)
-            LOG.warning("scores come from torch, some ten times as slow as compiled ones: %s", self.torch_because)
+        if reason and self.device.type == "cpu" and reason not in _SAID:
+            _SAID.add(reason)
+            LOG.warning("scores come from torch, some ten times as slow as compiled ones: %s", reason)
         # in float64: then no rounding of a batch's shape reaches a probability's sixth digit
         self.net = copy.deepcopy(net).double().eval()
         self.features = None if features.compact is None else features.compact.to(self.device).double()

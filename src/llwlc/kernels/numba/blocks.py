@@ -128,9 +128,7 @@ def gains(f: int, filters: Filters, live: int, s: BlockScratch) -> None:
             inner = larger(fma(spread(filters.inner, at), values, spread(filters.inner_bias, at)), zero)
             for q in range(count):
                 to = (f * count + q) * s.kappa + o
-                store(
-                    s.gain, to, fma(spread(filters.outer, (f * count + q) * hidden + h), inner, load(s.gain, to))
-                )
+                store(s.gain, to, fma(spread(filters.outer, (f * count + q) * hidden + h), inner, load(s.gain, to)))
     for q in range(f * count, (f + 1) * count):
         for k in range(live, s.kappa):
             s.gain[q * s.kappa + k] = 0.0
@@ -171,7 +169,10 @@ def first_rows(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: 
     for o in range(0, C, PAIR):
         b0, b1 = load(blocks.bias, o), load(blocks.bias, o + LANES)
         if skips:
-            d0, d1 = load(blocks.first_skip, blocks.classes * C + o), load(blocks.first_skip, blocks.classes * C + o + LANES)
+            d0, d1 = (
+                load(blocks.first_skip, blocks.classes * C + o),
+                load(blocks.first_skip, blocks.classes * C + o + LANES),
+            )
         else:
             d0, d1 = zero, zero
         for i in range(n):

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.numba.blocks import Blocks, BlockScratch, Filters, all_blocks, block_scratch, take_degrees, take_vectors
+from llwlc.kernels.numba.blocks import (
+    Blocks,
+    BlockScratch,
+    Filters,
+    all_blocks,
+    block_scratch,
+    take_degrees,
+    take_vectors,
+)
 from llwlc.kernels.numba.filter_gradients import filter_backward, filter_forward
 from llwlc.kernels.numba.lanes import (
     LANES,
@@ -192,9 +200,7 @@ def backward(
                 next_gains(block, blocks, transposed, live, s)
                 rows_before(block, transposed, n, live, C, here, there, s)
             here, there = there, here
-        filter_backward(
-            filters, links.values, links.keep, b, live, kappa, s.hidden, s.gain, s.back, filter_weights
-        )
+        filter_backward(filters, links.values, links.keep, b, live, kappa, s.hidden, s.gain, s.back, filter_weights)
 
 
 @compiled

@@ -165,7 +165,9 @@ def sort_readout(w: SortReadout, states: np.ndarray, begin: int, C: int, n: int,
     for q in range(places):
         one, other = load(s.over_rows, 2 * q * wide), load(s.over_rows, (2 * q + 1) * wide)
         store(s.places, (q + 2) * OVER_ROWS, larger(plus(larger(one, other), bias), zero))
-    multiply(s.places, 0, OVER_ROWS, whole_fours(places), 5 * OVER_ROWS, w.second, 0, OVER_PLACES, s.over_places, 0, False)
+    multiply(
+        s.places, 0, OVER_ROWS, whole_fours(places), 5 * OVER_ROWS, w.second, 0, OVER_PLACES, s.over_places, 0, False
+    )
     for stretch in range(STRETCHES):
         low, high = stretch * places // STRETCHES, -(-(stretch + 1) * places // STRETCHES)
         for c in range(OVER_PLACES):
@@ -173,4 +175,3 @@ def sort_readout(w: SortReadout, states: np.ndarray, begin: int, C: int, n: int,
             for q in range(low + 1, high):
                 most = max(most, s.over_places[q * OVER_PLACES + c])
             s.out[c * STRETCHES + stretch] = max(most + w.second_bias[c], 0.0)
-
