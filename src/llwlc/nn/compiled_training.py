@@ -50,7 +50,7 @@ class CompiledTraining:
     def outputs(self, links: EncodedLinks, index: Tensor) -> Tensor:
         """`net.outputs(links.batch(index), features)`."""
         net, c = self.net, self.net.config
-        values = links.values[index].to(net.head[0].weight.dtype)
+        values = links.values[index].to(self.learned[0].dtype)
         rows = self._rows(links, index, values)
         found = PooledBlocks.apply(self, rows, *self.learned)  # type: ignore[no-untyped-call]
         mean, largest, ends, gain, size, spectrum = found
@@ -81,7 +81,8 @@ class CompiledTraining:
 
     def _keep(self, values: Tensor) -> Tensor:
         """What the filters' dropout multiplies their hidden layers with, `[blocks, B, κ, H]`, drawn as torch draws it; of no blocks where there is none."""
-        hidden, shares = self.net.config.filter_hidden, [conv.filter.layers[2].p for conv in self.net.convs]
+        convs: Any = self.net.convs
+        hidden, shares = self.net.config.filter_hidden, [conv.filter.layers[2].p for conv in convs]
         if not self.net.training or not any(shares):
             return values.new_zeros(0, *values.shape, hidden)
         ones = values.new_ones(*values.shape, hidden)
@@ -113,9 +114,10 @@ class CompiledTraining:
 
 def learned(net: LLwLCNet) -> list[Tensor]:
     """The weights that kernels learn: of every block, then of their skips, then of all filters."""
-    found = [p for conv in net.convs for p in (conv.weight, conv.bias)]
-    found += [conv.skip.weight for conv in net.convs if conv.skip is not None]
-    filters = [conv.filter for conv in net.convs] + ([] if net.filtered is None else [net.filtered.filter])
+    convs: Any = net.convs
+    found: list[Tensor] = [p for conv in convs for p in (conv.weight, conv.bias)]
+    found += [conv.skip.weight for conv in convs if conv.skip is not None]
+    filters = [conv.filter for conv in convs] + ([] if net.filtered is None else [net.filtered.filter])
     return found + [p for one in filters for p in one.parameters()]
 
 
@@ -195,7 +197,7 @@ def _gradients(groups: int, blocks: Blocks, filters: Filters) -> tuple[np.ndarra
 
     def cut(row: np.ndarray) -> tuple[Blocks, Filters]:
         parts = zip(shapes.items(), ends, sizes, strict=True)
-        found = {name: row[end - size : end].reshape(shape) for (name, shape), end, size in parts}
+        found: dict[str, Any] = {name: row[end - size : end].reshape(shape) for (name, shape), end, size in parts}
         return blocks._replace(**{name: found[name] for name in WEIGHTS}), filters._replace(
             **{name: found[name] for name in filters._fields}
         )

@@ -5,7 +5,7 @@ Float32, but float64 where rows are sorted: there a rounding can swap two rows, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
@@ -16,6 +16,7 @@ from llwlc.nn.readouts import ClassReadout, SortReadout
 
 if TYPE_CHECKING:
     from llwlc.kernels.numba import network as kernel
+    from llwlc.kernels.numba import readouts
     from llwlc.kernels.numba.blocks import Blocks, Filters
     from llwlc.kernels.numba.gradients import Transposed
 
@@ -40,10 +41,11 @@ def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
     from llwlc.kernels.numba import network as kernel
 
     c = net.config
+    heads: Any = net.head
     dtype: Floats = np.float64 if isinstance(net.pool, SortReadout) else np.float32
     class_weights, sort_weights = _readout(net, dtype)
-    width = _array(net.head[0].weight, dtype).shape[1]
-    hidden, last = net.head[0], net.head[-1]
+    hidden, last = heads[0], heads[-1]
+    width = hidden.weight.shape[1]
     ranking = np.zeros((0, 0), dtype)
     ranking_bias = np.zeros(0, dtype)
     if net.ranking is not None:
@@ -75,7 +77,7 @@ def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
     )
 
 
-def pack_blocks(net: LLwLCNet, dtype: Floats) -> Blocks:
+def pack_blocks(net: Any, dtype: Floats) -> Blocks:
     from llwlc.kernels.numba.blocks import Blocks
 
     c, inputs, C = net.config, net.classes + 1, _whole(net.config.channels)
@@ -98,7 +100,7 @@ def pack_blocks(net: LLwLCNet, dtype: Floats) -> Blocks:
     )
 
 
-def pack_filters(net: LLwLCNet, dtype: Floats) -> Filters:
+def pack_filters(net: Any, dtype: Floats) -> Filters:
     from llwlc.kernels.numba.blocks import Filters
 
     layers = [conv.filter.layers for conv in net.convs]
@@ -112,9 +114,9 @@ def pack_filters(net: LLwLCNet, dtype: Floats) -> Filters:
     )
 
 
-def _readout(net: LLwLCNet, dtype: Floats) -> tuple[kernel.ClassReadout, kernel.SortReadout]:
+def _readout(net: Any, dtype: Floats) -> tuple[readouts.ClassReadout, readouts.SortReadout]:
     """The one that the network has, and the other one empty."""
-    from llwlc.kernels.numba import network as kernel
+    from llwlc.kernels.numba import readouts
 
     none, C, channels = np.zeros((0, 0), dtype), _whole(net.config.channels), net.config.channels
     if isinstance(net.pool, ClassReadout):
@@ -127,12 +129,12 @@ def _readout(net: LLwLCNet, dtype: Floats) -> tuple[kernel.ClassReadout, kernel.
         largest[:, :channels, : weight.shape[1]] = weight[classes * (pooled + 1) :].reshape(blocks, channels, -1)
         count = np.zeros((classes, out), dtype)
         count[:, : weight.shape[1]] = by_class[:, pooled]
-        made = kernel.ClassReadout(
+        made = readouts.ClassReadout(
             mean.reshape(classes, blocks * C, out), count, largest.reshape(-1, out), _row(net.pool.mix.bias, dtype)
         )
-        return made, kernel.SortReadout(0, 0, none, none[0:0].ravel(), none, none.ravel())
+        return made, readouts.SortReadout(0, 0, none, none.ravel(), none, none.ravel())
     first, second = net.pool.first, net.pool.second
-    sort = kernel.SortReadout(
+    sort = readouts.SortReadout(
         rows=net.pool.rows,
         channels=channels,
         first=_matrix(first.weight[:, 0].T, C, dtype),
@@ -140,10 +142,10 @@ def _readout(net: LLwLCNet, dtype: Floats) -> tuple[kernel.ClassReadout, kernel.
         second=_matrix(second.weight.permute(2, 1, 0).reshape(-1, second.weight.shape[0]), 80, dtype),
         second_bias=_row(second.bias, dtype),
     )
-    return kernel.ClassReadout(none.reshape(0, 0, 0), none, none, none.ravel()), sort
+    return readouts.ClassReadout(none.reshape(0, 0, 0), none, none, none.ravel()), sort
 
 
-def _ends(net: LLwLCNet, features: Tensor | None, dtype: Floats) -> kernel.Ends:
+def _ends(net: Any, features: Tensor | None, dtype: Floats) -> kernel.Ends:
     from llwlc.kernels.numba import network as kernel
 
     if net.filtered is None or features is None:
@@ -185,7 +187,8 @@ def _whole(count: int) -> int:
 
 
 def _array(x: Tensor, dtype: Floats) -> np.ndarray:
-    return np.ascontiguousarray(x.detach().cpu().numpy().astype(dtype))
+    found: np.ndarray = np.ascontiguousarray(x.detach().cpu().numpy().astype(dtype))
+    return found
 
 
 def _matrix(x: Tensor, rows: int, dtype: Floats) -> np.ndarray:
