@@ -39,7 +39,8 @@ class CompiledNetwork:
         self._check_cap(int(links.label.max()) if links.label.numel() else 0)
         fields = (links.ptr, links.mask.sum(1), links.values, links.vectors, links.node, links.label, links.degree)
         arrays = [x.contiguous().numpy() for x in fields]
-        rows = EncodedRows(*arrays, pair=self._known(links.pair, len(links)))
+        arrays.append(self._known(links.pair, len(links)))
+        rows = EncodedRows(*arrays)
         return torch.from_numpy(score_encoded(self.weights, rows))
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, pair: Tensor | None) -> Tensor:

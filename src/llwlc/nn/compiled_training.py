@@ -138,7 +138,7 @@ class PooledBlocks(torch.autograd.Function):
 
         blocks, filters = pack_blocks(training.net, training.dtype), pack_filters(training.net, training.dtype)
         jumping, steps = training.net.config.jumping, rows.vectors.shape[1]
-        links, count = len(rows.index), len(blocks.bias) if jumping else 1
+        links, count = len(rows.chosen), len(blocks.bias) if jumping else 1
         pooled = _pooled(links, steps, blocks, filters, count)
         size = np.empty((links, blocks.classes), training.dtype)
         spectrum = np.empty((links, steps, training.table.shape[1]), training.dtype)
@@ -158,7 +158,7 @@ class PooledBlocks(torch.autograd.Function):
         from llwlc.kernels.numba.gradients import Pooled, backward
 
         training, rows, blocks, filters = ctx.training, ctx.rows, ctx.blocks, ctx.filters
-        jumping, links = training.net.config.jumping, len(rows.index)
+        jumping, links = training.net.config.jumping, len(rows.chosen)
         given = Pooled(*(x.contiguous().numpy().reshape(links, *shape) for x, shape in (
             (mean, (blocks.classes, -1)), (largest, (-1,)), (ends, (2, -1)), (gain, gain.shape[1:]),
         )))  # fmt: skip

@@ -199,4 +199,5 @@ def _matrix(x: Tensor, rows: int, dtype: Floats) -> np.ndarray:
 
 
 def _row(x: Tensor, dtype: Floats) -> np.ndarray:
-    return _matrix(x[None], 1, dtype)[0]
+    found: np.ndarray = _matrix(x[None], 1, dtype)[0]
+    return found

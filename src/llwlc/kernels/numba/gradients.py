@@ -39,7 +39,7 @@ from llwlc.support.compiler import compiled
 
 
 class TrainingRows(NamedTuple):
-    """All encoded links, and a batch of them: `index [B]`, their live columns `live [B]`, eigenvalues `values [B, κ]`, and what dropout multiplies the hidden layers of the
+    """All encoded links, and a batch of them: `chosen [B]`, their live columns `live [B]`, eigenvalues `values [B, κ]`, and what dropout multiplies the hidden layers of the
     blocks' filters with, `keep [blocks, B, κ, H]`, empty where nothing is dropped."""
 
     ptr: np.ndarray
@@ -47,7 +47,7 @@ class TrainingRows(NamedTuple):
     node: np.ndarray
     label: np.ndarray
     degree: np.ndarray
-    index: np.ndarray
+    chosen: np.ndarray
     live: np.ndarray
     values: np.ndarray
     keep: np.ndarray
@@ -120,8 +120,8 @@ def rows_of_link(
     links: TrainingRows, b: int, blocks: Blocks, filters: Filters, jumping: bool, s: TrainingScratch
 ) -> tuple[int, int]:
     """Rows, class means and largest entries of link b, to the scratch; returns where its nodes begin, and how many they are."""
-    p = links.ptr[links.index[b]]
-    n, live = links.ptr[links.index[b] + 1] - p, links.live[b]
+    p = links.ptr[links.chosen[b]]
+    n, live = links.ptr[links.chosen[b] + 1] - p, links.live[b]
     take_vectors(links.vectors, live, p, n, s.blocks)
     take_degrees(links.degree, p, n, s.blocks)
     count, kappa = len(blocks.bias), s.blocks.kappa

@@ -20,7 +20,7 @@ from numba.np.arrayobj import make_array
 LANES = 16
 
 
-class LanesType(types.Type):  # type: ignore[misc]
+class LanesType(types.Type):
     """The type of 16 numbers of one float type."""
 
     def __init__(self, scalar: types.Float) -> None:
@@ -34,7 +34,7 @@ class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _vector(kind.scalar))
 
 
-def _vector(scalar: types.Float) -> ir.VectorType:
+def _vector(scalar: Any) -> ir.VectorType:
     return ir.VectorType(ir.FloatType() if scalar == types.float32 else ir.DoubleType(), LANES)
 
 
@@ -52,7 +52,7 @@ def _splat(builder: Any, scalar: Any, kind: ir.VectorType) -> Any:
     return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), everywhere)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def load(typing: Any, array: Any, index: Any) -> Any:
     """The 16 entries from an index on."""
 
@@ -63,7 +63,7 @@ def load(typing: Any, array: Any, index: Any) -> Any:
     return LanesType(array.dtype)(array, types.int64), code
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def store(typing: Any, array: Any, index: Any, lanes: Any) -> Any:
     """Writes 16 entries from an index on."""
 
@@ -75,7 +75,7 @@ def store(typing: Any, array: Any, index: Any, lanes: Any) -> Any:
     return types.void(array, types.int64, lanes), code
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def spread(typing: Any, array: Any, index: Any) -> Any:
     """One entry, sixteen times."""
 
@@ -86,7 +86,7 @@ def spread(typing: Any, array: Any, index: Any) -> Any:
     return LanesType(array.dtype)(array, types.int64), code
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def like(typing: Any, array: Any, number: Any) -> Any:
     """A number, sixteen times, in the float type of an array."""
     scalar = array.dtype
@@ -97,7 +97,7 @@ def like(typing: Any, array: Any, number: Any) -> Any:
     return LanesType(scalar)(array, scalar), code
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """a b + c, rounded once where the processor can."""
 
@@ -124,7 +124,7 @@ times = intrinsic(_both("fmul"))
 over = intrinsic(_both("fdiv"))
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def larger(typing: Any, a: Any, b: Any) -> Any:
     """The larger of both in each lane; b where a is no number."""
 
@@ -135,7 +135,7 @@ def larger(typing: Any, a: Any, b: Any) -> Any:
     return a(a, b), code
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def where_positive(typing: Any, a: Any, b: Any) -> Any:
     """b where a is above zero, else zero: what flows back through a ReLU."""
 
@@ -146,7 +146,7 @@ def where_positive(typing: Any, a: Any, b: Any) -> Any:
     return b(a, b), code
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def where_equal(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """c where a equals b, else zero."""
 
@@ -157,7 +157,7 @@ def where_equal(typing: Any, a: Any, b: Any, c: Any) -> Any:
     return c(a, b, c), code
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic  # type: ignore[untyped-decorator]
 def total(typing: Any, a: Any) -> Any:
     """The sum of the lanes: halves added, and halves of these."""
 

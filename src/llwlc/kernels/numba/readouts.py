@@ -16,11 +16,11 @@ OVER_ROWS, OVER_PLACES, STRETCHES = 16, 32, 10
 
 
 class ClassReadout(NamedTuple):
-    """Weights of the layer behind the pooling, by what they belong to: `mean [classes, H, O]`, `count [classes, O]`, `largest [H, O]`, `bias [O]`; H is all channels
+    """Weights of the layer behind the pooling, by what they belong to: `mean [classes, H, O]`, `number [classes, O]`, `largest [H, O]`, `bias [O]`; H is all channels
     that are pooled. Empty where the readout is another one."""
 
     mean: np.ndarray
-    count: np.ndarray
+    number: np.ndarray
     largest: np.ndarray
     bias: np.ndarray
 
@@ -108,7 +108,7 @@ def class_readout(w: ClassReadout, s: PoolScratch) -> None:
             add_row(s.mean, j * H, H, w.mean, j * H * O, O, s.out, 0)
             count = like(s.out, math.log1p(s.size[j]))
             for o in range(0, O, LANES):
-                store(s.out, o, fma(count, load(w.count, j * O + o), load(s.out, o)))
+                store(s.out, o, fma(count, load(w.number, j * O + o), load(s.out, o)))
     add_row(s.largest, 0, H, w.largest, 0, O, s.out, 0)
     rectify(s.out, 0, O)
 
