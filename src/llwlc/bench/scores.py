@@ -24,7 +24,7 @@ from llwlc.baselines.registry import METHODS
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import encode
 from llwlc.bench import rivals
-from llwlc.bench.clock import Work, machine, take_turns, threads
+from llwlc.bench.clock import Work, machine, peak_memory, take_turns, threads
 from llwlc.bench.run import sample
 from llwlc.graph.graph import Graph
 from llwlc.nn import LLwLCNet
@@ -38,7 +38,7 @@ from llwlc.training.encoded_split import TrainingLinks
 from llwlc.training.features import fit_compactor
 from llwlc.training.loop import adam, train_epoch
 from llwlc.training.node_features import NodeFeatures
-from llwlc.training.presets import preset
+from llwlc.training.presets import Preset, preset
 from llwlc.training.scoring import Scorer
 from llwlc.training.step import Stepper
 
@@ -49,7 +49,7 @@ AT_MOST = {SCORES: 3, EPOCH: 6}  # times the bases
 
 @dataclass(frozen=True)
 class ScoresReport:
-    """Microseconds a link by number of cores and method; `links` were scored, an epoch has three for each of `positives`."""
+    """Microseconds a link by number of cores and method; `links` were scored, an epoch has three for each of `positives`; memory in GB."""
 
     graph: str
     links: int
@@ -57,12 +57,13 @@ class ScoresReport:
     positives: int
     batch: int
     microseconds: dict[str, dict[str, float]]
+    memory: dict[str, float] = field(default_factory=dict)
     machine: dict[str, str | int | float] = field(default_factory=dict)
 
 
 def run_scores(
-    name: str = "cora", *, links: int = 2048, repeats: int = 3, seed: int = 0, opponents: tuple[str, ...] = OPPONENTS
-) -> ScoresReport:
+    name: str = "cora", *, links: int = 2048, repeats: int = 3, seed: int = 0, opponents: tuple[str, ...] = OPPONENTS, with_memory: bool = True
+) -> ScoresReport:  # fmt: skip
     """Times everything on `links` pairs, half of them edges, and epochs on half as many training links of protocol `ncn`; the best of `repeats` turns counts."""
     graph = datasets.load(name)
     split = splits.make(graph, protocol="ncn", seed=seed)
@@ -75,7 +76,32 @@ def run_scores(
         with threads(cores):
             times = take_turns({what: work for what, (work, _) in works.items()}, repeats=repeats, at_least=0)
         found[str(cores)] = {what: 1e6 * spent / works[what][1] for what, spent in times.items()}
-    return ScoresReport(name, links, float(sizes.double().mean()), len(split.train_pos), batch, found, machine())
+    peaks = memory(name) if with_memory else {}
+    return ScoresReport(name, links, float(sizes.double().mean()), len(split.train_pos), batch, found, peaks, machine())
+
+
+def memory(name: str) -> dict[str, float]:
+    """Peak memory of fresh processes that score so many pairs and keep the scores."""
+    return {f"{pairs:,} pairs scored": peak_memory(score_many, name, pairs) for pairs in (1_000, 10_000, 100_000)}
+
+
+def score_many(name: str, pairs: int) -> int:
+    """Scores this many pairs of a graph by a network of its size."""
+    graph = datasets.load(name)
+    net, features, chosen = _network(graph, graph.num_edges)
+    found = list(Scorer(net, features).pairs(graph, sample(graph, pairs, 0), chosen.basis))
+    return sum(map(len, found))
+
+
+def _network(graph: Graph, links: int) -> tuple[LLwLCNet, NodeFeatures, Preset]:
+    """The default network for a graph and so many training links."""
+    chosen = preset("anchored").adapted(links)
+    features = NodeFeatures.of(graph.x, None if graph.x is None else fit_compactor(graph.x, chosen.features))
+    width = 0 if features.compact is None else features.compact.shape[1]
+    shape = replace(chosen.net, feature_channels=width, pair_channels=features.pair_inputs.channels)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return LLwLCNet(shape), features, chosen
 
 
 Timed = dict[str, tuple[Work, int]]
@@ -84,13 +110,7 @@ Timed = dict[str, tuple[Work, int]]
 
 def _ours(graph: Graph, split: LinkSplit, pairs: Tensor) -> tuple[Timed, Tensor, int]:
     links = splits.make(graph, protocol="ncn", seed=0).train_pos
-    chosen = preset("anchored").adapted(len(links))
-    features = NodeFeatures.of(graph.x, None if graph.x is None else fit_compactor(graph.x, chosen.features))
-    width = 0 if features.compact is None else features.compact.shape[1]
-    shape = replace(chosen.net, feature_channels=width, pair_channels=features.pair_inputs.channels)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        net = LLwLCNet(shape)
+    net, features, chosen = _network(graph, len(links))
     scorer, by_torch = Scorer(net, features), Scorer(net, features, by_torch=True)
     training = _training(split, features, chosen.basis)
     count = 3 * training.positives
@@ -178,4 +198,5 @@ def scores_table(report: ScoresReport) -> list[tuple[str, str]]:
                     f"{spent:,.1f} µs a link   {spent / base:.1f} × bases{aim}",
                 )
             )
+    rows += [(f"memory, {what}", f"{size:.2f} GB, peak") for what, size in report.memory.items()]
     return rows + [(name, str(value)) for name, value in report.machine.items()]
