@@ -230,3 +230,24 @@ def test_a_system_without_resource_or_sysconf_is_described_all_the_same(monkeypa
     found = clock.machine()
     assert math.isnan(found["memory_gb"])
     assert math.isnan(found["load"])
+
+
+def test_scores_and_epochs_are_timed_on_one_core_and_on_two(tmp_path):
+    """Every contestant of every kind has a time, and the table names the aims."""
+    found = bench.run_scores("cora", links=24, repeats=1, opponents=("gae", "seal"), with_memory=False)
+    assert set(found.microseconds) == {"1", "2"}
+    one, two = found.microseconds.values()
+    assert set(one) == set(two)
+    assert {"pairs to scores", "epoch, bases at hand", "GAE: pairs to scores", "SEAL: epoch"} <= set(one)
+    assert all(spent > 0 for spent in one.values())
+    rows = dict(bench.scores_table(found))
+    assert "at most 3" in rows["pairs to scores, 1 core"]
+    assert "at most 6" in rows["epoch, bases at hand, 2 cores"]
+    saved = json.loads(bench.save(found, tmp_path)[0].read_text())
+    assert saved["microseconds"]["2"] == two
+
+
+def test_scores_are_not_measured_on_a_gpu_or_streamed():
+    done = CliRunner().invoke(app, ["bench", "cora", "--scores", "--device", "cuda"])
+    assert done.exit_code == 2
+    assert "--scores is measured on the CPU" in done.stderr

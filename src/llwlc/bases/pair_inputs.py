@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -42,9 +43,13 @@ class PairInputs:
                 a, b = self.unit[low[at : at + 65_536]], self.unit[high[at : at + 65_536]]
                 parts.append(np.einsum("ij,ij->i", a, b, dtype=np.float64))
             return np.concatenate(parts)
-        unit = self.unit
-        assert unit is not None
-        return row_cosines(unit.indptr.astype(np.int64), unit.indices.astype(np.int64), unit.data, pairs)
+        return row_cosines(*self._rows, pairs)
+
+    @cached_property
+    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """The sparse rows as the kernel reads them, converted once and not for every chunk of pairs."""
+        assert isinstance(self.unit, csr_array)
+        return self.unit.indptr.astype(np.int64), self.unit.indices.astype(np.int64), self.unit.data
 
 
 def unit_rows(weighted: csr_array | NDArray[np.float64]) -> csr_array | NDArray[np.float32]:

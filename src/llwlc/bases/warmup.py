@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import time
 from pathlib import Path
 
 from llwlc import kernels
@@ -19,7 +20,7 @@ from llwlc.graph.graph import Graph
 from llwlc.kernels.backends import without_numba
 from llwlc.subgraphs.extraction import not_compilable
 from llwlc.support.children import run_child
-from llwlc.support.progress import track
+from llwlc.support.progress import notice
 
 COMPILE = """
 from llwlc.support.children import watch_parent
@@ -49,31 +50,33 @@ def warm_up(graph: Graph, config: BasisConfig) -> None:
     # machine code depends on types, not on values: hops, steps, constraints and starts are numbers to a kernel
     fused = not not_fusible(config) and not not_compilable(graph, config.hops)
     weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
-    what = json.dumps([fused, weight])
-    if what not in _READY and _compile_elsewhere(what):
-        _READY.add(what)
+    compile_elsewhere(COMPILE, json.dumps([fused, weight]), "llwlc.kernels.numba.fused", "bases")
 
 
 _READY: set[str] = set()  # what this process has looked up already
 
 
-def _compile_elsewhere(what: str) -> bool:
-    """Whether the kernels are there now; where compiling failed, the call itself will say what is wrong."""
+def compile_elsewhere(code: str, what: str, module: str, about: str) -> None:
+    """Has another process run `code` with the argument `what`, by which kernels of a module are compiled and kept, unless one did so before; says so and how long it took.
+
+    Where compiling fails, the call itself will say what is wrong.
+    """
     from llwlc.support.compiler import cache_dir
     from llwlc.support.machine_code import code_root
 
     # numba finds machine code by the place and the age of its source: another copy of this package has its own
     sources = sorted(Path(kernels.__path__[0]).rglob("*.py"))
     copy = [what, *((str(source), source.stat().st_mtime_ns) for source in sources)]
-    name = hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]
-    stamp = Path(cache_dir("llwlc.kernels.numba.fused")) / f"ready-{name}"
-    if stamp.exists():
-        return True
+    stamp = Path(cache_dir(module)) / f"ready-{hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]}"
+    if (module + what) in _READY or stamp.exists():
+        _READY.add(module + what)
+        return
+    begin = time.perf_counter()
+    notice(f"compiling the kernels for {about}, once for this machine: about a minute")
     # told where: a folder that lasts as long as this process is not found by itself
-    where = {"NUMBA_CACHE_DIR": str(code_root())}
-    for _ in track([what], "compiling kernels, once for this machine"):
-        if run_child(COMPILE, [what], environment=where, seconds=LONGEST) != 0:
-            return False
+    if run_child(code, [what], environment={"NUMBA_CACHE_DIR": str(code_root())}, seconds=LONGEST) != 0:
+        return
+    notice(f"the kernels for {about} are compiled, in {time.perf_counter() - begin:.0f} s")
+    _READY.add(module + what)
     with contextlib.suppress(OSError):  # a full disk: the next process asks again
         stamp.touch()
-    return True

@@ -8,5 +8,19 @@ from llwlc.bench.gpu import GpuReport, gpu_table, run_gpu
 from llwlc.bench.report import save, table
 from llwlc.bench.run import Report, run
 from llwlc.bench.scale import scale, scale_table
+from llwlc.bench.scores import ScoresReport, run_scores, scores_table
 
-__all__ = ["GpuReport", "Report", "gpu_table", "run", "run_gpu", "save", "scale", "scale_table", "table"]
+__all__ = [
+    "GpuReport",
+    "Report",
+    "ScoresReport",
+    "gpu_table",
+    "run",
+    "run_gpu",
+    "run_scores",
+    "save",
+    "scale",
+    "scale_table",
+    "scores_table",
+    "table",
+]

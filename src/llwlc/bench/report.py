@@ -9,6 +9,7 @@ from pathlib import Path
 
 from llwlc.bench.gpu import GpuReport
 from llwlc.bench.run import Report
+from llwlc.bench.scores import ScoresReport
 from llwlc.errors import InputError
 from llwlc.support.files import write_text
 
@@ -48,7 +49,7 @@ def table(report: Report) -> list[tuple[str, str, str]]:
     return rows
 
 
-def save(report: Report | GpuReport, out: str | Path) -> list[Path]:
+def save(report: Report | GpuReport | ScoresReport, out: str | Path) -> list[Path]:
     """Writes `bench.json`, and `bench.png` where matplotlib is installed and there is something to compare, into the folder; returns the files."""
     folder = Path(out)
     try:
@@ -60,7 +61,7 @@ def save(report: Report | GpuReport, out: str | Path) -> list[Path]:
             f"{folder}: the report cannot be written there ({error}); give another folder by --out"
         ) from error
     files = [target]
-    if isinstance(report, GpuReport):
+    if not isinstance(report, Report):
         return files
     with contextlib.suppress(ImportError):
         files.append(plot(report, folder / "bench.png"))

@@ -29,15 +29,20 @@ def bench(
     scale: Annotated[
         bool, typer.Option("--scale", help="Stream all pairs of a large generated graph instead.")
     ] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Pairs to scores and an epoch of training instead, beside the opponents.")
+    ] = False,
     device: Annotated[
         str, typer.Option(help="cpu, or cuda: the times of a GPU, of all links of the graph and of an epoch.")
     ] = "cpu",
 ) -> None:
-    """Times pairs to eigenbases against the usual ways, on the same links, one core against one core.
+    """Times pairs to eigenbases against the usual ways, on the same links, one core against one core; or pairs to scores and an epoch, on one core and on two.
 
     Examples:
 
     `llwlc bench pubmed --out bench`
+
+    `llwlc bench pubmed --scores`
 
     `llwlc bench coauthor-like --scale`
 
@@ -49,6 +54,8 @@ def bench(
         raise InputError(
             "--scale prints its figures on the CPU, without --device or --out; --device cuda takes all links by itself"
         )
+    if scores and (scale or device == "cuda"):
+        raise InputError("--scores is measured on the CPU, without --scale or --device cuda")
     if scale:
         refuse(ctx, "repeats", why="with --scale, which streams the pairs once")
     from llwlc import bench as benchmark
@@ -56,7 +63,11 @@ def bench(
     if scale:
         show(f"{graph}, streamed", benchmark.scale_table(benchmark.scale(graph, links=links)))
         return
-    if device == "cuda":
+    if scores:
+        waited = benchmark.run_scores(graph, links=links or 2048, repeats=repeats)
+        show(f"{waited.graph}, scores and epochs", benchmark.scores_table(waited))
+        files = benchmark.save(waited, out) if out is not None else []
+    elif device == "cuda":
         on_gpu = benchmark.run_gpu(graph, links=links, repeats=repeats)
         show(f"{on_gpu.graph}, {on_gpu.links:,} links", benchmark.gpu_table(on_gpu))
         files = benchmark.save(on_gpu, out) if out is not None else []

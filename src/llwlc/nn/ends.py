@@ -36,26 +36,36 @@ class FilteredEnds(torch.nn.Module):
         self.out_channels = 2 * channels + ((filters + 1) * (filters + 2) // 2 if self.cosines else 0)
 
     def forward(self, batch: LinkBatch, features: Tensor) -> Tensor:
-        a, b = self.ends(batch, features)
+        return self.read(*self.ends(batch, features))
+
+    def read(self, a: Tensor, b: Tensor) -> Tensor:
+        """What `ends` gave, mixed and compared, `[B, out_channels]`."""
         mixed = symmetric(self.norm(self.mix(a.flatten(1))), self.norm(self.mix(b.flatten(1))))
         out = F.dropout(mixed, self.dropout, self.training)
         return torch.cat([out, cosines(a, b)], 1) if self.cosines else out
 
-    def ends(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, Tensor]:
+    def ends(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, ...]:
         """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]` each."""
         basis = batch.basis
         spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
-        gain = self.filter(basis).transpose(1, 2)  # [B, S, κ]
-        # whole channels of a link are dropped, alike at both ends: dropped on their own, three products in four would vanish
-        keep = F.dropout(features.new_ones(batch.num_links, 1, features.shape[1]), self.feature_dropout, self.training)
-
-        def at(end: Tensor) -> Tensor:
-            filtered = (gain * basis.vectors[end].unsqueeze(1)) @ spectrum
-            return torch.cat([filtered, features[batch.node[end]].unsqueeze(1)], 1) * keep
-
         # in one order, since a matrix product and the product of the transposes may round differently
         first = batch.node[batch.u] <= batch.node[batch.v]
-        return at(torch.where(first, batch.u, batch.v)), at(torch.where(first, batch.v, batch.u))
+        ends = torch.where(first, batch.u, batch.v), torch.where(first, batch.v, batch.u)
+        own = [(basis.vectors[end], features[batch.node[end]]) for end in ends]
+        return self.filtered(self.filter(basis), spectrum, *own)
+
+    def filtered(self, gain: Tensor, spectrum: Tensor, *ends: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        """`ends` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all nodes, and of each end the row of V `[B, κ]` and the
+        features `[B, F]`."""
+        gain = gain.transpose(1, 2)
+        # whole channels of a link are dropped, alike at both ends: dropped on their own, three products in four would vanish
+        ones = spectrum.new_ones(len(spectrum), 1, spectrum.shape[2])
+        keep = F.dropout(ones, self.feature_dropout, self.training)
+
+        def at(row: Tensor, own: Tensor) -> Tensor:
+            return torch.cat([(gain * row.unsqueeze(1)) @ spectrum, own.unsqueeze(1)], 1) * keep
+
+        return tuple(at(*end) for end in ends)
 
 
 def cosines(a: Tensor, b: Tensor) -> Tensor:

@@ -62,13 +62,16 @@ class LLwLCNet(torch.nn.Module):
 
     def outputs(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
         """Logits `[B, 2]` among random pairs and among candidates, or `[B, 1]` where candidates have no head of their own."""
-        parts = self.readout(batch, features)
+        return self.heads(self.readout(batch, features), batch.pair)
+
+    def heads(self, parts: Tensor, pair: Tensor | None) -> Tensor:
+        """The logits of what was read out, `[B, width]`."""
         hidden = self.head[:-1](parts)
         out: Tensor = self.head[-1](hidden)
-        if self.ranking is None or batch.pair is None:
+        if self.ranking is None or pair is None:
             return out
         # the first input is above 0 where the ends share a neighbour; the two kinds of candidates are populations of their own
-        sharing = (batch.pair[:, :1] > 0).to(out.dtype)
+        sharing = (pair[:, :1] > 0).to(out.dtype)
         both = self.ranking(torch.cat([hidden, parts], 1))
         return torch.cat([out, both[:, :1] * sharing + both[:, 1:] * (1 - sharing)], 1)
 

@@ -77,6 +77,10 @@ class ClassReadout(torch.nn.Module):
         else:
             pooled = class_pool(x, batch.label, batch.basis.ptr, self.classes).flatten(1)
             largest = max_pool(x, layout)
+        return self.read(pooled, largest)
+
+    def read(self, pooled: Tensor, largest: Tensor) -> Tensor:
+        """Of means and numbers `[B, classes (channels + 1)]` and largest entries `[B, channels]`."""
         out: Tensor = self.mix(torch.cat([pooled, largest], 1)).relu()
         return out
 

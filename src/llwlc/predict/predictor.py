@@ -26,6 +26,7 @@ from llwlc.candidates.retrieval import Candidates, candidates
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
+from llwlc.nn import warmup as network_warmup
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
 from llwlc.predict.model_card import Model
@@ -39,6 +40,7 @@ from llwlc.splits.making import make
 from llwlc.splits.registry import PROTOCOLS
 from llwlc.subgraphs.extraction import check_pairs
 from llwlc.support.devices import pick_device
+from llwlc.support.progress import bars
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
@@ -169,6 +171,8 @@ class LinkPredictor:
             self._run = run_directory.load(folder, done)
             run_directory.sweep(folder)
             return self
+        if self.device == "cpu" and self.opponent is None:  # meanwhile bases are computed
+            network_warmup.begin(self.preset.net, network_warmup.TRAINING, network_warmup.SCORING)
         with nullcontext() if folder is None else made(folder):
             checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, mark)
             if folder is not None and written is not None:
@@ -299,11 +303,16 @@ class LinkPredictor:
         where = self.graph if graph is None else self._weighted_alike(graph)
         numbers = check_pairs(where, self.numbers(pairs, where))
         if graph is not None and isinstance(self.model, FittedOpponent):
-            where, at = in_order_of(self.graph, where, self.model.title)
-            numbers = at[numbers]
+            where, moved = in_order_of(self.graph, where, self.model.title)
+            numbers = moved[numbers]
         scorer = self._scorer(where, self._features_for(graph))
-        found = list(scorer.pairs(messages_on(where, scorer.device), numbers, self.model.basis))
-        score = torch.cat(found) if found else torch.zeros(0, dtype=torch.float64)
+        score, at = torch.zeros(len(numbers), dtype=torch.float64), 0
+        with bars() as progress:
+            task = progress.add_task("scoring pairs", total=len(numbers))
+            for part in scorer.pairs(messages_on(where, scorer.device), numbers, self.model.basis):
+                score[at : at + len(part)] = part
+                at += len(part)
+                progress.advance(task, len(part))
         return Scores(score, self.model.calibration.at(score, odds))
 
     def recommend(
@@ -464,7 +473,12 @@ class LinkPredictor:
 
     def _scorer(self, graph: Graph, features: NodeFeatures) -> PairScorer:
         if not isinstance(self.model, FittedOpponent):
+            compiled = self.device == "cpu"
+            if compiled:  # meanwhile those of the bases are
+                network_warmup.begin(self.model.preset.net, network_warmup.SCORING)
             warm_up(graph, self.model.basis)
+            if compiled:
+                network_warmup.warm_up(self.model.preset.net, network_warmup.SCORING)
         return self.model.scorer(self.device, features)
 
     def _weighted_alike(self, graph: Graph) -> Graph:

@@ -52,6 +52,12 @@ def bars(console: Console | None = None) -> Iterator[Progress]:
             _shown.remove(progress)
 
 
+def notice(text: str) -> None:
+    """A line on stderr, above the bars that may be there."""
+    console = _shown[-1].console if _shown else Console(stderr=True)
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def track(
     steps: Iterable[T], description: str, *, total: float | None = None, console: Console | None = None
 ) -> Iterator[T]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
+from threading import Semaphore
 
 import torch
 
@@ -20,9 +23,17 @@ def run_of(links: int) -> int:
     return min(max(FEWEST, links // 64), MOST)
 
 
+def threads_for_kernels() -> int:
+    """As many as torch uses, or used before `one_thread`."""
+    return _before[0] if _before else torch.get_num_threads()
+
+
+_before: list[int] = []
+
+
 def number_of_threads(links: int, bytes_each: int) -> int:
-    """As many as torch uses, but no more than there are runs, or than scratch fits in 4 GiB."""
-    return max(1, min(torch.get_num_threads(), -(-links // run_of(links)), SCRATCH_BYTES // max(bytes_each, 1)))
+    """As many as there are for kernels, but no more than there are runs, or than scratch fits in 4 GiB."""
+    return max(1, min(threads_for_kernels(), -(-links // run_of(links)), SCRATCH_BYTES // max(bytes_each, 1)))
 
 
 def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int], None]]) -> None:
@@ -43,6 +54,43 @@ def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int],
             done.result()
 
 
+def over_parts(parts: int, make: Callable[[], Callable[[int], None]]) -> None:
+    """Calls `work(part)` for every part. This thread works too, and waits for parts that others have begun, not for others to begin: on a busy machine a thread
+    may be called after all is done."""
+    numbers, threads = count(), min(threads_for_kernels(), parts)
+    undone, failed, done = Semaphore(0), list[BaseException](), [False]
+
+    def loop() -> None:
+        work = None if done[0] else make()
+        for part in _below(numbers, parts):
+            try:
+                assert work is not None
+                work(part)
+            except BaseException as error:  # told to whoever waits
+                failed.append(error)
+            finally:
+                undone.release()
+
+    for _ in range(threads - 1):
+        _helpers(threads - 1).submit(loop)
+    loop()
+    done[0] = True
+    for _ in range(parts):
+        undone.acquire()
+    if failed:
+        raise failed[0]
+
+
+@cache
+def _helpers(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay: a step of training is over before new ones would have begun."""
+    return ThreadPoolExecutor(threads, "llwlc")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a child has none of its parent's threads
+
+
 def _below(starts: Iterator[int], links: int) -> Iterator[int]:
     while (begin := next(starts)) < links:
         yield begin
@@ -51,10 +99,14 @@ def _below(starts: Iterator[int], links: int) -> Iterator[int]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """torch on one thread: on batches of small graphs more threads mostly wait for each other, on a busy machine ruinously
-    so, and one thread adds up in one order, so the last bit does not depend on the machine's load."""
+    so, and one thread adds up in one order, so the last bit does not depend on the machine's load.
+
+    Kernels keep theirs: each link, or group of links, is one thread's, and its last bit depends on none of that."""
     threads = torch.get_num_threads()
+    _before.append(threads)
     torch.set_num_threads(1)
     try:
         yield
     finally:
+        _before.pop()
         torch.set_num_threads(threads)

@@ -16,6 +16,7 @@ from torch import Tensor
 from llwlc import metrics
 from llwlc.bases.encoded_links import EncodedLinks
 from llwlc.nn.net import LLwLCNet
+from llwlc.nn.warmup import SCORING, TRAINING, warm_up
 from llwlc.support.threads import one_thread
 from llwlc.training.checkpoint import Checkpoint, resume, save
 from llwlc.training.config import TrainConfig
@@ -83,6 +84,8 @@ def train(
     each epoch takes another part, as many as there are positives. An interrupted run goes on from its `checkpoint`; another run's is refused.
     """
     device = next(net.parameters()).device
+    if device.type == "cpu":
+        warm_up(net.config, TRAINING, SCORING)
     table = None if features.compact is None else features.compact.to(device)
     optimizer = adam(net, config)
     history: list[EpochRecord] = []

@@ -1,8 +1,9 @@
-"""Logits of links, in float64: then no rounding of a batch's shape reaches a probability's sixth digit."""
+"""Logits of links: compiled where the network is one that the kernel knows, else by torch in float64."""
 
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -10,14 +11,19 @@ import torch
 from torch import Tensor
 
 from llwlc.bases.config import BasisConfig
-from llwlc.bases.encoded_links import CHUNK, CHUNK_ON_GPU, EncodedLinks, encode_chunk, with_pointer
+from llwlc.bases.encoded_links import CHUNK_ON_GPU, EncodedLinks, encode_chunk, with_pointer
 from llwlc.graph.graph import Graph
+from llwlc.nn.compiled import CompiledNetwork
 from llwlc.nn.net import LLwLCNet
+from llwlc.nn.packed import not_packable
 from llwlc.support.threads import one_thread
 from llwlc.training.node_features import NodeFeatures
 
+LOG = logging.getLogger("llwlc")
 BATCH_ROWS = 400_000
-"""Rows that links of like size, filled up to the widest of them, may have together."""
+"""Rows that links of like size, filled up to the widest of them, may have together in torch."""
+CHUNK = 4096
+"""Pairs between two reports on a CPU: nothing of a chunk stays but its logits."""
 RANDOM, CANDIDATES = 0, -1
 """Which output is asked: that for random pairs, or that for candidates, which is the same where a network has one output only."""
 
@@ -33,16 +39,27 @@ class PairScorer(Protocol):
 
 
 class Scorer:
-    """A network as it scores: a copy in float64, with the features of all nodes beside it, made once."""
+    """A network as it scores, as it was when this was made, with the features of all nodes beside it. `by_torch`: by the specification, whatever the kernel knows."""
 
-    def __init__(self, net: LLwLCNet, features: NodeFeatures) -> None:
-        self.net = copy.deepcopy(net).double().eval()
+    def __init__(self, net: LLwLCNet, features: NodeFeatures, *, by_torch: bool = False) -> None:
         self.device = next(net.parameters()).device
-        self.features = None if features.compact is None else features.compact.to(self.device).double()
         self.inputs = features.pair_inputs if net.config.pair_channels else None
+        self.compiled = None
+        reason = not_packable(net)
+        if not reason and not by_torch:
+            self.compiled = CompiledNetwork(net, features.compact)
+            return
+        if reason and self.device.type == "cpu" and reason not in _SAID:
+            _SAID.add(reason)
+            LOG.warning("scores come from torch, some ten times as slow as compiled ones: %s", reason)
+        # in float64: then no rounding of a batch's shape reaches a probability's sixth digit
+        self.net = copy.deepcopy(net).double().eval()
+        self.features = None if features.compact is None else features.compact.to(self.device).double()
 
     def __call__(self, data: EncodedLinks, output: int = RANDOM) -> Tensor:
         """The logits `[B]` of encoded links."""
+        if self.compiled is not None:
+            return self.compiled.encoded(data.to("cpu"))[:, output].double()
         out = torch.empty(len(data), dtype=torch.float64)
         sizes = data.sizes.cpu()
         with torch.inference_mode():
@@ -53,13 +70,18 @@ class Scorer:
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, output: int = RANDOM) -> Iterator[Tensor]:
         """The logits of pairs `[m, 2]` that were looked at before, chunk by chunk: memory does not grow with their number."""
-        ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1).to(graph.indptr.device)
-        for chunk in torch.split(ordered, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK):
-            data = with_pointer(encode_chunk(graph, chunk, config))
-            if self.inputs is not None:
-                data = data.with_pair(self.inputs(graph, chunk))
+        for chunk in torch.split(pairs, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK):
+            chunk = torch.stack([chunk.amin(1), chunk.amax(1)], 1).to(graph.indptr.device)
+            known = None if self.inputs is None else self.inputs(graph, chunk)
+            if self.compiled is not None:
+                yield self.compiled.pairs(graph, chunk, config, known)[:, output].double()
+                continue
+            data = with_pointer(encode_chunk(graph, chunk, config)).with_pair(known)
             with one_thread():
                 yield self(data, output)
+
+
+_SAID: set[str] = set()
 
 
 def runs(order: Tensor, sizes: Tensor, rows: int) -> Iterator[Tensor]:

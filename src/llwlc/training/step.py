@@ -1,4 +1,4 @@
-"""One step of training: batch, loss, gradient, Adam, moving average; on a GPU as one CUDA graph.
+"""One step of training: batch, loss, gradient, Adam, moving average; on a CPU with compiled blocks, on a GPU as one CUDA graph.
 
 A step is some three hundred small kernels, and launching them one by one takes five times as long as they run. A CUDA graph launches all of
 them at once, but has fixed shapes: so links are filled up to one of a few widths, and there is a graph for each.
@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from llwlc.bases.encoded_links import EncodedLinks
 from llwlc.bases.link_batch import LinkBatch
 from llwlc.linalg.basis import Eigenbasis
+from llwlc.nn.compiled_training import CompiledTraining, not_trainable
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.registry import READOUTS
 
@@ -39,6 +40,8 @@ class Stepper:
     def __init__(self, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer, table: Tensor | None) -> None:
         self.net, self.mean, self.optimizer, self.table = net, mean, optimizer, table
         self.device = next(net.parameters()).device
+        self.compiled = None if not_trainable(net) else CompiledTraining(net, table)
+        self._weights: tuple[list[Tensor], list[Tensor]] = list(mean.parameters()), list(net.parameters())
         self._whole = 0
         self._graphs: dict[tuple[int, int], Recorded] = {}
 
@@ -49,6 +52,8 @@ class Stepper:
         index = index.to(home, non_blocking=True)
         label = label.to(self.device, non_blocking=True)
         shape = len(index), width
+        if self.compiled is not None:
+            return self._descend(self.compiled.outputs(data, index), label, 1 - decay)
         if not self._recordable(*shape) or home != self.device:
             return self._step(data.batch(index).to(self.device, torch.float32), label, 1 - decay)
         batch = data.uniform_batch(index, width)
@@ -63,13 +68,15 @@ class Stepper:
         return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
 
     def _step(self, batch: LinkBatch, label: Tensor, follow: float | Tensor) -> Tensor:
-        loss = population_loss(self.net.outputs(batch, self.table), label)
+        return self._descend(self.net.outputs(batch, self.table), label, follow)
+
+    def _descend(self, logits: Tensor, label: Tensor, follow: float | Tensor) -> Tensor:
+        loss = population_loss(logits, label)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         with torch.no_grad():
-            mean: list[Tensor] = list(self.mean.parameters())
-            net: list[Tensor] = list(self.net.parameters())
+            mean, net = self._weights
             if isinstance(follow, float):
                 torch._foreach_lerp_(mean, net, follow)
             else:  # a number that is only on the device

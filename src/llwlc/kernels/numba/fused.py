@@ -132,7 +132,7 @@ def _all_links(
 ) -> None:  # fmt: skip
     def work(room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, begin: int, end: int) -> None:
         kept = counted.kept[begin]
-        _run(
+        run_links(
             graph, pairs, reach, plan, distance_cap, begin, end, kept, room, space, small, ptr, subgraphs, encoded, ritz
         )
 
@@ -202,7 +202,7 @@ def small_of(m: int, k: int, b: int) -> RitzScratch:
 
 
 @compiled
-def _run(
+def run_links(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, begin: int, end: int, words: np.ndarray,
     room: ExtractionScratch, space: LanczosScratch, small: RitzScratch,
     ptr: np.ndarray, subgraphs: Ragged, encoded: Encoded, ritz: Ritz,

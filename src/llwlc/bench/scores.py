@@ -1,0 +1,202 @@
+"""What a user waits for: pairs to scores and an epoch of training, one core and two, beside the opponents on the same links in the same run.
+
+Networks are as they are before training: the time does not depend on what weights say. An epoch of an opponent reads the graph as its recipe does, batch by batch; ours has its
+bases computed before, as `fit` has.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from llwlc import datasets, splits
+from llwlc.baselines.batches import Batches
+from llwlc.baselines.features import Features
+from llwlc.baselines.loop import optimizer_of, scored
+from llwlc.baselines.loop import train_epoch as train_opponent
+from llwlc.baselines.messages import Messages
+from llwlc.baselines.network import Network, Shape
+from llwlc.baselines.recipes import recipe
+from llwlc.baselines.registry import METHODS
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.encoded_links import encode
+from llwlc.bench import rivals
+from llwlc.bench.clock import Work, machine, peak_memory, take_turns, threads
+from llwlc.bench.run import sample
+from llwlc.graph.graph import Graph
+from llwlc.nn import LLwLCNet
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.splits.making import fresh_negatives
+from llwlc.subgraphs.extraction import extract
+from llwlc.support.registry import resolve
+from llwlc.support.threads import one_thread
+from llwlc.training.config import TrainConfig
+from llwlc.training.encoded_split import TrainingLinks
+from llwlc.training.features import fit_compactor
+from llwlc.training.loop import adam, train_epoch
+from llwlc.training.node_features import NodeFeatures
+from llwlc.training.presets import Preset, preset
+from llwlc.training.scoring import Scorer
+from llwlc.training.step import Stepper
+
+BASES, SCORES, EPOCH = "pairs to bases", "pairs to scores", "epoch, bases at hand"
+OPPONENTS = ("seal", "gae", "ncn", "buddy")
+AT_MOST = {SCORES: 3, EPOCH: 6}  # times the bases
+
+
+@dataclass(frozen=True)
+class ScoresReport:
+    """Microseconds a link by number of cores and method; `links` were scored, an epoch has three for each of `positives`; memory in GB."""
+
+    graph: str
+    links: int
+    nodes_per_link: float
+    positives: int
+    batch: int
+    microseconds: dict[str, dict[str, float]]
+    memory: dict[str, float] = field(default_factory=dict)
+    machine: dict[str, str | int | float] = field(default_factory=dict)
+
+
+def run_scores(
+    name: str = "cora", *, links: int = 2048, repeats: int = 3, seed: int = 0, opponents: tuple[str, ...] = OPPONENTS, with_memory: bool = True
+) -> ScoresReport:  # fmt: skip
+    """Times everything on `links` pairs, half of them edges, and epochs on half as many training links of protocol `ncn`; the best of `repeats` turns counts."""
+    graph = datasets.load(name)
+    split = splits.make(graph, protocol="ncn", seed=seed)
+    split = replace(split, train_pos=split.train_pos[: links // 2])
+    pairs = sample(graph, links, seed)
+    ours, sizes, batch = _ours(graph, split, pairs)
+    works = ours | {k: v for method in opponents for k, v in _opponent(method, name, graph, split, pairs, seed).items()}
+    found: dict[str, dict[str, float]] = {}
+    for cores in (1, 2):
+        with threads(cores):
+            times = take_turns({what: work for what, (work, _) in works.items()}, repeats=repeats, at_least=0)
+        found[str(cores)] = {what: 1e6 * spent / works[what][1] for what, spent in times.items()}
+    peaks = memory(name) if with_memory else {}
+    return ScoresReport(name, links, float(sizes.double().mean()), len(split.train_pos), batch, found, peaks, machine())
+
+
+def memory(name: str) -> dict[str, float]:
+    """Peak memory of fresh processes that score so many pairs and keep the scores."""
+    return {f"{pairs:,} pairs scored": peak_memory(score_many, name, pairs) for pairs in (1_000, 10_000, 100_000)}
+
+
+def score_many(name: str, pairs: int) -> int:
+    """Scores this many pairs of a graph by a network of its size."""
+    graph = datasets.load(name)
+    net, features, chosen = _network(graph, graph.num_edges)
+    found = list(Scorer(net, features).pairs(graph, sample(graph, pairs, 0), chosen.basis))
+    return sum(map(len, found))
+
+
+def _network(graph: Graph, links: int) -> tuple[LLwLCNet, NodeFeatures, Preset]:
+    """The default network for a graph and so many training links."""
+    chosen = preset("anchored").adapted(links)
+    features = NodeFeatures.of(graph.x, None if graph.x is None else fit_compactor(graph.x, chosen.features))
+    width = 0 if features.compact is None else features.compact.shape[1]
+    shape = replace(chosen.net, feature_channels=width, pair_channels=features.pair_inputs.channels)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return LLwLCNet(shape), features, chosen
+
+
+Timed = dict[str, tuple[Work, int]]
+"""By name: what is timed, and how many links that are."""
+
+
+def _ours(graph: Graph, split: LinkSplit, pairs: Tensor) -> tuple[Timed, Tensor, int]:
+    links = splits.make(graph, protocol="ncn", seed=0).train_pos
+    net, features, chosen = _network(graph, len(links))
+    scorer, by_torch = Scorer(net, features), Scorer(net, features, by_torch=True)
+    training = _training(split, features, chosen.basis)
+    count = 3 * training.positives
+
+    def step(compiled: bool) -> Work:
+        own = copy.deepcopy(net)
+        stepper = Stepper(own, copy.deepcopy(own), adam(own, chosen.train), features.compact)
+        stepper.compiled = stepper.compiled if compiled else None
+        return lambda: _epoch(stepper, training, chosen.train)
+
+    return (
+        {
+            BASES: (lambda: encode(graph, pairs, chosen.basis, about=""), len(pairs)),
+            SCORES: (lambda: list(scorer.pairs(graph, pairs, chosen.basis)), len(pairs)),
+            f"{SCORES}, torch": (lambda: list(by_torch.pairs(graph, pairs, chosen.basis)), len(pairs)),
+            f"{BASES}, of the epoch": (lambda: encode(split.train_graph, split.train_pos, chosen.basis, about=""), len(split.train_pos)),
+            EPOCH: (step(True), count),
+            f"{EPOCH}, torch": (step(False), count),
+        },
+        encode(graph, pairs, chosen.basis, about="").sizes,
+        chosen.train.batch_size or 64,
+    )  # fmt: skip
+
+
+def _training(split: LinkSplit, features: NodeFeatures, basis: BasisConfig) -> TrainingLinks:
+    """Positives, as many random negatives, and as many more in the place of candidates."""
+    count = len(split.train_pos)
+    every = torch.cat([split.train_pos, fresh_negatives(split, epoch=0, count=2 * count)])
+    data = encode(split.train_graph, every, basis, about="")
+    return TrainingLinks(
+        data.with_pair(features.pair_inputs(split.train_graph, every)),
+        count,
+        count,
+        torch.ones(count, dtype=torch.bool),
+    )
+
+
+def _epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig) -> float:
+    with one_thread():
+        return train_epoch(stepper, links, config, 0)
+
+
+def _opponent(method: str, name: str, graph: Graph, split: LinkSplit, pairs: Tensor, seed: int) -> Timed:
+    """Pairs to scores with all that a graph never seen before costs, and an epoch. SEAL's subgraphs are found by its recipe, scipy slices and labels by shortest paths, link
+    by link; its network then gets ours, which takes no time beside that."""
+    how = recipe(method, name, num_links=len(split.train_pos))
+    raw = graph.x if how.features else None
+    rows = int(extract(graph, pairs[:512], how.hops).ptr.diff().double().quantile(0.6)) if METHODS[method].sorts else 0
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        shape = Shape(graph.num_nodes, 0 if raw is None else raw.shape[1], rows)
+        net: Network = resolve(METHODS[method].network)(how, shape, seed)
+    device = torch.device("cpu")
+    features = None if raw is None else Features(raw, device, row_sums=how.row_sums)
+    batches, optimizer = Batches(split, how, seed=seed, device=device), optimizer_of(net)
+    adjacency = rivals.csr_of(graph)
+
+    def score() -> Tensor:
+        if method == "seal":
+            rivals.slicing_and_drnl(adjacency, pairs)
+        return scored(net, Messages.of(graph, device), features, pairs)
+
+    title = METHODS[method].title
+    return {
+        f"{title}: {SCORES}": (score, len(pairs)),
+        f"{title}: epoch": (
+            lambda: train_opponent(net, batches, features, optimizer, 0),
+            (1 + how.negatives) * len(split.train_pos),
+        ),
+    }
+
+
+def scores_table(report: ScoresReport) -> list[tuple[str, str]]:
+    """Rows of (what, figures)."""
+    rows = [
+        ("links", f"{report.links:,} scored, {report.nodes_per_link:.0f} nodes each; epochs of {3 * report.positives:,}, batches of {report.batch}")
+    ]  # fmt: skip
+    for cores, times in report.microseconds.items():
+        for what, spent in times.items():
+            base = times[f"{BASES}, of the epoch" if "poch" in what else BASES]
+            aim = f", at most {AT_MOST[what]}" if what in AT_MOST else ""
+            rows.append(
+                (
+                    f"{what}, {cores} core{'s' if cores != '1' else ''}",
+                    f"{spent:,.1f} µs a link   {spent / base:.1f} × bases{aim}",
+                )
+            )
+    rows += [(f"memory, {what}", f"{size:.2f} GB, peak") for what, size in report.memory.items()]
+    return rows + [(name, str(value)) for name, value in report.machine.items()]

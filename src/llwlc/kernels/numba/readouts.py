@@ -1,0 +1,177 @@
+"""From the rows of one link to one vector: `nn.readouts`, compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from llwlc.kernels.numba.lanes import LANES, fma, larger, like, load, plus, store, times
+from llwlc.kernels.numba.products import add_row, multiply, rectify, set_rows, whole_fours
+from llwlc.support.compiler import compiled
+
+OVER_ROWS, OVER_PLACES, STRETCHES = 16, 32, 10
+"""Of the sorting readout: channels of the first and of the second convolution, and stretches of which the largest is left."""
+
+
+class ClassReadout(NamedTuple):
+    """Weights of the layer behind the pooling, by what they belong to: `mean [classes, H, O]`, `number [classes, O]`, `largest [H, O]`, `bias [O]`; H is all channels
+    that are pooled. Empty where the readout is another one."""
+
+    mean: np.ndarray
+    number: np.ndarray
+    largest: np.ndarray
+    bias: np.ndarray
+
+
+class SortReadout(NamedTuple):
+    """`rows` of them, `channels` that are compared; the convolutions as matrices, `first [C, 32]`, `second [5 · 16, 32]`, with `first_bias`, `second_bias [32]`."""
+
+    rows: int
+    channels: int
+    first: np.ndarray
+    first_bias: np.ndarray
+    second: np.ndarray
+    second_bias: np.ndarray
+
+
+class PoolScratch(NamedTuple):
+    """`mean [classes, H]`, `size [classes]`, `largest [H]`, `out`; where rows are sorted, their `order` and a copy of it, and what the convolutions leave."""
+
+    mean: np.ndarray
+    size: np.ndarray
+    largest: np.ndarray
+    out: np.ndarray
+    order: np.ndarray
+    spare: np.ndarray
+    chosen: np.ndarray
+    over_rows: np.ndarray
+    places: np.ndarray
+    over_places: np.ndarray
+
+
+def pool_scratch(n: int, classes: int, pooled: int, readout: SortReadout, dtype: type[np.floating]) -> PoolScratch:
+    """For links of up to n nodes."""
+    rows = readout.rows + 8
+    C = readout.first.shape[0]
+    sorting = n if readout.rows else 0
+    return PoolScratch(
+        mean=np.zeros(classes * pooled + LANES, dtype),
+        size=np.zeros(classes, np.int64),
+        largest=np.zeros(pooled + LANES, dtype),
+        out=np.zeros(max(512, pooled), dtype),
+        order=np.zeros(sorting, np.int64),
+        spare=np.zeros(sorting, np.int64),
+        chosen=np.zeros(rows * C + LANES, dtype),
+        over_rows=np.zeros(rows * 32, dtype),
+        places=np.zeros((rows + 8) * OVER_ROWS, dtype),
+        over_places=np.zeros(rows * 32, dtype),
+    )
+
+
+@compiled
+def pool_classes(
+    states: np.ndarray, begin: int, blocks: int, stride: int, C: int, label: np.ndarray, p: int, n: int, s: PoolScratch
+) -> None:
+    """Sums of the rows of each class and the largest entries, of `blocks` matrices of rows side by side, `stride` apart in memory."""
+    H = blocks * C
+    set_rows(s.mean, 0, len(s.size) * H)
+    for j in range(len(s.size)):
+        s.size[j] = 0
+    for i in range(n):
+        s.size[label[p + i]] += 1
+    for block in range(blocks):
+        for o in range(0, C, LANES):
+            most = like(states, 0.0)
+            for i in range(n):
+                row = load(states, begin + block * stride + i * C + o)
+                to = np.int64(label[p + i]) * H + block * C + o
+                store(s.mean, to, plus(load(s.mean, to), row))
+                most = larger(row, most)
+            store(s.largest, block * C + o, most)
+    for j in range(len(s.size)):
+        if s.size[j] > 1:
+            share = like(s.mean, 1.0 / s.size[j])
+            for c in range(j * H, (j + 1) * H, LANES):
+                store(s.mean, c, times(load(s.mean, c), share))
+
+
+@compiled
+def class_readout(w: ClassReadout, s: PoolScratch) -> None:
+    """The layer behind `pool_classes`; classes without a node add nothing."""
+    H, O = w.largest.shape
+    for o in range(0, O, LANES):
+        store(s.out, o, load(w.bias, o))
+    for j in range(len(s.size)):
+        if s.size[j] > 0:
+            add_row(s.mean, j * H, H, w.mean, j * H * O, O, s.out, 0)
+            count = like(s.out, math.log1p(s.size[j]))
+            for o in range(0, O, LANES):
+                store(s.out, o, fma(count, load(w.number, j * O + o), load(s.out, o)))
+    add_row(s.largest, 0, H, w.largest, 0, O, s.out, 0)
+    rectify(s.out, 0, O)
+
+
+@compiled
+def comes_before(states: np.ndarray, begin: int, C: int, channels: int, i: int, j: int) -> bool:
+    """Whether row i is larger than row j in the last channel in which they differ."""
+    for c in range(channels - 1, -1, -1):
+        a, b = states[begin + i * C + c], states[begin + j * C + c]
+        if a != b:
+            return bool(a > b)
+    return False
+
+
+@compiled
+def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: PoolScratch) -> None:
+    """The order of `nn.pooling.sort_pool`, by merging: equal rows keep theirs."""
+    here, there = s.order, s.spare
+    for i in range(n):
+        here[i] = i
+    size = 1
+    while size < n:
+        for low in range(0, n, 2 * size):
+            middle, high = min(low + size, n), min(low + 2 * size, n)
+            a, b = low, middle
+            for to in range(low, high):
+                second = a >= middle or (b < high and comes_before(states, begin, C, channels, here[b], here[a]))
+                if second:
+                    there[to] = here[b]
+                    b += 1
+                else:
+                    there[to] = here[a]
+                    a += 1
+        here, there = there, here
+        size *= 2
+    for i in range(n):
+        s.order[i] = here[i]
+
+
+@compiled
+def sort_readout(w: SortReadout, states: np.ndarray, begin: int, C: int, n: int, s: PoolScratch) -> None:
+    """The rows that come first, a convolution over each, the larger of two neighbours, a second one over five, the largest of ten stretches."""
+    sort_rows(states, begin, C, w.channels, n, s)
+    rows, wide = whole_fours(w.rows), w.first.shape[1]
+    set_rows(s.chosen, 0, rows * C)
+    for r in range(min(n, w.rows)):
+        for c in range(0, C, LANES):
+            store(s.chosen, r * C + c, load(states, begin + s.order[r] * C + c))
+    multiply(s.chosen, 0, C, rows, C, w.first, 0, wide, s.over_rows, 0, False)
+    zero, bias = like(states, 0.0), load(w.first_bias, 0)
+    places = w.rows // 2
+    # two places without a row before the first and behind the last, as the second convolution pads them
+    set_rows(s.places, 0, (whole_fours(places) + 8) * OVER_ROWS)
+    for q in range(places):
+        one, other = load(s.over_rows, 2 * q * wide), load(s.over_rows, (2 * q + 1) * wide)
+        store(s.places, (q + 2) * OVER_ROWS, larger(plus(larger(one, other), bias), zero))
+    multiply(
+        s.places, 0, OVER_ROWS, whole_fours(places), 5 * OVER_ROWS, w.second, 0, OVER_PLACES, s.over_places, 0, False
+    )
+    for stretch in range(STRETCHES):
+        low, high = stretch * places // STRETCHES, -(-(stretch + 1) * places // STRETCHES)
+        for c in range(OVER_PLACES):
+            most = s.over_places[low * OVER_PLACES + c]
+            for q in range(low + 1, high):
+                most = max(most, s.over_places[q * OVER_PLACES + c])
+            s.out[c * STRETCHES + stretch] = max(most + w.second_bias[c], 0.0)

@@ -1,0 +1,74 @@
+"""Pairs to logits: a thread takes a run of some dozen links through subgraphs and bases, and through the network while they are in its cache.
+
+Encoded rows exist for the run alone, so memory does not grow with the number of pairs. The two passes are two compiled functions, since the first takes most of a minute
+to compile and is there already for whoever wants bases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from llwlc.kernels.numba.enclosing import Adjacency
+from llwlc.kernels.numba.encoding import allocate_encoded
+from llwlc.kernels.numba.extraction import Reach, count, make_room, no_subgraphs, room_bytes
+from llwlc.kernels.numba.fused import Plan, make_ritz, make_small, make_space, run_links
+from llwlc.kernels.numba.network import EncodedRows, Network, network_scratch, run_network
+from llwlc.kernels.numba.vectors import padded
+from llwlc.support.threads import number_of_threads, over_links
+
+
+def score_encoded(net: Network, links: EncodedRows) -> np.ndarray:
+    """The logits `[B, outputs]` of links that are encoded already."""
+    number, steps = links.values.shape
+    out = np.empty((number, net.outputs), net.head.hidden.dtype)
+    n = int(np.diff(links.ptr).max(initial=0))
+
+    def make() -> Callable[[int, int], None]:
+        scratch = network_scratch(net, n, steps)
+        return lambda begin, end: run_network(net, links, begin, end, scratch, out)
+
+    over_links(number, number_of_threads(number, _network_bytes(net, n)), make)
+    return out
+
+
+def score_pairs(
+    net: Network, graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, known: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """The logits `[B, outputs]` of `pairs [B, 2]`, of which `known [B, P]` is known beside their subgraphs; and how many have a hop at its cap."""
+    counted = count(graph, pairs, reach)
+    links, (n, e) = len(pairs), counted.largest
+    out, full = np.empty((links, net.outputs), net.head.hidden.dtype), np.zeros(links, np.bool_)
+    nothing = no_subgraphs(graph)
+
+    def make() -> Callable[[int, int], None]:
+        room, small, scratch = make_room(graph, n, e), make_small(plan), network_scratch(net, n, plan.steps)
+        space = make_space(plan, n, len(room.edge))
+
+        def work(begin: int, end: int) -> None:
+            own, number = slice(begin, end), end - begin
+            ptr = np.zeros(number + 1, np.int64)
+            np.cumsum(counted.sizes[begin + 1 : end + 1], out=ptr[1:])
+            encoded = allocate_encoded(number, int(ptr[-1]))
+            ritz = make_ritz(number, int(ptr[-1]), plan.steps, np.float32)
+            run_links(
+                graph, pairs[own], reach, plan, distance_cap, 0, number, counted.kept[begin],
+                room, space, small, ptr, nothing, encoded, ritz,
+            )  # fmt: skip
+            rows = EncodedRows(
+                ptr, ritz.live, ritz.values, ritz.vectors, encoded.node, encoded.label, encoded.degree, known[own]
+            )
+            run_network(net, rows, 0, number, scratch, out[own])
+            full[own] = encoded.full
+
+        return work
+
+    lanczos = 8 * padded(n) * (plan.steps + plan.columns + 12)
+    over_links(links, number_of_threads(links, room_bytes(graph) + lanczos + _network_bytes(net, n)), make)
+    return out, int(full.sum())
+
+
+def _network_bytes(net: Network, n: int) -> int:
+    """What a thread's scratch takes for a link of n nodes, nearly."""
+    return int(net.blocks.bias.size + 16) * n * net.head.hidden.itemsize

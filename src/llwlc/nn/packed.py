@@ -1,0 +1,203 @@
+"""The weights of an `LLwLCNet` as the compiled network reads them: plain arrays, in whole lanes, the parts of a layer apart.
+
+Float32, but float64 where rows are sorted: there a rounding can swap two rows, and the score is another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from llwlc.kernels.backends import without_numba
+from llwlc.nn.net import LLwLCNet
+from llwlc.nn.readouts import ClassReadout, SortReadout
+
+if TYPE_CHECKING:
+    from llwlc.kernels.numba import network as kernel
+    from llwlc.kernels.numba import readouts
+    from llwlc.kernels.numba.blocks import Blocks, Filters
+    from llwlc.kernels.numba.gradients import Transposed
+
+Floats = type[np.floating]
+
+
+def not_packable(net: LLwLCNet) -> str:
+    """Why the compiled network is not this one, "" where it is: it knows what the presets make, of any size."""
+    if missing := without_numba():
+        return missing
+    if type(net) is not LLwLCNet:
+        return f"{type(net).__name__} is a network of its own"
+    if next(net.parameters()).is_cuda:
+        return "it is on a GPU"
+    if type(net.pool) is SortReadout:
+        return "sorted rows of several blocks side by side" if net.config.jumping and net.config.blocks > 1 else ""
+    return "" if type(net.pool) is ClassReadout else f"readout {net.config.pooling!r} is made in torch"
+
+
+def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
+    """A network that is `not_packable` for no reason, with the features of all nodes `[n, F]`."""
+    from llwlc.kernels.numba import network as kernel
+
+    c = net.config
+    heads: Any = net.head
+    dtype: Floats = np.float64 if isinstance(net.pool, SortReadout) else np.float32
+    class_weights, sort_weights = _readout(net, dtype)
+    hidden, last = heads[0], heads[-1]
+    width = hidden.weight.shape[1]
+    ranking = np.zeros((0, 0), dtype)
+    ranking_bias = np.zeros(0, dtype)
+    if net.ranking is not None:
+        whole = _array(net.ranking.weight, dtype)
+        ranking = np.zeros((2, _whole(c.head) + -(-width // 16) * 16), dtype)
+        ranking[:, : c.head] = whole[:, : c.head]
+        ranking[:, _whole(c.head) : _whole(c.head) + width] = whole[:, c.head :]
+        ranking_bias = _array(net.ranking.bias, dtype)
+    head = kernel.Head(
+        hidden=_matrix(hidden.weight.T, width, dtype),
+        bias=_row(hidden.bias, dtype),
+        last=_row(last.weight[0], dtype),
+        last_bias=last.bias.item(),
+        ranking=ranking,
+        ranking_bias=ranking_bias,
+        pooled=net.pool.out_channels,
+        channels=c.channels,
+        ends=c.ends,
+    )
+    return kernel.Network(
+        blocks=pack_blocks(net, dtype),
+        filters=pack_filters(net, dtype),
+        by_class=isinstance(net.pool, ClassReadout),
+        class_readout=class_weights,
+        sort_readout=sort_weights,
+        jumping=c.jumping,
+        ends=_ends(net, features, dtype),
+        head=head,
+    )
+
+
+def pack_blocks(net: Any, dtype: Floats) -> Blocks:
+    from llwlc.kernels.numba.blocks import Blocks
+
+    c, inputs, C = net.config, net.classes + 1, _whole(net.config.channels)
+    later = list(net.convs)[1:]
+    mix = np.zeros((len(later), c.filters, C, C), dtype)
+    skip = np.zeros((len(later) if c.skip else 0, C, C), dtype)
+    for i, conv in enumerate(later):
+        mix[i, :, : c.channels, : c.channels] = _array(conv.weight, dtype).reshape(c.filters, c.channels, c.channels)
+        if c.skip:
+            skip[i, : c.channels, : c.channels] = _array(conv.skip.weight, dtype).T
+    first = net.convs[0]
+    return Blocks(
+        classes=net.classes,
+        filters=c.filters,
+        first=_matrix(first.weight, c.filters * inputs, dtype),
+        mix=mix,
+        first_skip=_matrix(first.skip.weight.T, inputs, dtype) if c.skip else np.zeros((0, C), dtype),
+        skip=skip,
+        bias=np.stack([_row(conv.bias, dtype) for conv in net.convs]),
+    )
+
+
+def pack_filters(net: Any, dtype: Floats) -> Filters:
+    from llwlc.kernels.numba.blocks import Filters
+
+    layers = [conv.filter.layers for conv in net.convs]
+    if net.filtered is not None:
+        layers.append(net.filtered.filter.layers)
+    return Filters(
+        inner=np.stack([_array(x[0].weight[:, 0], dtype) for x in layers]),
+        inner_bias=np.stack([_array(x[0].bias, dtype) for x in layers]),
+        outer=np.stack([_array(x[-1].weight, dtype) for x in layers]),
+        outer_bias=np.stack([_array(x[-1].bias, dtype) for x in layers]),
+    )
+
+
+def _readout(net: Any, dtype: Floats) -> tuple[readouts.ClassReadout, readouts.SortReadout]:
+    """The one that the network has, and the other one empty."""
+    from llwlc.kernels.numba import readouts
+
+    none, C, channels = np.zeros((0, 0), dtype), _whole(net.config.channels), net.config.channels
+    if isinstance(net.pool, ClassReadout):
+        classes, blocks = net.classes, net.config.blocks if net.config.jumping else 1
+        pooled, out = blocks * channels, _whole(net.pool.out_channels)
+        weight = _array(net.pool.mix.weight.T, dtype)
+        by_class = weight[: classes * (pooled + 1)].reshape(classes, pooled + 1, -1)
+        mean, largest = np.zeros((classes, blocks, C, out), dtype), np.zeros((blocks, C, out), dtype)
+        mean[:, :, :channels, : weight.shape[1]] = by_class[:, :pooled].reshape(classes, blocks, channels, -1)
+        largest[:, :channels, : weight.shape[1]] = weight[classes * (pooled + 1) :].reshape(blocks, channels, -1)
+        count = np.zeros((classes, out), dtype)
+        count[:, : weight.shape[1]] = by_class[:, pooled]
+        made = readouts.ClassReadout(
+            mean.reshape(classes, blocks * C, out), count, largest.reshape(-1, out), _row(net.pool.mix.bias, dtype)
+        )
+        return made, readouts.SortReadout(0, 0, none, none.ravel(), none, none.ravel())
+    first, second = net.pool.first, net.pool.second
+    sort = readouts.SortReadout(
+        rows=net.pool.rows,
+        channels=channels,
+        first=_matrix(first.weight[:, 0].T, C, dtype),
+        first_bias=_row(first.bias, dtype),
+        second=_matrix(second.weight.permute(2, 1, 0).reshape(-1, second.weight.shape[0]), 80, dtype),
+        second_bias=_row(second.bias, dtype),
+    )
+    return readouts.ClassReadout(none.reshape(0, 0, 0), none, none, none.ravel()), sort
+
+
+def _ends(net: Any, features: Tensor | None, dtype: Floats) -> kernel.Ends:
+    from llwlc.kernels.numba import network as kernel
+
+    if net.filtered is None or features is None:
+        none = np.zeros((0, 0), dtype)
+        return kernel.Ends(none, none, none.ravel(), none.ravel(), none.ravel(), 0, False)
+    c, filtered = net.config, net.filtered
+    F, D = _whole(c.feature_channels), _whole(c.filtered_channels)
+    mix = np.zeros((c.filters + 1, F, D), dtype)
+    weight = _array(filtered.mix.weight.T, dtype).reshape(c.filters + 1, c.feature_channels, -1)
+    mix[:, : c.feature_channels, : c.filtered_channels] = weight
+    return kernel.Ends(
+        padded_table(features, dtype), mix.reshape(-1, D), _row(filtered.mix.bias, dtype), _row(filtered.norm.weight, dtype),
+        _row(filtered.norm.bias, dtype), c.filtered_channels, filtered.cosines,
+    )  # fmt: skip
+
+
+def padded_table(features: Tensor, dtype: Floats) -> np.ndarray:
+    """The features of all nodes `[n, F]`, rows in whole lanes."""
+    return _matrix(features, len(features), dtype)
+
+
+def transposed_blocks(blocks: Blocks) -> Transposed:
+    """The weights as gradients flow back through them."""
+    from llwlc.kernels.numba.gradients import Transposed
+    from llwlc.kernels.numba.lanes import padded_rows
+
+    C = blocks.bias.shape[1]
+    return Transposed(
+        first=padded_rows(blocks.first.T, C, _whole(len(blocks.first))),
+        mix=np.ascontiguousarray(blocks.mix.reshape(-1, blocks.filters * C, C).transpose(0, 2, 1)),
+        skip=np.ascontiguousarray(blocks.skip.transpose(0, 2, 1)),
+    )
+
+
+def _whole(count: int) -> int:
+    from llwlc.kernels.numba.lanes import whole
+
+    return whole(count)
+
+
+def _array(x: Tensor, dtype: Floats) -> np.ndarray:
+    found: np.ndarray = np.ascontiguousarray(x.detach().cpu().numpy().astype(dtype))
+    return found
+
+
+def _matrix(x: Tensor, rows: int, dtype: Floats) -> np.ndarray:
+    """So many rows of whole lanes, zeros behind."""
+    from llwlc.kernels.numba.lanes import padded_rows
+
+    return padded_rows(_array(x, dtype), rows, _whole(x.shape[1]))
+
+
+def _row(x: Tensor, dtype: Floats) -> np.ndarray:
+    found: np.ndarray = _matrix(x[None], 1, dtype)[0]
+    return found

@@ -1,0 +1,77 @@
+"""The compiled network made ready before it is needed, as `bases.warmup` does it for bases; meanwhile something else may go on."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import torch
+
+from llwlc.bases.encoded_links import EncodedLinks
+from llwlc.bases.warmup import compile_elsewhere
+from llwlc.kernels.backends import without_numba
+from llwlc.nn.config import NetConfig
+from llwlc.nn.net import LLwLCNet
+
+COMPILE = """
+from llwlc.support.children import watch_parent
+watch_parent()
+import sys
+from llwlc.nn.warmup import compile_here
+compile_here(sys.argv[1])
+"""
+SCORING, TRAINING = "scores", "training"
+MODULES = {SCORING: "llwlc.kernels.numba.network", TRAINING: "llwlc.kernels.numba.gradients"}
+
+
+def begin(config: NetConfig, *works: str) -> None:
+    """Has the kernels for scoring or training a network of this shape compiled in the background, if they are not yet: shapes make no difference, but readouts do."""
+    for work in works:
+        known = "class" if work == TRAINING else "class or sort"
+        if without_numba() or config.pooling not in known.split(" or ") or (work, config.pooling) in _begun:
+            continue
+        arguments = COMPILE, f"{work} {config.pooling}", MODULES[work], work
+        thread = Thread(target=compile_elsewhere, args=arguments, daemon=True)  # nobody waits for it at the end
+        thread.start()
+        _begun[work, config.pooling] = thread
+
+
+_begun: dict[tuple[str, str], Thread] = {}
+
+
+def warm_up(config: NetConfig, *works: str) -> None:
+    """`begin`, and waits until they are there."""
+    begin(config, *works)
+    for work in works:
+        if (work, config.pooling) in _begun:
+            _begun[work, config.pooling].join()
+
+
+def compile_here(what: str) -> None:
+    """In the other process: one link through the network, or one step."""
+    work, pooling = what.split()
+    net = LLwLCNet(NetConfig(feature_channels=2, pair_channels=1, pooling=pooling, jumping=pooling == "class"))
+    x, links = torch.zeros(2, 2), _one_link()
+    if work == SCORING:
+        from llwlc.nn.compiled import CompiledNetwork
+
+        CompiledNetwork(net, x).encoded(links)
+    else:
+        from llwlc.nn.compiled_training import CompiledTraining
+
+        CompiledTraining(net, x).outputs(links, torch.tensor([0])).sum().backward()  # type: ignore[no-untyped-call]
+
+
+def _one_link() -> EncodedLinks:
+    """Two nodes and no link between them."""
+    return EncodedLinks(
+        sizes=torch.tensor([2]),
+        values=torch.zeros(1, 2),
+        mask=torch.ones(1, 2, dtype=torch.bool),
+        residual=torch.zeros(1, 2),
+        vectors=torch.eye(2),
+        node=torch.tensor([0, 1], dtype=torch.int32),
+        label=torch.tensor([6, 6], dtype=torch.uint8),
+        degree=torch.zeros(2),
+        ptr=torch.tensor([0, 2]),
+        pair=torch.zeros(1, 1),
+    )
