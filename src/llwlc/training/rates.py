@@ -128,7 +128,6 @@ def candidate_rates(
     graph, rng = split.valid_graph, np.random.default_rng(4)
     with timed() as preparing:
         lister = lister_of(graph, features, CandidateConfig(budget=budget), kinds=kinds, device=str(device))
-        lister(np.arange(min(2, graph.num_nodes)), 2)
     longest = min(2 * lister.config.budget_for(graph.num_nodes), max(graph.num_nodes - 1, 1))
     nodes = rng.permutation(graph.num_nodes)[:256]
     listing = _rate(lambda some: lister(np.sort(nodes[:some]), longest), len(nodes))
