@@ -10,6 +10,7 @@ from llwlc.cli.bench import bench
 from llwlc.cli.console import Group
 from llwlc.cli.data import data
 from llwlc.cli.evaluate import evaluate
+from llwlc.cli.explain import explain
 from llwlc.cli.expressivity import expressivity
 from llwlc.cli.fit import KINDS, fit
 from llwlc.cli.recommend import recommend
@@ -26,7 +27,7 @@ app = typer.Typer(
 )
 app.add_typer(data, name="data")
 app.command(epilog=KINDS)(fit)
-for command in (score, recommend, evaluate, bench, expressivity):
+for command in (score, recommend, explain, evaluate, bench, expressivity):
     app.command()(command)
 
 

@@ -22,6 +22,8 @@ from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
 from llwlc.candidates.retrieval import Candidates, candidates
 from llwlc.errors import InputError
+from llwlc.explain.explainer import Explainer
+from llwlc.explain.explanation import Explanation
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
 from llwlc.predict import run_directory
@@ -79,6 +81,7 @@ class LinkPredictor:
         self.cache = default_cache() if cache == "auto" else None if cache is None else Path(cache)
         self._run = run
         self._found: dict[tuple[tuple[str, str] | None, CandidateConfig], Candidates] = {}
+        self._explainer: Explainer | None = None
 
     def fit(
         self,
@@ -109,7 +112,7 @@ class LinkPredictor:
             )
         labels = None if kinds is None else tuple(map(str, kinds))
         self.preset = self.preset.changed(seed=seed)
-        self._found = {}
+        self._found, self._explainer = {}, None
         split = make(graph, protocol=protocol, seed=seed) if split is None else split
         mark = fingerprint(graph, split, self.preset, labels)
         folder = None if out is None else Path(out)
@@ -222,6 +225,20 @@ class LinkPredictor:
             links = tuple(_first(link, graph.name(number)) for link in links)
         expected = expected_share(ranked, config, rho, len(links))
         return Recommendations(links, rho, expected, total, self.fitted.ranking is not None)
+
+    def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
+        """Why a pair has its score, the ends by name; `options` are those of `explain.explainer.Explainer.explain`: `population`, "random" for what `score` says and
+        "candidates" for what `recommend` says, `prior`, `missing_share`, `max_edges`. The same for (v, u); a link that exists is looked at as if it did not."""
+        pair = check_pairs(self.graph, self.numbers([(u, v)], self.graph))[0].tolist()
+        return self.explainer.explain(*pair, **options)
+
+    @property
+    def explainer(self) -> Explainer:
+        """What explanations share, made once."""
+        if self._explainer is None:
+            warm_up(self.graph, self.fitted.preset.basis)
+            self._explainer = Explainer(self.graph, self.fitted, self._ranking, self.run.split.valid_neg)
+        return self._explainer
 
     @property
     def _ranking(self) -> RankingConfig:
