@@ -43,12 +43,11 @@ def explain(
     load_plugins(plugin)
     if out is not None and out.suffix.lower() not in ENDINGS:
         raise InputError(f"{out}: an explanation is written as {', '.join(ENDINGS)}: choose one of these endings")
-    from llwlc.graph.table_file import check_writable
     from llwlc.predict.predictor import LinkPredictor
-    from llwlc.support.files import write_text
+    from llwlc.support.files import check_place, write_text
 
     if out is not None:
-        check_writable(out)
+        check_place(out)
     population = "candidates" if candidates else "random"
     found = LinkPredictor.load(run).explain(
         u, v, population=population, prior=prior, missing_share=missing_share, max_edges=edges
@@ -57,6 +56,8 @@ def explain(
         for line in found.to_text(top).splitlines():
             print_text(line)
         return
-    made = {".json": found.to_json, ".html": lambda: found.to_html(top), ".txt": lambda: found.to_text(top)}
-    write_text(out, made[out.suffix.lower()]())
+    kind = out.suffix.lower()
+    write_text(
+        out, found.to_json() if kind == ".json" else found.to_html(top) if kind == ".html" else found.to_text(top)
+    )
     say(f"written to {out}")

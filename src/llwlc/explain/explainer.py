@@ -15,11 +15,15 @@ from torch import Tensor
 
 from llwlc.bases.encoded_links import EncodedLinks, encode
 from llwlc.errors import InputError
-from llwlc.explain.explanation import (
+from llwlc.explain.explanation import Explanation
+from llwlc.explain.layout import positions
+from llwlc.explain.parts import contributions, log_odds_of, logits, parts_of
+from llwlc.explain.paths import LONGEST, paths_between
+from llwlc.explain.population import POPULATIONS, AmongCandidates, Population, Random
+from llwlc.explain.records import (
     Drawing,
     DrawnNode,
     EigenvectorEffect,
-    Explanation,
     FilterEffect,
     PartEffect,
     Removal,
@@ -27,10 +31,6 @@ from llwlc.explain.explanation import (
     SharedFeature,
     SimilarLink,
 )
-from llwlc.explain.layout import positions
-from llwlc.explain.parts import contributions, log_odds_of, logits, parts_of
-from llwlc.explain.paths import LONGEST, paths_between
-from llwlc.explain.population import POPULATIONS, AmongCandidates, Population, Random
 from llwlc.explain.removal import Surroundings
 from llwlc.explain.spectrum import gated, silenced
 from llwlc.graph.graph import Graph
@@ -44,7 +44,7 @@ MOST_EDGES = 500
 COPIES = 8_000_000
 """Edges that all altered subgraphs of one explanation have together: beyond, fewer are tried, so that a hub takes seconds and not minutes."""
 MOST_PATHS = 200
-REFERENCES, SIMILAR_FROM = 64, 2_000
+REFERENCES, SIMILAR_FROM = 64, 1_000
 ROWS = 20_000
 """Rows of subgraphs that the network reads at once: small batches stay in the cache of a processor."""
 SHOWN = 60
@@ -98,7 +98,7 @@ class Explainer:
         with torch.inference_mode(), one_thread():
             for index in runs(order, data.sizes, ROWS):
                 out.append(net.readout(data.batch(index).to("cpu", torch.float64), self.scorer.features))
-            found = torch.cat(out) if out else torch.zeros(0, net.head[0].in_features, dtype=torch.float64)
+            found = torch.cat(out) if out else torch.zeros(0, parts_of(net)[-1].end, dtype=torch.float64)
         return found[order.argsort()].clone()
 
     def surroundings(self, u: int, v: int) -> Surroundings:
@@ -184,7 +184,9 @@ class Explainer:
         lost = (odds[0] - odds[1:]).tolist()
         vectors = whole.vectors[:, :live].double()
         # an eigenvector has no sign of its own: the entry that is largest, up to rounding at the node of the smallest id, is made positive
-        size = (vectors.abs() > vectors.abs().amax(0) * (1 - 1e-4)).long() * (whole.node.max() + 1 - whole.node).unsqueeze(1)
+        size = (vectors.abs() > vectors.abs().amax(0) * (1 - 1e-4)).long() * (
+            whole.node.max() + 1 - whole.node
+        ).unsqueeze(1)
         vectors = vectors * vectors.gather(0, size.argmax(0, keepdim=True)).sign()
         eigen = tuple(
             EigenvectorEffect(k, float(whole.values[0, k]), float(vectors[0, k]), float(vectors[1, k]), lost[k])
@@ -230,7 +232,9 @@ class Explainer:
         if unit is None:
             return None, ()
         rows = unit[[low, high]]
-        product = (rows[[0]].multiply(rows[[1]]) if isinstance(rows, csr_array) else csr_array(rows[[0]] * rows[[1]])).tocsr()
+        product = (
+            rows[[0]].multiply(rows[[1]]) if isinstance(rows, csr_array) else csr_array(rows[[0]] * rows[[1]])
+        ).tocsr()
         share = {int(c): float(x) for c, x in zip(product.indices, product.data, strict=True) if x}
         best = sorted(share.items(), key=lambda item: (-abs(item[1]), item[0]))[:KEPT]
         return float(np.sum(list(share.values()))), tuple(SharedFeature(c, x) for c, x in best)
@@ -259,15 +263,19 @@ class Explainer:
         for (a, b), value in zip(edges, loss, strict=True):
             for i in (a, b):
                 weight[i] = max(float(weight[i]), abs(value or 0.0))
-        weight[:2] = float("inf")
-        if subs.num_nodes > SHOWN:
-            keys = sorted(range(subs.num_nodes), key=lambda i: (-float(weight[i]), int(subs.hop[i]), int(subs.node[i])))
-        else:
-            keys = sorted(range(2, subs.num_nodes), key=lambda i: (int(subs.hop[i]), int(subs.node[i])))
-            keys = [0, 1, *keys]
-        shown = [0, 1, *(i for i in keys[:SHOWN] if i > 1)]
+        others = sorted(
+            range(2, subs.num_nodes), key=lambda i: (-float(weight[i]), int(subs.hop[i]), int(subs.node[i]))
+        )
+        # in the order of their distance, so that those named beside the pair are near it
+        shown = [
+            0,
+            1,
+            *sorted(others[: SHOWN - 2], key=lambda i: (int(subs.hop[i]), -float(weight[i]), int(subs.node[i]))),
+        ]
         place = {i: at for at, i in enumerate(shown)}
-        kept = [(place[a], place[b], value) for (a, b), value in zip(edges, loss, strict=True) if a in place and b in place]
+        kept = [
+            (place[a], place[b], value) for (a, b), value in zip(edges, loss, strict=True) if a in place and b in place
+        ]
         at = positions(len(shown), [(a, b) for a, b, _ in kept])
         nodes = tuple(
             DrawnNode(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-
-from llwlc.explain.explanation import Explanation
+from llwlc.explain.records import Reasons
 from llwlc.explain.svg import as_svg
 from llwlc.explain.text import headline, probability_line, sections
-from llwlc.support.text import visible
+from llwlc.support.text import html_text as shown
 
 STYLE = """
 .llwlc{font:14px/1.45 system-ui,sans-serif;max-width:64rem}
@@ -27,12 +25,7 @@ body{margin:1.5rem auto;padding:0 1rem;max-width:64rem;background:Canvas;color:C
 """
 
 
-def shown(name: str) -> str:
-    """A name as HTML text: markup and what would turn the direction of writing around are written out."""
-    return escape(visible(name))
-
-
-def as_fragment(found: Explanation, top: int) -> str:
+def as_fragment(found: Reasons, top: int) -> str:
     said = "".join(f"<div>probability <b>{shown(probability_line(s))}</b></div>" for s in found.said)
     parts = [f'<style>{STYLE}</style><div class="llwlc"><h3>{shown(headline(found))}</h3>{said}', as_svg(found.drawing)]
     drawing = found.drawing
@@ -52,7 +45,9 @@ def as_fragment(found: Explanation, top: int) -> str:
         parts.append(f"<h3>{shown(title)}</h3><table>{lines}</table>")
     if found.features:
         listed = ", ".join(f"column {f.column}: {f.share:.3f}" for f in found.features[:top])
-        parts.append(f"<h3>Features that both have make up the cosine {found.cosine:.3f} of the raw features</h3>{listed}")
+        parts.append(
+            f"<h3>Features that both have make up the cosine {found.cosine:.3f} of the raw features</h3>{listed}"
+        )
     if found.similar:
         rows_of_links = "".join(
             f'<tr><td>{shown(s.source)} – {shown(s.target)}</td><td class="dim">distance {s.distance:.2f}, probability {s.probability:.3f}</td></tr>'
@@ -63,7 +58,7 @@ def as_fragment(found: Explanation, top: int) -> str:
     return "".join(parts)
 
 
-def as_page(found: Explanation, top: int) -> str:
+def as_page(found: Reasons, top: int) -> str:
     title = shown(f"{found.source} – {found.target}")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'

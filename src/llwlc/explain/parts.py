@@ -34,7 +34,9 @@ def parts_of(net: LLwLCNet) -> list[Part]:
         sizes.append(("ends", "what the blocks make of the two ends", 2 * c.channels))
     if net.filtered is not None:
         cosines = net.filtered.out_channels - 2 * c.filtered_channels
-        sizes.append(("features", "the features of the two ends, filtered over the neighbourhood", 2 * c.filtered_channels))
+        sizes.append(
+            ("features", "the features of the two ends, filtered over the neighbourhood", 2 * c.filtered_channels)
+        )
         sizes.append(("likeness", "how alike the filtered features of the ends are", cosines))
     if c.pair_channels:
         sizes.append(("common neighbours", "their number, Adamic–Adar, resource allocation", 3))

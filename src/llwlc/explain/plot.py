@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from llwlc.errors import InputError
-from llwlc.explain.explanation import Explanation
+from llwlc.explain.records import Reasons
 from llwlc.explain.svg import edge_colour
 from llwlc.support.text import visible
 
 
-def plot_drawing(found: Explanation, eigenvector: int) -> Any:
+def plot_drawing(found: Reasons, eigenvector: int) -> Any:
     """The figure; `eigenvector` is an index of `found.eigenvectors`."""
     if not 0 <= eigenvector < max(len(found.eigenvectors), 1):
         raise InputError(f"eigenvector is 0 to {len(found.eigenvectors) - 1}, got {eigenvector}")

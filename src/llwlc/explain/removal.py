@@ -24,7 +24,8 @@ from llwlc.subgraphs.extraction import extract_checked
 from llwlc.support.compiler import in_order
 from llwlc.support.ragged import pointer
 
-Integers, Flags = NDArray[np.int64], NDArray[np.bool_]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 EDGES_AT_ONCE = 200_000
 """Edges that the altered subgraphs of one batch have together: what fits the cache of a processor is several times as fast."""
@@ -85,14 +86,17 @@ class Surroundings:
     def _without(self, removed: Tensor) -> Subgraphs:
         """M copies of the subgraph, each without its removed edges and without the nodes that are then further than `hops` from both ends."""
         old, n, copies = self.subs, self.subs.num_nodes, len(removed)
-        far = 2 * old.hops + 1
-        hop, dist_u, dist_v = (torch.empty(copies, n, dtype=torch.long) for _ in range(3))
         arrays = (old.first.numpy(), old.col.numpy(), self._number.numpy(), removed.contiguous().numpy())
-        for sources, barred, out in ((2, -1, hop), (1, 1, dist_u), (-1, 0, dist_v)):
-            _search(*arrays, sources, barred, far, out.numpy())
+
+        def search(first: int, last: int, barred: int, among: Tensor) -> Tensor:
+            out = torch.empty(copies, n, dtype=torch.long)
+            _search(*arrays, among.numpy(), first, last, barred, 2 * old.hops + 1, out.numpy())
+            return out
+
         # a hop that kept only some of its nodes may have met one later than a search would
-        hop = torch.maximum(hop, old.hop)
+        hop = torch.maximum(search(0, 1, -1, torch.ones(copies, n, dtype=torch.bool)), old.hop)
         alive = hop <= old.hops
+        dist_u, dist_v = search(0, 0, 1, alive), search(1, 1, 0, alive)
         place = (alive.flatten().cumsum(0) - 1).view(copies, n)
         # edges by copy, then row, then the neighbour's id: as they stand in the one that is copied
         kept = ~removed[:, self._number] & alive[:, old.row] & alive[:, old.col]
@@ -110,7 +114,10 @@ class Surroundings:
     def _number(self) -> Tensor:
         """The edge that each direction belongs to, `[2E]`."""
         n, ids = self.graph.num_nodes, self.subs.node
-        low, high = torch.minimum(ids[self.subs.row], ids[self.subs.col]), torch.maximum(ids[self.subs.row], ids[self.subs.col])
+        low, high = (
+            torch.minimum(ids[self.subs.row], ids[self.subs.col]),
+            torch.maximum(ids[self.subs.row], ids[self.subs.col]),
+        )
         return torch.searchsorted(ids[self.edges] @ torch.tensor([n, 1]), low * n + high)
 
     def _pair_inputs(self, removed: Tensor) -> Tensor:
@@ -122,11 +129,11 @@ class Surroundings:
         linked = int(v in near_u)
         ids = self.subs.node[self.edges].numpy()
 
-        def lost_at(node: int) -> np.ndarray:
-            return gone[:, (ids == node).any(1)].sum(1)
+        def lost_at(node: int) -> Integers:
+            return np.asarray(gone[:, (ids == node).any(1)].sum(1))
 
-        def cut(a: int, b: int) -> np.ndarray:
-            return gone[:, (ids == sorted((a, b))).all(1)].any(1)
+        def cut(a: int, b: int) -> Flags:
+            return np.asarray(gone[:, (ids == sorted((a, b))).all(1)].any(1))
 
         found = np.zeros((len(gone), 5))
         for w in np.intersect1d(near_u, near_v).tolist():
@@ -144,19 +151,28 @@ class Surroundings:
 
 @in_order
 def _search(
-    first: Integers, col: Integers, number: Integers, removed: Flags, sources: int, barred: int, far: int, out: Integers
+    first: Integers,
+    col: Integers,
+    number: Integers,
+    removed: Flags,
+    among: Flags,
+    source: int,
+    last_source: int,
+    barred: int,
+    far: int,
+    out: Integers,
 ) -> None:
-    """Steps of every node from node 0 (`sources` 1), node 1 (−1) or the nearer of them (2) in each copy, on ways that do not enter `barred`; `far` where that or more."""
+    """Steps of every node from the nearest of the nodes `source` to `last_source` in each copy, on ways among the marked nodes that do not enter `barred`; `far` where
+    that or more."""
     queue = np.empty(out.shape[1], np.int64)
     for copy in range(len(out)):
-        dist, gone = out[copy], removed[copy]
+        dist, gone, passable = out[copy], removed[copy], among[copy]
         dist[:] = far
         head, tail = 0, 0
-        for end in range(2):
-            if sources == 2 or (sources == 1) == (end == 0):
-                dist[end] = 0
-                queue[tail] = end
-                tail += 1
+        for end in range(source, last_source + 1):
+            dist[end] = 0
+            queue[tail] = end
+            tail += 1
         while head < tail:
             at = queue[head]
             head += 1
@@ -164,7 +180,7 @@ def _search(
                 break
             for slot in range(first[at], first[at + 1]):
                 to = col[slot]
-                if dist[to] == far and to != barred and not gone[number[slot]]:
+                if dist[to] == far and to != barred and passable[to] and not gone[number[slot]]:
                     dist[to] = dist[at] + 1
                     queue[tail] = to
                     tail += 1

@@ -39,7 +39,7 @@ def spectral_layers(net: LLwLCNet) -> list[tuple[str, SpectralMLP]]:
 def silenced(net: LLwLCNet, live: int, steps: int) -> Silenced:
     """The gates `[copies, κ, S]` of each place, for a basis with `live` of `steps` columns."""
     layers = spectral_layers(net)
-    counts = [layer.layers[-1].out_features for _, layer in layers]
+    counts = [net.config.filters for _ in layers]
     filters = [(where, s) for (where, _), count in zip(layers, counts, strict=True) for s in range(count)]
     copies = 1 + live + len(filters)
     gates, at = [], 1 + live

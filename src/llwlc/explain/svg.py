@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
-
-from llwlc.explain.explanation import Drawing
+from llwlc.explain.records import Drawing
+from llwlc.support.text import html_text
 
 SIDE = 420
 FOR, AGAINST, PLAIN = "#1f6fb2", "#c2571a", "#9aa0a6"
@@ -42,7 +41,7 @@ def as_svg(drawing: Drawing, *, eigenvector: int = 0, labels: int = 14) -> str:
         about = f"{nodes[a].name} – {nodes[b].name}: {'not tried' if lost is None else f'{lost:+.2f}'}"
         parts.append(
             f'<line x1="{x(nodes[a].x)}" y1="{x(nodes[a].y)}" x2="{x(nodes[b].x)}" y2="{x(nodes[b].y)}" '
-            f'stroke="{edge_colour(lost, most)}" stroke-width="{width:.1f}"><title>{escape(about)}</title></line>'
+            f'stroke="{edge_colour(lost, most)}" stroke-width="{width:.1f}"><title>{html_text(about)}</title></line>'
         )
     u, v = nodes[:2]
     parts.append(
@@ -52,11 +51,11 @@ def as_svg(drawing: Drawing, *, eigenvector: int = 0, labels: int = 14) -> str:
         end = i < 2
         parts.append(
             f'<circle cx="{x(node.x)}" cy="{x(node.y)}" r="{9 if end else 5}" fill="{node_colour(entries[i], largest)}" '
-            f'stroke="{"#b3261e" if end else "#444"}" stroke-width="{3 if end else 1}"><title>{escape(node.name)}</title></circle>'
+            f'stroke="{"#b3261e" if end else "#444"}" stroke-width="{3 if end else 1}"><title>{html_text(node.name)}</title></circle>'
         )
         if end or (i < labels and len(nodes) <= 40):
             parts.append(
-                f'<text x="{x(node.x)}" y="{x(node.y) - (13 if end else 8)}" text-anchor="middle" font-size="{13 if end else 9}">{escape(_short(node.name))}</text>'
+                f'<text x="{x(node.x)}" y="{x(node.y) - (13 if end else 8)}" text-anchor="middle" font-size="{13 if end else 9}">{html_text(_short(node.name))}</text>'
             )
     parts.append("</svg>")
     return "".join(parts)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from llwlc.explain.explanation import Explanation, Removal, Said
+from llwlc.explain.records import Reasons, Removal, Said
 
 BAR = 20
 
 
-def as_text(found: Explanation, top: int) -> str:
+def as_text(found: Reasons, top: int) -> str:
     """Names stand as they are: whoever shows the text on a terminal makes them visible first."""
     return "\n".join(_lines(found, top)) + "\n"
 
 
-def headline(found: Explanation) -> str:
+def headline(found: Reasons) -> str:
     kind = "a link of the graph, looked at as if it were not there" if found.linked else "no link of the graph"
     return f"{found.source} – {found.target}: {kind}"
 
@@ -29,7 +29,7 @@ def way(nodes: Sequence[str]) -> str:
     return " – ".join(nodes)
 
 
-def sections(found: Explanation, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
+def sections(found: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
     """Tables of (what, effect in log-odds, remark), under their titles; the largest effects of each."""
     yield (
         f"What adds up to the score, from an average random pair ({found.reference:+.2f}) to this one ({found.said[0].log_odds:+.2f})",
@@ -41,7 +41,11 @@ def sections(found: Explanation, top: int) -> Iterator[tuple[str, list[tuple[str
     yield (
         "Eigenvectors of the constrained Laplacian, and what is lost without each",
         [
-            (f"λ = {e.value:.3f}", e.lost, f"{e.at_source:+.3f} at {found.source}, {e.at_target:+.3f} at {found.target}")
+            (
+                f"λ = {e.value:.3f}",
+                e.lost,
+                f"{e.at_source:+.3f} at {found.source}, {e.at_target:+.3f} at {found.target}",
+            )
             for e in sorted(found.eigenvectors, key=lambda e: (-abs(e.lost), e.index))[:top]
         ],
     )
@@ -62,7 +66,7 @@ def _removals(found: Sequence[Removal], top: int) -> list[tuple[str, float, str]
     ]
 
 
-def _lines(found: Explanation, top: int) -> Iterator[str]:
+def _lines(found: Reasons, top: int) -> Iterator[str]:
     yield headline(found)
     yield ""
     for said in found.said:
