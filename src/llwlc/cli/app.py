@@ -14,6 +14,7 @@ from llwlc.cli.explain import explain
 from llwlc.cli.expressivity import expressivity
 from llwlc.cli.fit import KINDS, fit
 from llwlc.cli.recommend import recommend
+from llwlc.cli.report import report
 from llwlc.cli.score import score
 from llwlc.support.version import VERSION
 
@@ -27,7 +28,7 @@ app = typer.Typer(
 )
 app.add_typer(data, name="data")
 app.command(epilog=KINDS)(fit)
-for command in (score, recommend, explain, evaluate, bench, expressivity):
+for command in (score, recommend, explain, report, evaluate, bench, expressivity):
     app.command()(command)
 
 
