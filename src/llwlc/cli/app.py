@@ -16,6 +16,7 @@ from llwlc.cli.fit import KINDS, fit
 from llwlc.cli.recommend import recommend
 from llwlc.cli.report import report
 from llwlc.cli.score import score
+from llwlc.cli.serve import serve
 from llwlc.support.version import VERSION
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 app.add_typer(data, name="data")
 app.command(epilog=KINDS)(fit)
-for command in (score, recommend, explain, report, evaluate, bench, expressivity):
+for command in (score, recommend, explain, report, serve, evaluate, bench, expressivity):
     app.command()(command)
 
 

@@ -27,8 +27,6 @@ def positions(count: int, edges: list[tuple[int, int]]) -> NDArray[np.float64]:
         graph, pos=start, fixed=[0, 1], k=1.6 / np.sqrt(count), iterations=ROUNDS, seed=SEED, method="force"
     )
     found = np.array([placed[i] for i in range(count)])
-    # springs may push nodes beyond the frame; the pair stays where it is
-    others = found[2:]
-    reach = np.abs(others).max()
-    found[2:] = others / reach if reach > 1 else others
+    # both directions filled, whatever shape the springs found; the pair stays where it is
+    found[2:] /= np.maximum(np.abs(found[2:]).max(0), 1e-9) / np.array([0.98, 0.95])
     return found.round(3)

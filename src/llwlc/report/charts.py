@@ -29,7 +29,9 @@ class Frame:
         ticks = []
         for i in range(3):
             value = self.x0 + (self.x1 - self.x0) * i / 2
-            ticks.append(f'<text x="{self.x(value)}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{value:.3g}</text>')
+            ticks.append(
+                f'<text x="{self.x(value)}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{value:.3g}</text>'
+            )
             value = self.y0 + (self.y1 - self.y0) * i / 2
             ticks.append(f'<text x="{LEFT - 6}" y="{self.y(value) + 4}" text-anchor="end">{value:.3g}</text>')
         legend = "".join(

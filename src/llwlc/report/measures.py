@@ -55,7 +55,10 @@ def measured(model: LinkPredictor) -> Measured:
     named = {2: "2 steps", 3: "3 steps", 4: "4 steps", 5: "5 steps", 6: "more than 5"}
     degree = np.minimum(*as_if_absent(graph, pairs).T)
     edges = (0, 1, 2, 4, 8, 16, 64)
-    kinds = {f"{a}" if b == a + 1 else f"{a} to {b - 1}": (degree >= a) & (degree < b) for a, b in zip(edges, edges[1:], strict=False)}
+    kinds = {
+        f"{a}" if b == a + 1 else f"{a} to {b - 1}": (degree >= a) & (degree < b)
+        for a, b in zip(edges, edges[1:], strict=False)
+    }
     kinds[f"{edges[-1]} and more"] = degree >= edges[-1]
     return Measured(
         score[label],
@@ -95,9 +98,7 @@ def some(pairs: Tensor) -> Tensor:
     return pairs[torch.linspace(0, len(pairs) - 1, MOST).long()]
 
 
-def _bin(
-    name: str, mine: NDArray[np.bool_], score: Floats, label: NDArray[np.bool_], threshold: float
-) -> Bin | None:
+def _bin(name: str, mine: NDArray[np.bool_], score: Floats, label: NDArray[np.bool_], threshold: float) -> Bin | None:
     links, others = mine & label, mine & ~label
     if not links.any():
         return None

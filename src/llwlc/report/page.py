@@ -71,7 +71,9 @@ def _sections(model: LinkPredictor, found: Measured, links: int) -> list[str]:
         _figure(charts.lines(curves, ("epoch", "AUC")), "Validation AUC by epoch"),
         _figure(charts.lines(loss, ("epoch", "loss")), "Training loss by epoch"),
         _figure(
-            charts.histogram({"links": found.links.tolist(), "non-links": found.non_links.tolist()}, ("score", "share")),
+            charts.histogram(
+                {"links": found.links.tolist(), "non-links": found.non_links.tolist()}, ("score", "share")
+            ),
             "Scores of test links and non-links",
         ),
         _figure(
@@ -138,7 +140,7 @@ def _links_section(links: int) -> str:
 <label>Probability at least <input id="least" type="number" min="0" max="1" step="0.01" value="0"></label>
 <label>Ends <select id="kind"><option value="">all</option><option value="share">share a neighbour</option><option value="apart">share none</option></select></label>
 <span id="count" role="status"></span></div>
-<div class="split"><div class="scroll"><table id="table"><thead><tr><th><button data-key="rank">#</button></th><th><button data-key="u">source</button></th><th><button data-key="v">target</button></th><th><button data-key="p">probability</button></th><th>90 % range</th><th><button data-key="cn">common neighbours</button></th><th><button data-key="d">distance</button></th></tr></thead><tbody></tbody></table></div>
+<div class="split"><div class="scroll"><table id="table"><thead><tr><th><button data-key="rank">#</button></th><th><button data-key="u">source</button></th><th><button data-key="v">target</button></th><th><button data-key="p">probability</button></th><th>90 % range</th><th><button data-key="cn" title="common neighbours">common</button></th><th><button data-key="d">distance</button></th></tr></thead><tbody></tbody></table></div>
 <aside id="detail" tabindex="-1" aria-live="polite"><p>Choose a link to see its surroundings and its reasons.</p></aside></div></section>"""
 
 
@@ -156,5 +158,8 @@ def _bins(bins: tuple[Bin, ...], what: str) -> str:
     columns = (what, "test links", f"found at {100 * RATE:.0f} % false positives", "non-links", "of them wrongly above")
     return _table(
         columns,
-        [(b.name, f"{b.links:,}", f"{100 * b.found:.1f} %", f"{b.non_links:,}", f"{100 * b.wrong:.1f} %") for b in bins],
+        [
+            (b.name, f"{b.links:,}", f"{100 * b.found:.1f} %", f"{b.non_links:,}", f"{100 * b.wrong:.1f} %")
+            for b in bins
+        ],
     )

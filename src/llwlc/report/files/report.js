@@ -101,7 +101,9 @@ function effects(title, rows) {
     const cell = make("td", null, { class: "w" }), bar = make("span", null, { class: effect > 0 ? "bar" : "bar against" });
     bar.style.width = Math.round(80 * Math.abs(effect) / most) + "px";
     cell.append(bar);
-    row.append(cell, make("td", what), make("td", remark, { class: "dim" }));
+    const text = make("td", what);
+    if (remark) text.append(" ", make("span", remark, { class: "dim" }));
+    row.append(cell, text);
     table.append(row);
   }
   part.append(table);
