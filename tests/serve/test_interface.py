@@ -6,8 +6,7 @@ import threading
 import time
 
 import pytest
-
-pytest.importorskip("starlette")
+import uvicorn
 from starlette.testclient import TestClient
 
 from hostile_names import HOSTILE, hostile_model
@@ -214,7 +213,6 @@ def test_it_listens_on_this_machine_alone_unless_told_otherwise():
 
 
 def test_a_body_that_never_ends_is_408(monkeypatch):
-    uvicorn = pytest.importorskip("uvicorn")
     monkeypatch.setattr("llwlc.serve.asking.BODY_SECONDS", 0.3)
     listening = bound_socket("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(make_app(hostile_model(), warm=False), log_level="critical", ws="none"))

@@ -4,11 +4,10 @@ import csv
 import io
 import threading
 import time
+from pathlib import Path
 
 import pytest
-
-pytest.importorskip("starlette")
-uvicorn = pytest.importorskip("uvicorn")
+import uvicorn
 
 from browsing import browser, quiet_page
 from hostile_names import HOSTILE, hostile_model
@@ -52,7 +51,7 @@ def test_one_explores_a_run(server):
     with browser() as opened:
         page, complaints = quiet_page(opened, color_scheme="dark")
         page.goto(address)
-        page.wait_for_function("document.title.includes('circles')")
+        page.wait_for_function("() => document.title.includes('circles')")
         assert page.title() == "<b>circles</b>: missing links"
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         page.click("#theme")
@@ -94,7 +93,7 @@ def test_one_explores_a_run(server):
             assert heading in page.inner_text("#reasons")
         with page.expect_download() as saved:
             page.click("#export-links")
-        rows = list(csv.DictReader(io.StringIO(open(saved.value.path()).read())))
+        rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))
         assert len(rows) == 20
         assert rows[0]["source"] == "Person 20"
         assert complaints == []
@@ -119,7 +118,7 @@ def test_pairs_are_pasted_dropped_scored_and_exported(server):
         assert page.locator("#trouble").is_hidden()
         with page.expect_download() as saved:
             page.click("#export-scores")
-        rows = list(csv.reader(io.StringIO(open(saved.value.path()).read())))
+        rows = list(csv.reader(io.StringIO(Path(saved.value.path()).read_text())))
         assert rows[0] == ["source", "target", "score", "probability"]
         assert rows[2][:2] == [HOSTILE[5], "'" + HOSTILE[2]]  # no spreadsheet computes it
         page.evaluate(
@@ -127,7 +126,7 @@ def test_pairs_are_pasted_dropped_scored_and_exported(server):
             data.items.add(new File(["Person 40\\tPerson 41\\nPerson 42\\tPerson 43\\n"], "pairs.tsv"));
             document.getElementById("pairs").dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true })); }"""
         )
-        page.wait_for_function("document.querySelector('#scores tbody td').textContent === 'Person 40'")
+        page.wait_for_function("() => document.querySelector('#scores tbody td').textContent === 'Person 40'")
         page.locator("#scores tbody tr").nth(1).click()
         page.wait_for_selector("#reasons table")
         assert page.inner_text("#why") == "Person 42 – Person 43"
@@ -138,7 +137,7 @@ def test_pairs_are_pasted_dropped_scored_and_exported(server):
         assert "no node 'Nobody'" in page.inner_text("#trouble")
         page.fill("#pairs", "alone")
         page.click("#score")
-        page.wait_for_function("document.getElementById('trouble').textContent.includes('names no two nodes')")
+        page.wait_for_function("() => document.getElementById('trouble').textContent.includes('names no two nodes')")
         # the browser itself says on its console that a request got 400
         assert all("400" in text for text in complaints)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -55,10 +56,7 @@ def measured(model: LinkPredictor) -> Measured:
     named = {2: "2 steps", 3: "3 steps", 4: "4 steps", 5: "5 steps", 6: "more than 5"}
     degree = np.minimum(*as_if_absent(graph, pairs).T)
     edges = (0, 1, 2, 4, 8, 16, 64)
-    kinds = {
-        f"{a}" if b == a + 1 else f"{a} to {b - 1}": (degree >= a) & (degree < b)
-        for a, b in zip(edges, edges[1:], strict=False)
-    }
+    kinds = {f"{a}" if b == a + 1 else f"{a} to {b - 1}": (degree >= a) & (degree < b) for a, b in pairwise(edges)}
     kinds[f"{edges[-1]} and more"] = degree >= edges[-1]
     return Measured(
         score[label],
