@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from llwlc.support.text import html_text
 
@@ -46,7 +46,7 @@ class Frame:
         )
 
 
-def lines(series: dict[str, Points], titles: tuple[str, str]) -> str:
+def lines(series: Mapping[str, Points], titles: tuple[str, str]) -> str:
     """One line for each name."""
     points = [point for line in series.values() for point in line]
     if not points:
@@ -60,7 +60,7 @@ def lines(series: dict[str, Points], titles: tuple[str, str]) -> str:
     return frame.svg(inside, list(series))
 
 
-def histogram(series: dict[str, Sequence[float]], titles: tuple[str, str], bins: int = 40) -> str:
+def histogram(series: Mapping[str, Sequence[float]], titles: tuple[str, str], bins: int = 40) -> str:
     """Shares of each series in equal bins, one over the other."""
     values = [v for line in series.values() for v in line]
     if not values:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,7 @@ def _figure(svg: str, caption: str) -> str:
     return f"<figure>{svg}<figcaption>{html_text(caption)}</figcaption></figure>" if svg else ""
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "" if not any(columns) else f"<tr>{''.join(f'<th>{html_text(c)}</th>' for c in columns)}</tr>"
     lines = "".join(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="scroll"><table>{head}{lines}</table></div>'

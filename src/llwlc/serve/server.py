@@ -27,12 +27,15 @@ def is_loopback(host: str) -> bool:
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket on the address, or what is wrong with it."""
+    made = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, socket.SOCK_STREAM)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
     except OSError as error:
+        if made is not None:
+            made.close()
         raise InputError(
             f"{host}, port {port} cannot be used ({error.strerror or error}): choose another --port or --host"
         ) from error
@@ -63,7 +66,7 @@ def serve_run(
         f"{model.run.info.graph_name} is served at {where}{'' if token is None else '#token=' + token} (Ctrl-C ends it)"
     )
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]  # an ASGI app by its shape
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
