@@ -59,6 +59,7 @@ def make_app(
         lifespan=lifespan,
         exception_handlers={HTTPException: _no_such_thing},
     )
+    app.router.redirect_slashes = False  # an address is right or wrong
     return Guard(app, Door(names, token, frozenset(FILES)))
 
 

@@ -116,14 +116,16 @@ class Interface:
         top = whole(given.get("top"), "top", 20, self.limits.links)
 
         def work() -> dict[str, Any]:
-            found = self.model.recommend(node=node, top=top)
+            # all that may be asked for: a shorter list is its beginning, and costs the same
+            found = self.model.recommend(node=node, top=self.limits.links)
             return {
                 "population": f"candidates, if {100 * found.missing_share:.3g} % of all links are missing",
                 "calibrated": found.calibrated,
                 "links": [vars(link) for link in found],
             }
 
-        return await self._do(("recommend", node, top), work)
+        found = await self._do(("recommend", node), work)
+        return found | {"links": found["links"][:top]}
 
     async def explain(self, request: Request) -> dict[str, Any]:
         given = self._query(request, ("u", "v", "population", "edges"))

@@ -26,13 +26,14 @@ def is_loopback(host: str) -> bool:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket on the address, or what is wrong with it."""
+    """A listening socket on the address, or what is wrong with it."""
     made = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, socket.SOCK_STREAM)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
+        made.listen(128)  # so that whoever reads the address can connect at once
     except OSError as error:
         if made is not None:
             made.close()
