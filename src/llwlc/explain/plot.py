@@ -7,6 +7,7 @@ from typing import Any
 from llwlc.errors import InputError
 from llwlc.explain.records import Reasons
 from llwlc.explain.svg import edge_colour
+from llwlc.support.figures import new_figure
 from llwlc.support.text import visible
 
 
@@ -14,13 +15,8 @@ def plot_drawing(found: Reasons, eigenvector: int) -> Any:
     """The figure; `eigenvector` is an index of `found.eigenvectors`."""
     if not 0 <= eigenvector < max(len(found.eigenvectors), 1):
         raise InputError(f"eigenvector is 0 to {len(found.eigenvectors) - 1}, got {eigenvector}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install 'llwlc[plots]'") from error
     drawing = found.drawing
-    figure = Figure(figsize=(5.5, 5), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = new_figure(5.5, 5)
     most = max((abs(lost) for _, _, lost in drawing.edges if lost is not None), default=0.0)
     for a, b, lost in drawing.edges:
         ends = [drawing.nodes[i] for i in (a, b)]

@@ -28,6 +28,7 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
+from llwlc.predict.model_card import COLUMNS, result_notes, result_rows
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
@@ -36,6 +37,8 @@ from llwlc.splits.making import make
 from llwlc.splits.registry import PROTOCOLS
 from llwlc.subgraphs.extraction import check_pairs
 from llwlc.support.devices import pick_device
+from llwlc.support.figures import new_figure
+from llwlc.support.html_table import html_table
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
@@ -143,6 +146,23 @@ class LinkPredictor:
     def __repr__(self) -> str:
         state = "not fitted" if self._run is None else f"fitted on {self._run.graph}"
         return f"LinkPredictor({self.preset_name!r}, {state})"
+
+    def _repr_html_(self) -> str:
+        if self._run is None:
+            return html_table(repr(self), (), [])
+        columns, rows, notes = COLUMNS, result_rows(self.fitted), result_notes(self.fitted, self.run.split)
+        return html_table(f"{self.run.info.graph_name}: {notes}", columns, rows)
+
+    def plot(self) -> Any:
+        """Validation AUC by epoch, as a matplotlib figure (extra `plots`)."""
+        history = self.fitted.history
+        figure, axes = new_figure()
+        axes.plot([r.epoch for r in history], [r.valid_auc for r in history], label="random pairs")
+        if history and history[0].valid_candidates is not None:
+            axes.plot([r.epoch for r in history], [r.valid_candidates for r in history], label="candidates")
+        axes.set(xlabel="epoch", ylabel="validation AUC")
+        axes.legend()
+        return figure
 
     @property
     def run(self) -> Run:
