@@ -13,8 +13,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "notebooks"
 FROM_CSV = [
     "# From a CSV to explained links\n\nA file with one link a row, features of the nodes in another; a model of two minutes, its likeliest missing links, and why the first is one.",
-    "import csv, tempfile\nfrom pathlib import Path\n\nimport llwlc\n\nfolder = Path(tempfile.mkdtemp())\nllwlc.datasets.load('usair').to_csv(folder / 'edges.csv')\nprint(*(folder / 'edges.csv').read_text().splitlines()[:4], sep='\\n')",
-    "graph = llwlc.Graph.from_csv(folder / 'edges.csv', weight='none')\ngraph",
+    "%matplotlib inline\nimport tempfile\nfrom pathlib import Path\n\nimport llwlc\n\nfolder = Path(tempfile.mkdtemp())\nllwlc.datasets.load('usair').to_csv(folder / 'edges.csv')\nprint(*(folder / 'edges.csv').read_text().splitlines()[:4], sep='\\n')",
+    "graph = llwlc.Graph.from_csv(folder / 'edges.csv')\ngraph",
     "model = llwlc.LinkPredictor(epochs=6, copies=1).fit(graph, graph_name='airports')   # fewer epochs than by default, for a quick look\nmodel",
     "Here are airports that look as if a line between them were missing. A probability is the chance among candidates, and says so.",
     "best = model.recommend(top=8)\nbest",
@@ -27,7 +27,7 @@ FROM_CSV = [
 EIGENBASIS = [
     "# A constrained eigenbasis, looked at\n\nAround a pair of nodes stands its enclosing subgraph. The network filters in eigenvectors of its Laplacian that keep linear constraints. Here are those of one "
     "subgraph, with the Neumann boundary condition and without.",
-    "import torch\nimport llwlc\n\ngraph = llwlc.datasets.load('cora')\npair = graph.edges[[1200]]\nsubs = llwlc.subgraphs.extract(graph, pair, hops=2)\nsubs.num_nodes, len(subs.row) // 2",
+    "%matplotlib inline\nimport torch\nimport llwlc\n\ngraph = llwlc.datasets.load('cora')\npair = graph.edges[[1200]]\nsubs = llwlc.subgraphs.extract(graph, pair, hops=2)\nsubs.num_nodes, len(subs.row) // 2",
     "plain = llwlc.eigenbasis(subs, None, steps=10, dtype=torch.float64)\ncons = llwlc.constraints.by_name(subs, 'neumann_boundary')\nconstrained = llwlc.eigenbasis(subs, cons, steps=10, dtype=torch.float64)\n"
     "print('without:', plain.values[0].round(decimals=3).tolist())\nprint('with:   ', constrained.values[0].round(decimals=3).tolist())",
     "The constraint says that nothing flows across the border of the pair's neighbourhood, Σ (f(y) − f(x)) = 0 over the edges between one hop and two. Every vector of the constrained basis keeps it, to rounding:",

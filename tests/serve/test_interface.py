@@ -35,12 +35,19 @@ def test_scores_are_those_of_the_library(client):
     assert got.json()["scores"][1]["source"] == HOSTILE[0]
 
 
+def same_links(got, want):
+    """Up to the last bit, which depends on how long the list is that quantiles are taken of."""
+    assert len(got) == len(want)
+    for link, wanted in zip(got, want, strict=True):
+        assert link == pytest.approx(vars(wanted))
+
+
 def test_recommendations_and_explanations_are_those_of_the_library(client):
     got = client.get("/recommend", params={"node": "Person 20", "top": 5}).json()
-    assert got["links"] == [vars(link) for link in hostile_model().recommend(node="Person 20", top=5)]
+    same_links(got["links"], hostile_model().recommend(node="Person 20", top=5))
     assert [link["source"] for link in got["links"]] == ["Person 20"] * 5
     whole = client.get("/recommend", params={"top": 4}).json()["links"]
-    assert whole == [vars(link) for link in hostile_model().recommend(top=4)]
+    same_links(whole, hostile_model().recommend(top=4))
     params = {"u": HOSTILE[1], "v": "Person 30", "population": "candidates", "edges": 20}
     got = client.get("/explain", params=params)
     assert got.status_code == 200

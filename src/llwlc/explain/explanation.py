@@ -13,7 +13,7 @@ from llwlc.explain.text import as_text
 TOP = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation(Reasons):
     """`Reasons` as text, JSON, HTML and a picture; `top`: rows of each table."""
 
@@ -30,6 +30,10 @@ class Explanation(Reasons):
 
     def _repr_html_(self) -> str:
         return as_fragment(self, TOP)
+
+    def __repr__(self) -> str:
+        said = self.said[0]
+        return f"Explanation({self.source!r}, {self.target!r}, probability={said.probability:.3f} {said.about})"
 
     def __str__(self) -> str:
         return self.to_text()
