@@ -139,7 +139,6 @@ class Explainer:
             removals = self._removals(around, asked, max_edges)
             reference = float(log_odds_of(self.scorer.net, self.references, asked).mean())
         cosine, features = self._features(low, high)
-        tried = len(removals.edges)
         return Explanation(
             source=self.graph.name(low),
             target=self.graph.name(high),
@@ -161,7 +160,7 @@ class Explainer:
             features=features,
             similar=self._similar(low, high, readout, asked),
             drawing=self._drawing(around, removals.loss, vectors),
-            notes=_notes(tried, around.num_edges, removals.paths_in_all),
+            notes=_notes(len(removals.edges), around.num_edges, len(removals.paths), removals.more_paths),
         )
 
     def _said(self, readout: Tensor, population: Population) -> Said:
@@ -200,10 +199,12 @@ class Explainer:
     def _removals(self, around: Surroundings, population: Population, max_edges: int) -> Removals:
         """Every edge, every common neighbour and every short path removed, in one batch."""
         edges, total = around.edges, around.num_edges
-        most = min(max_edges, total, max(COPIES // max(total, 1), 1))
+        affordable = max(COPIES // max(total, 1), 1)
+        most = min(max_edges, total, affordable)
         order = nearest_first(around)[:most]
         paths = paths_between(edges, 0, 1, MOST_PATHS + 1)
-        paths_in_all, paths = len(paths), paths[:MOST_PATHS]
+        more_paths = len(paths) > min(MOST_PATHS, affordable)
+        paths = paths[: min(MOST_PATHS, affordable)]
         number = {pair: i for i, pair in enumerate(map(tuple, edges.tolist()))}
         number |= {(b, a): i for (a, b), i in number.items()}
         sets = [[i] for i in order.tolist()]
@@ -224,7 +225,7 @@ class Explainer:
         ]
         found, ways = found[:most], found[most:]
         common = [Removal(way.nodes[1:2], way.lost, way.probability) for way in ways if len(way.nodes) == 3]
-        return Removals(_by_loss(found), _by_loss(common), _by_loss(ways), paths_in_all, loss)
+        return Removals(_by_loss(found), _by_loss(common), _by_loss(ways), more_paths, loss)
 
     def _features(self, low: int, high: int) -> tuple[float | None, tuple[SharedFeature, ...]]:
         """The cosine of the raw features, and the features that make it up, largest part first."""
@@ -259,40 +260,32 @@ class Explainer:
     def _drawing(self, around: Surroundings, loss: list[float | None], vectors: Tensor) -> Drawing:
         """The pair, then the nodes whose edges matter most, then those nearest to it, as many as can be looked at."""
         subs, edges = around.subs, around.edges.tolist()
-        weight = torch.zeros(subs.num_nodes, dtype=torch.float64)
+        hop, ids, weight = subs.hop.tolist(), subs.node.tolist(), [0.0] * subs.num_nodes
         for (a, b), value in zip(edges, loss, strict=True):
             for i in (a, b):
-                weight[i] = max(float(weight[i]), abs(value or 0.0))
-        others = sorted(
-            range(2, subs.num_nodes), key=lambda i: (-float(weight[i]), int(subs.hop[i]), int(subs.node[i]))
-        )
+                weight[i] = max(weight[i], abs(value or 0.0))
+        others = sorted(range(2, subs.num_nodes), key=lambda i: (-weight[i], hop[i], ids[i]))
         # in the order of their distance, so that those named beside the pair are near it
-        shown = [
-            0,
-            1,
-            *sorted(others[: SHOWN - 2], key=lambda i: (int(subs.hop[i]), -float(weight[i]), int(subs.node[i]))),
-        ]
+        shown = [0, 1, *sorted(others[: SHOWN - 2], key=lambda i: (hop[i], -weight[i], ids[i]))]
         place = {i: at for at, i in enumerate(shown)}
         kept = [
             (place[a], place[b], value) for (a, b), value in zip(edges, loss, strict=True) if a in place and b in place
         ]
         at = positions(len(shown), [(a, b) for a, b, _ in kept])
         nodes = tuple(
-            DrawnNode(
-                self.graph.name(int(subs.node[i])), float(x), float(y), int(subs.hop[i]), tuple(vectors[i].tolist())
-            )
+            DrawnNode(self.graph.name(ids[i]), float(x), float(y), hop[i], tuple(vectors[i].tolist()))
             for i, (x, y) in zip(shown, at, strict=True)
         )
         return Drawing(nodes, tuple(kept), subs.num_nodes, around.num_edges)
 
 
 class Removals(NamedTuple):
-    """What was removed and what each removal cost; `loss [E]` of single edges, None where not tried; `paths_in_all` is one more than `MOST_PATHS` where there are more."""
+    """What was removed and what each removal cost; `loss [E]` of single edges, None where not tried; `more_paths`: whether there are paths that were not."""
 
     edges: tuple[Removal, ...]
     common: tuple[Removal, ...]
     paths: tuple[Removal, ...]
-    paths_in_all: int
+    more_paths: bool
     loss: list[float | None]
 
 
@@ -309,7 +302,7 @@ def _by_loss(found: list[Removal]) -> tuple[Removal, ...]:
     return tuple(sorted(found, key=lambda item: (-item.lost, item.nodes)))
 
 
-def _notes(tried: int, total: int, paths: int) -> tuple[str, ...]:
+def _notes(tried: int, total: int, paths: int, more_paths: bool) -> tuple[str, ...]:
     """What the numbers mean, and what was left out."""
     notes = [
         "Effects are in log-odds: +1 multiplies the odds of a link by 2.7.",
@@ -317,8 +310,8 @@ def _notes(tried: int, total: int, paths: int) -> tuple[str, ...]:
     ]
     if tried < total:
         notes.append(f"{tried:,} of {total:,} edges were tried, those nearest to the pair first.")
-    if paths > MOST_PATHS:
-        notes.append(f"The first {MOST_PATHS} paths of up to {LONGEST} edges were tried; there are more.")
+    if more_paths:
+        notes.append(f"The first {paths} paths of up to {LONGEST} edges were tried; there are more.")
     return tuple(notes)
 
 
