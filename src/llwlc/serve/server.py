@@ -60,7 +60,7 @@ def serve_run(
         raise InputError("the page needs starlette and uvicorn: pip install 'llwlc[serve]'") from error
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
     listening = bound_socket(host, port)
-    app = make_app(model, token=token, names=frozenset(names))
+    app = make_app(model, token=token, names=frozenset(name.lower() for name in names))
     shown = f"[{host}]" if ":" in host else host
     where = f"http://{shown}:{listening.getsockname()[1]}/"
     say(

@@ -42,13 +42,18 @@ class Worker:
                     429, f"{self.limits.waiting} requests are waiting for the model already: try again in a moment"
                 )
             job = self.begin(key, work)
+        late = Refused(
+            408, f"this took longer than {self.limits.seconds:g} seconds: ask for less, or once more in a moment"
+        )
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(job)), self.limits.seconds)
         except TimeoutError:
             job.cancel()
-            raise Refused(
-                408, f"this took longer than {self.limits.seconds:g} seconds: ask for less, or once more in a moment"
-            ) from None
+            raise late from None
+        except asyncio.CancelledError:
+            if job.cancelled():  # by somebody who waited for the same work, and longer
+                raise late from None
+            raise
 
     def begin(self, key: Hashable, work: Callable[[], Any]) -> Future[Any]:
         """Puts the work in line, inside a running loop."""
