@@ -1,6 +1,7 @@
 """The interface answers as the library does, refuses with a sentence, and lets nobody in who should not be."""
 
 import asyncio
+import http.client
 import socket
 import threading
 import time
@@ -222,8 +223,8 @@ def test_it_listens_on_this_machine_alone_unless_told_otherwise():
         bound_socket("256.1.1.1", 0)
 
 
-def test_a_body_that_never_ends_is_408(monkeypatch):
-    monkeypatch.setattr("llwlc.serve.asking.BODY_SECONDS", 0.3)
+def test_a_body_that_never_ends_is_408_and_one_too_large_413(monkeypatch):
+    monkeypatch.setattr("llwlc.serve.asking.BODY_SECONDS", 1.0)
     listening = bound_socket("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(make_app(hostile_model(), warm=False), log_level="critical", ws="none"))
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
@@ -235,6 +236,10 @@ def test_a_body_that_never_ends_is_408(monkeypatch):
             b"POST /score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         )
         assert half.recv(100).startswith(b"HTTP/1.1 408")
+    large = http.client.HTTPConnection(*listening.getsockname(), timeout=20)
+    large.request("POST", "/score", b'{"pairs": [' + b" " * 1_500_000 + b"]}", {"Content-Type": "application/json"})
+    assert large.getresponse().status == 413
+    large.close()
     server.should_exit = True
     thread.join(10)
     assert not thread.is_alive()

@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from llwlc.serve.limits import Limits, Refused
 
 BODY_SECONDS = 10.0
+READ_ON = 20
 
 
 async def body_of(request: Request, limits: Limits) -> dict[str, Any]:
@@ -20,20 +21,21 @@ async def body_of(request: Request, limits: Limits) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "send JSON, with the header Content-Type: application/json")
-    declared = request.headers.get("content-length", "0")
-    if not declared.isdecimal() or int(declared[:20]) > limits.body:
-        raise Refused(413, f"a request may have {limits.body:,} bytes: send fewer pairs at once")
-    raw = bytearray()
+    raw, size = bytearray(), 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
-                raw += chunk
-                if len(raw) > limits.body:
-                    raise Refused(413, f"a request may have {limits.body:,} bytes: send fewer pairs at once")
+                size += len(chunk)
+                # what is too much is read on for a while and dropped: whoever still sends would not see the answer
+                if size > READ_ON * limits.body:
+                    break
+                raw += chunk if size <= limits.body else b""
     except TimeoutError:
         raise Refused(408, f"the request did not arrive within {BODY_SECONDS:g} seconds: send it again") from None
     except ClientDisconnect:
         raise Refused(400, "the request ended before it was whole") from None
+    if size > limits.body:
+        raise Refused(413, f"a request may have {limits.body:,} bytes: send fewer pairs at once")
     try:
         data = json.loads(bytes(raw).decode("utf-8"))
     except (ValueError, RecursionError):
