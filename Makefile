@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: fit test test-all fuzz lint types clean
+.PHONY: fit test test-all fuzz notebooks lint types clean
 
 fit: $(READY)
 	$(VENV)/bin/llwlc fit cora --protocol ncn --out runs/cora
@@ -18,6 +18,11 @@ test-all: $(READY) lint types
 # altered files, command lines, run folders, checkpoints and caches by the thousand; FUZZ="--seed 1 --only runs" for others
 fuzz: $(READY)
 	PYTHONPATH=tests $(VENV)/bin/python -m fuzz $(FUZZ)
+
+# executes the notebooks of docs/notebooks anew
+notebooks: $(READY)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]' --no-build-isolation
+	$(VENV)/bin/python docs/make_notebooks.py
 
 lint: $(READY)
 	$(VENV)/bin/ruff check .

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -53,3 +54,22 @@ def test_learned_constraints_recover_the_hidden_mix(capsys):
     assert last < first / 1000
     assert (found - hidden).abs().max() < 0.01
     assert "found direction" in capsys.readouterr().out
+
+
+def test_notebooks_stand_with_the_outputs_of_their_cells():
+    made = module(ROOT / "docs" / "make_notebooks.py").NOTEBOOKS
+    for name, cells in made.items():
+        stored = json.loads((ROOT / "docs" / "notebooks" / f"{name}.ipynb").read_text())
+        assert ["".join(cell["source"]) for cell in stored["cells"]] == cells
+        outputs = [out for cell in stored["cells"] for out in cell.get("outputs", [])]
+        assert outputs
+        assert all(out["output_type"] != "error" for out in outputs)
+        assert any("image/png" in out.get("data", {}) for out in outputs)
+
+
+@pytest.mark.slow
+def test_notebooks_run():
+    pytest.importorskip("nbclient", reason="notebooks are executed with the extra docs")
+    command = [sys.executable, ROOT / "docs" / "make_notebooks.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

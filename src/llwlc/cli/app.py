@@ -11,10 +11,13 @@ from llwlc.cli.cache import cache
 from llwlc.cli.console import Group
 from llwlc.cli.data import data
 from llwlc.cli.evaluate import evaluate
+from llwlc.cli.explain import explain
 from llwlc.cli.expressivity import expressivity
 from llwlc.cli.fit import KINDS, fit
 from llwlc.cli.recommend import recommend
+from llwlc.cli.report import report
 from llwlc.cli.score import score
+from llwlc.cli.serve import serve
 from llwlc.support.version import VERSION
 
 app = typer.Typer(
@@ -28,7 +31,7 @@ app = typer.Typer(
 app.add_typer(data, name="data")
 app.add_typer(cache, name="cache")
 app.command(epilog=KINDS)(fit)
-for command in (score, recommend, evaluate, bench, expressivity):
+for command in (score, recommend, explain, report, serve, evaluate, bench, expressivity):
     app.command()(command)
 
 

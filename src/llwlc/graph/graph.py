@@ -17,6 +17,8 @@ from torch import Tensor
 from llwlc.errors import InputError
 from llwlc.graph.identity import known_identities
 from llwlc.graph.report import GraphReport
+from llwlc.support.figures import new_figure
+from llwlc.support.html_table import html_table
 
 if TYPE_CHECKING:
     from llwlc.graph.edge_file import ReadOptions
@@ -279,6 +281,23 @@ class Graph:
         """The symmetric adjacency matrix `[n, n]`, dense."""
         dense: np.ndarray = self.to_scipy().toarray()
         return dense
+
+    def _repr_html_(self) -> str:
+        mean = 2 * self.num_edges / max(self.num_nodes, 1)
+        rows = [("nodes", f"{self.num_nodes:,}"), ("links", f"{self.num_edges:,}"), ("links a node", f"{mean:.2f}")]
+        rows += [(k, "yes") for k in ("weight", "time", "names") if getattr(self, k) is not None]
+        if self.x is not None:
+            rows.append(("features a node", f"{self.x.shape[1]:,}"))
+        return html_table("Graph", (), rows)
+
+    def plot(self) -> Any:
+        """How many nodes have how many links, as a matplotlib figure (extra `plots`)."""
+        figure, axes = new_figure()
+        counts = np.bincount(self.degree.cpu().numpy())
+        at = np.flatnonzero(counts)
+        axes.loglog(at + 1, counts[at], "o", markersize=4)
+        axes.set(xlabel="links of a node, and one", ylabel="nodes")
+        return figure
 
     def __repr__(self) -> str:
         extras = [k for k in ("weight", "time", "x", "names") if getattr(self, k) is not None]

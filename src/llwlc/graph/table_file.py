@@ -19,7 +19,7 @@ import pyarrow.parquet
 from llwlc.errors import InputError
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT, read_bytes, too_large
 from llwlc.graph.parquet_size import stream, unpacked_bytes
-from llwlc.support.files import write_bytes
+from llwlc.support.files import check_place, write_bytes
 from llwlc.support.text import quoted, reason
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
@@ -184,10 +184,7 @@ def check_writable(path: str | Path) -> None:
     path = Path(path)
     if not path.name.endswith(WRITABLE):
         raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {path.parent} to write {path.name} into: make it first")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name a file")
+    check_place(path)
 
 
 def _as_text(table: pa.Table, separator: str) -> bytes:

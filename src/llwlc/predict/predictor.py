@@ -24,12 +24,14 @@ from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
 from llwlc.candidates.retrieval import Candidates, candidates
 from llwlc.errors import InputError
+from llwlc.explain.explainer import Explainer
+from llwlc.explain.explanation import Explanation
 from llwlc.graph.graph import Graph
 from llwlc.graph.names import find_nodes, suggestion
 from llwlc.nn import warmup as network_warmup
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
-from llwlc.predict.model_card import Model
+from llwlc.predict.model_card import Model, result_columns, result_notes, result_rows
 from llwlc.predict.opponent import Opponent, in_its_place, in_order_of
 from llwlc.predict.plan_file import WrittenPlan, read_plan, write_plan
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
@@ -40,6 +42,8 @@ from llwlc.splits.making import make
 from llwlc.splits.registry import PROTOCOLS
 from llwlc.subgraphs.extraction import check_pairs
 from llwlc.support.devices import pick_device
+from llwlc.support.figures import new_figure
+from llwlc.support.html_table import html_table
 from llwlc.support.progress import bars
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
@@ -117,6 +121,7 @@ class LinkPredictor:
         self.cache = default_cache() if cache == "auto" else None if cache is None else Path(cache)
         self._run = run
         self._found: dict[tuple[tuple[str, str] | None, CandidateConfig], Candidates] = {}
+        self._explainer: Explainer | None = None
 
     def fit(
         self,
@@ -155,7 +160,7 @@ class LinkPredictor:
         labels = None if kinds is None else tuple(map(str, kinds))
         self.preset = self.preset.changed(seed=seed)
         self.opponent = None if self.opponent is None else replace(self.opponent, seed=seed)
-        self._found = {}
+        self._found, self._explainer = {}, None
         split = make(graph, protocol=protocol, seed=seed) if split is None else split
         folder = None if out is None else Path(out)
         allowed = None if labels is None else Kinds.as_linked(labels, split.train_graph)
@@ -265,6 +270,24 @@ class LinkPredictor:
         state = "not fitted" if self._run is None else f"fitted on {self._run.graph}"
         return f"LinkPredictor({self.preset_name!r}, {state})"
 
+    def _repr_html_(self) -> str:
+        if self._run is None:
+            return html_table(repr(self), (), [])
+        split = self.run.split
+        columns, rows, notes = result_columns(split), result_rows(self.model, split), result_notes(self.model, split)
+        return html_table(f"{self.run.info.graph_name}: {notes}", columns, rows)
+
+    def plot(self) -> Any:
+        """Validation AUC by epoch, as a matplotlib figure (extra `plots`)."""
+        history = self.model.history
+        figure, axes = new_figure()
+        axes.plot([r.epoch for r in history], [r.valid_auc for r in history], label="random pairs")
+        if history and history[0].valid_candidates is not None:
+            axes.plot([r.epoch for r in history], [r.valid_candidates for r in history], label="candidates")
+        axes.set(xlabel="epoch", ylabel="validation AUC")
+        axes.legend()
+        return figure
+
     @property
     def run(self) -> Run:
         if self._run is None:
@@ -281,7 +304,7 @@ class LinkPredictor:
         """Our network; a run of an opponent has none."""
         if isinstance(self.model, FittedOpponent):
             raise InputError(
-                f"this is a run of {self.model.title}, which has no constrained eigenbasis: fit without --method"
+                f"this is a run of {self.model.title}, which has no constrained eigenbasis: fit without --method, or with --plan full"
             )
         return self.model
 
@@ -364,6 +387,20 @@ class LinkPredictor:
             links = tuple(_first(link, graph.name(number)) for link in links)
         expected = expected_share(ranked, config, rho, len(links))
         return Recommendations(links, rho, expected, total, self.model.ranking is not None)
+
+    def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
+        """Why a pair has its score, the ends by name; `options` are those of `explain.explainer.Explainer.explain`: `population`, "random" for what `score` says and
+        "candidates" for what `recommend` says, `prior`, `missing_share`, `max_edges`. The same for (v, u); a link that exists is looked at as if it did not."""
+        pair = check_pairs(self.graph, self.numbers([(u, v)], self.graph))[0].tolist()
+        return self.explainer.explain(*pair, **options)
+
+    @property
+    def explainer(self) -> Explainer:
+        """What explanations share, made once."""
+        if self._explainer is None:
+            warm_up(self.graph, self.fitted.preset.basis)
+            self._explainer = Explainer(self.graph, self.fitted, self._ranking, self.run.split.valid_neg)
+        return self._explainer
 
     @property
     def _ranking(self) -> RankingConfig:

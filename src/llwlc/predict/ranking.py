@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.neighbors import common_neighbors
 from llwlc.subgraphs.extraction import stream
+from llwlc.support.figures import new_figure
+from llwlc.support.html_table import html_table
 from llwlc.training.ranking import Ranked, RankingConfig
 
 HOPS = 2  # steps between two ends are counted up to 2 · HOPS + 1
@@ -63,6 +65,32 @@ class Recommendations(Sequence[Recommendation]):
     def missing_share(self) -> float:
         """Missing links ÷ known and missing ones."""
         return self.missing_per_known / (1 + self.missing_per_known)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                r.source,
+                r.target,
+                f"{r.probability:.3f}",
+                f"{r.probability_low:.3f}–{r.probability_high:.3f}",
+                str(r.common_neighbors),
+                "> 5" if r.distance is None else str(r.distance),
+            )
+            for r in self
+        ]
+        title = f"{len(self):,} links of {self.candidates:,} candidates, if {100 * self.missing_share:.3g} % of all links are missing"
+        return html_table(
+            title, ("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows
+        )
+
+    def plot(self) -> Any:
+        """Probabilities and their ranges down the list, as a matplotlib figure (extra `plots`)."""
+        figure, axes = new_figure()
+        place = range(1, len(self) + 1)
+        axes.fill_between(place, [r.probability_low for r in self], [r.probability_high for r in self], alpha=0.25)
+        axes.plot(place, [r.probability for r in self])
+        axes.set(xlabel="place in the list", ylabel="probability among candidates")
+        return figure
 
 
 def cut_at(probability: Tensor, precision: float) -> int:

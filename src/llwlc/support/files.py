@@ -29,6 +29,14 @@ PARTIAL = ".partial"
 _OWN: set[Path] = set()  # what this process is writing
 
 
+def check_place(path: Path) -> None:
+    """Complains of a file that cannot be written for lack of a folder, so that a long job can ask before it starts."""
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} to write {path.name} into: make it first")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A file beside `path` to write to, which takes its place when the block ends well: a kill at any moment leaves the old one or the new one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
 # control characters, what turns the direction of writing around, and halves of characters that no encoding has
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -15,6 +16,15 @@ def visible(text: str, keep: str = "") -> str:
     'Ada\\x1b[2J\\nBob'
     """
     return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
+
+
+def html_text(text: str) -> str:
+    """Text inside a page: nothing in it is markup, and it reads in the direction in which it is written.
+
+    >>> html_text("<b>Ada</b>")
+    '&lt;b&gt;Ada&lt;/b&gt;'
+    """
+    return escape(visible(text))
 
 
 def quoted(text: object, limit: int = 60) -> str:

@@ -1,0 +1,34 @@
+"""`llwlc report`: a run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llwlc.cli.console import say
+from llwlc.cli.options import PluginOption, RunArgument, load_plugins
+from llwlc.errors import InputError
+
+
+def report(
+    run: RunArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
+    top: Annotated[int, typer.Option(min=1, max=2000, help="How many missing links, each with its reasons.")] = 100,
+    plugin: PluginOption = None,
+) -> None:
+    """Writes a run as one HTML file that opens offline: what was measured, the likeliest missing links with their surroundings and reasons, the graph, the model card.
+
+    Example: `llwlc report run -o report.html --top 500`
+    """
+    load_plugins(plugin)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{out}: a report is an HTML file: choose a name that ends in .html")
+    from llwlc.predict.predictor import LinkPredictor
+    from llwlc.report.page import write_report
+    from llwlc.support.files import check_place
+
+    check_place(out)
+    write_report(LinkPredictor.load(run), out, top=top)
+    say(f"written to {out}, {out.stat().st_size / 1e6:.1f} MB")

@@ -1,0 +1,68 @@
+"""Population: among which pairs a probability is meant, and how a network's score becomes one there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from llwlc.training.calibration import Calibration, log_odds
+from llwlc.training.candidate_calibration import missing_per_known
+from llwlc.training.ranking import RankingConfig
+from llwlc.training.scoring import CANDIDATES, RANDOM
+
+POPULATIONS = ("random", "candidates")
+
+
+@dataclass(frozen=True)
+class Random:
+    """What `score` says: the chance among random pairs of which a share `prior` are links."""
+
+    calibration: Calibration
+    prior: float = 0.5
+    name = "random"
+    output = RANDOM
+
+    @property
+    def about(self) -> str:
+        return f"among random pairs of which {100 * self.prior:.3g} % are links"
+
+    def log_odds(self, score: Tensor, sharing: Tensor) -> Tensor:
+        return self.calibration.slope * score + self.calibration.offset + log_odds(self.prior)
+
+    def range(self, score: Tensor, sharing: Tensor) -> tuple[float, float] | None:
+        """None: nobody has measured how far validation links leave it open."""
+        return None
+
+
+@dataclass(frozen=True)
+class AmongCandidates:
+    """What `recommend` says: the chance among candidates where `rho` links are missing for each known one."""
+
+    ranking: RankingConfig
+    rho: float
+    name = "candidates"
+    output = CANDIDATES
+
+    @classmethod
+    def of(cls, ranking: RankingConfig, missing_share: float | None = None) -> AmongCandidates:
+        return cls(ranking, ranking.missing_per_known if missing_share is None else missing_per_known(missing_share))
+
+    @property
+    def about(self) -> str:
+        return f"among candidates, if {100 * self.rho / (1 + self.rho):.3g} % of all links are missing"
+
+    def log_odds(self, score: Tensor, sharing: Tensor) -> Tensor:
+        return self.ranking.calibration.log_ratio(score, sharing) + math.log(self.rho)
+
+    def range(self, score: Tensor, sharing: Tensor) -> tuple[float, float] | None:
+        """What validation links leave open in nine cases of ten, of one pair."""
+        drawn = torch.sigmoid(self.ranking.calibration.draws(score, sharing) + math.log(self.rho))[:, 0]
+        said = float(torch.sigmoid(self.log_odds(score, sharing))[0])
+        low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64)).tolist()
+        return min(low, said), max(high, said)
+
+
+Population = Random | AmongCandidates

@@ -1,0 +1,97 @@
+"""Small charts as SVG text, in the colours of the page they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from llwlc.support.text import html_text
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 440, 240, 46, 34, 14
+COLOURS = ("var(--a)", "var(--b)", "var(--c)")
+Points = Sequence[tuple[float, float]]
+
+
+class Frame:
+    """Axes from data to pixels, with ticks at both ends and in the middle."""
+
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], titles: tuple[str, str]) -> None:
+        self.x0, self.x1 = x if x[1] > x[0] else (x[0], x[0] + 1)
+        self.y0, self.y1 = y if y[1] > y[0] else (y[0], y[0] + 1)
+        self.titles = titles
+
+    def x(self, value: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - 8) * (value - self.x0) / (self.x1 - self.x0), 1)
+
+    def y(self, value: float) -> float:
+        return round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (value - self.y0) / (self.y1 - self.y0), 1)
+
+    def svg(self, inside: str, names: Sequence[str] = ()) -> str:
+        ticks = []
+        for i in range(3):
+            value = self.x0 + (self.x1 - self.x0) * i / 2
+            ticks.append(
+                f'<text x="{self.x(value)}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{value:.3g}</text>'
+            )
+            value = self.y0 + (self.y1 - self.y0) * i / 2
+            ticks.append(f'<text x="{LEFT - 6}" y="{self.y(value) + 4}" text-anchor="end">{value:.3g}</text>')
+        legend = "".join(
+            f'<text x="{WIDTH - 12}" y="{TOP + 14 + 16 * i}" text-anchor="end" fill="{COLOURS[i]}">{html_text(name)}</text>'
+            for i, name in enumerate(names)
+        )
+        about = html_text(f"{self.titles[1]} by {self.titles[0]}")
+        return (
+            f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{about}">'
+            f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - 8}" fill="none" stroke="currentColor" opacity="0.5"/>{inside}{"".join(ticks)}{legend}'
+            f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{html_text(self.titles[0])}</text></svg>'
+        )
+
+
+def lines(series: Mapping[str, Points], titles: tuple[str, str]) -> str:
+    """One line for each name."""
+    points = [point for line in series.values() for point in line]
+    if not points:
+        return ""
+    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    frame = Frame((min(xs), max(xs)), (min(ys), max(ys)), titles)
+    inside = ""
+    for i, line in enumerate(series.values()):
+        path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in line)
+        inside += f'<polyline points="{path}" fill="none" stroke="{COLOURS[i]}" stroke-width="2"/>'
+    return frame.svg(inside, list(series))
+
+
+def histogram(series: Mapping[str, Sequence[float]], titles: tuple[str, str], bins: int = 40) -> str:
+    """Shares of each series in equal bins, one over the other."""
+    values = [v for line in series.values() for v in line]
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    width = (high - low) / bins or 1.0
+    shares = []
+    for line in series.values():
+        counts = [0] * bins
+        for v in line:
+            counts[min(int((v - low) / width), bins - 1)] += 1
+        shares.append([c / max(len(line), 1) for c in counts])
+    frame = Frame((low, low + width * bins), (0, max(max(s) for s in shares)), titles)
+    inside = ""
+    for i, counts_of in enumerate(shares):
+        for k, share in enumerate(counts_of):
+            if share:
+                x, y = frame.x(low + k * width), frame.y(share)
+                inside += f'<rect x="{x}" y="{y}" width="{max(frame.x(low + (k + 1) * width) - x - 0.5, 0.5):.1f}" height="{frame.y(0) - y:.1f}" fill="{COLOURS[i]}" opacity="0.55"/>'
+    return frame.svg(inside, list(series))
+
+
+def reliability(bins: Points, titles: tuple[str, str]) -> str:
+    """Points near the diagonal come true as often as was said."""
+    if not bins:
+        return ""
+    top = max([0.05, *(value for pair in bins for value in pair)])
+    frame = Frame((0, top), (0, top), titles)
+    inside = f'<line x1="{frame.x(0)}" y1="{frame.y(0)}" x2="{frame.x(top)}" y2="{frame.y(top)}" stroke="currentColor" opacity="0.5" stroke-dasharray="4"/>'
+    inside += "".join(
+        f'<circle cx="{frame.x(said)}" cy="{frame.y(true)}" r="4.5" fill="{COLOURS[0]}" opacity="0.85"><title>said {100 * said:.1f} %, came true {100 * true:.1f} %</title></circle>'
+        for said, true in bins
+    )
+    return frame.svg(inside)

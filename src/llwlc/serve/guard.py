@@ -1,0 +1,108 @@
+"""Who may ask at all: Host, Origin and token are looked at before anything else, and every answer forbids the browser whatever the page does not need.
+
+A page of another site that a browser shows cannot read or use this server: it has another Origin, and a name that it makes point here (DNS rebinding) is no Host that is answered to.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+
+
+@dataclass(frozen=True)
+class Door:
+    """`names`: host names that are answered to beside localhost and bare addresses; `token`, where one is needed; `open_paths`: what needs none, since it holds no data of the run."""
+
+    names: frozenset[str] = frozenset()
+    token: str | None = None
+    open_paths: frozenset[str] = frozenset()
+
+    def refusal(self, path: str, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
+        """Why a request is not let in."""
+        host = headers.get(b"host", b"").decode("latin-1")
+        name = _name_of(host)
+        if name is None or not (name == "localhost" or name in self.names or _is_address(name)):
+            return 403, "this server is not called by that name: open it by its address, or start it with --name"
+        origin = headers.get(b"origin")
+        if origin is not None and origin.decode("latin-1") not in (f"http://{host}", f"https://{host}"):
+            return 403, "requests of pages of other sites are not answered"
+        if headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin") and path not in self.open_paths:
+            return 403, "requests of pages of other sites are not answered"
+        if self.token is not None and path not in self.open_paths:
+            given = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
+                return (
+                    401,
+                    "a token is needed: send it as Authorization: Bearer TOKEN, or open the address that llwlc serve printed",
+                )
+        return None
+
+
+class Guard:
+    """The door around an ASGI app."""
+
+    def __init__(self, app: App, door: Door) -> None:
+        self.app, self.door = app, door
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *HEADERS]
+            await send(message)
+
+        refusal = self.door.refusal(scope["path"], dict(scope["headers"]))
+        if refusal is None:
+            await self.app(scope, receive, guarded)
+            return
+        status, sentence = refusal
+        body = json.dumps({"error": sentence}).encode()
+        start = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await guarded({"type": "http.response.start", "status": status, "headers": start})
+        await guarded({"type": "http.response.body", "body": body})
+
+
+def _name_of(host: str) -> str | None:
+    try:
+        found = urlsplit(f"//{host}")
+        found.port  # noqa: B018  # a port that is no number is refused here
+    except ValueError:
+        return None
+    return None if found.username is not None or found.path or found.query or found.fragment else found.hostname
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,78 @@
+"""One worker for all that needs the model: requests wait in a short line, none may wait for ever, and what was computed is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from llwlc.serve.limits import Limits, Refused
+
+KEPT = 200
+
+
+class Worker:
+    """A thread of its own: the model is used by one request at a time, while the server goes on answering others.
+
+    Work that is given up on (408) is not begun any more if it still waits; if it runs it ends by itself, since every request is bounded, and its result is kept for whoever asks
+    again.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="llwlc-model")
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._running: dict[Hashable, Future[Any]] = {}
+
+    @property
+    def waiting(self) -> int:
+        return len(self._running)
+
+    async def do(self, key: Hashable, work: Callable[[], Any]) -> Any:
+        """The result of the work, kept under its key; the same work is never done twice at once."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        job = self._running.get(key)
+        if job is None:
+            if len(self._running) >= self.limits.waiting:
+                raise Refused(
+                    429, f"{self.limits.waiting} requests are waiting for the model already: try again in a moment"
+                )
+            job = self.begin(key, work)
+        late = Refused(
+            408, f"this took longer than {self.limits.seconds:g} seconds: ask for less, or once more in a moment"
+        )
+        try:
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(job)), self.limits.seconds)
+        except TimeoutError:
+            job.cancel()
+            raise late from None
+        except asyncio.CancelledError:
+            if job.cancelled():  # by somebody who waited for the same work, and longer
+                raise late from None
+            raise
+
+    def begin(self, key: Hashable, work: Callable[[], Any]) -> Future[Any]:
+        """Puts the work in line, inside a running loop."""
+        job = self._pool.submit(work)
+        self._running[key] = job
+        loop = asyncio.get_running_loop()
+        job.add_done_callback(lambda done: self._finish(loop, key, done))
+        return job
+
+    def _finish(self, loop: asyncio.AbstractEventLoop, key: Hashable, done: Future[Any]) -> None:
+        def keep() -> None:
+            self._running.pop(key, None)
+            if not done.cancelled() and done.exception() is None:
+                self._kept[key] = done.result()
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(keep)
+
+    def stop(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,173 @@
+"""The page in a real browser: search, sort, filter, click, paste, drop, export, hostile names, a server that stops."""
+
+import csv
+import io
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from browsing import browser, quiet_page
+from hostile_names import HOSTILE, hostile_model
+from llwlc.serve.app import make_app
+from llwlc.serve.server import bound_socket
+
+
+@pytest.fixture
+def server():
+    """A running server: its address, and what stops it."""
+    listening = bound_socket("127.0.0.1", 0)
+    made = uvicorn.Server(uvicorn.Config(make_app(hostile_model()), log_level="critical", ws="none"))
+    thread = threading.Thread(target=lambda: made.run(sockets=[listening]), daemon=True)
+    thread.start()
+    while not made.started:
+        time.sleep(0.02)
+
+    def stop():
+        made.should_exit = made.force_exit = True
+        thread.join(20)
+
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/", stop
+    stop()
+
+
+def column(page, table: str, at: int) -> list[str]:
+    return page.locator(f"#{table} tbody tr td:nth-child({at})").all_inner_texts()
+
+
+def search(page, word: str) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type(word)
+    page.wait_for_selector("#names li")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#links tbody tr")
+
+
+def test_one_explores_a_run(server):
+    address, _ = server
+    with browser() as opened:
+        page, complaints = quiet_page(opened, color_scheme="dark")
+        page.goto(address)
+        page.wait_for_function("() => document.title.includes('circles')")
+        assert page.title() == "<b>circles</b>: missing links"
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        page.click("#theme")
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        search(page, "person 20")
+        assert column(page, "links", 1) == ["Person 20"] * 20
+        chance = list(map(float, column(page, "links", 3)))
+        assert chance == sorted(chance, reverse=True)
+        page.click("#links button[data-key=target]")
+        assert column(page, "links", 2) == sorted(column(page, "links", 2))
+        page.fill("#least", str(chance[4]))
+        assert 0 < len(column(page, "links", 1)) < 20
+        page.fill("#least", "0")
+        # the keyboard alone: a row, the next, why
+        page.locator("#links tbody tr").first.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#reasons table")
+        target = column(page, "links", 2)[1]
+        assert set(page.inner_text("#why").split(" – ")) == {"Person 20", target}
+        assert page.locator("#graph canvas").count() > 0
+        assert page.evaluate("state.graph.nodes().length") > 2
+        assert page.evaluate("state.graph.edges('[?pair]').length") == 1
+        assert "among candidates" in page.inner_text("#said")
+        first = page.evaluate("state.graph.nodes()[1].style('background-color')")
+        colours = {first}
+        for k in range(page.locator("#vector option").count()):
+            page.select_option("#vector", str(k))
+            colours.add(page.evaluate("state.graph.nodes()[1].style('background-color')"))
+        assert len(colours) > 1
+        for heading in (
+            "in log-odds",
+            "without an edge",
+            "without an eigenvector",
+            "without a filter",
+            "read",
+            "Features",
+        ):
+            assert heading in page.inner_text("#reasons")
+        with page.expect_download() as saved:
+            page.click("#export-links")
+        rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))
+        assert len(rows) == 20
+        assert rows[0]["source"] == "Person 20"
+        assert complaints == []
+
+
+def test_pairs_are_pasted_dropped_scored_and_exported(server):
+    address, _ = server
+    with browser() as opened:
+        page, complaints = quiet_page(opened)
+        page.goto(address)
+        page.fill("#pairs", f'source,target\nPerson 20,Person 21\n"{HOSTILE[5]}",{HOSTILE[2].replace(",", "")}\n')
+        page.click("#score")
+        page.wait_for_selector("#trouble:not([hidden])")
+        assert "no node '=HYPERLINK(12)'" in page.inner_text("#trouble")
+        page.fill("#pairs", f'source,target\nPerson 20,Person 21\n"{HOSTILE[5]}","{HOSTILE[2]}"\n')
+        page.fill("#prior", "0.1")
+        page.click("#score")
+        page.wait_for_selector("#scores tbody tr")
+        assert column(page, "scores", 1) == ["Person 20", HOSTILE[5]]
+        said = hostile_model().score([("Person 20", "Person 21"), (HOSTILE[5], HOSTILE[2])], prior=0.1)
+        assert list(map(float, column(page, "scores", 4))) == pytest.approx(said.probability.tolist(), abs=1e-4)
+        assert page.locator("#trouble").is_hidden()
+        with page.expect_download() as saved:
+            page.click("#export-scores")
+        rows = list(csv.reader(io.StringIO(Path(saved.value.path()).read_text())))
+        assert rows[0] == ["source", "target", "score", "probability"]
+        assert rows[2][:2] == [HOSTILE[5], "'" + HOSTILE[2]]  # no spreadsheet computes it
+        page.evaluate(
+            """() => { const data = new DataTransfer();
+            data.items.add(new File(["Person 40\\tPerson 41\\nPerson 42\\tPerson 43\\n"], "pairs.tsv"));
+            document.getElementById("pairs").dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true })); }"""
+        )
+        page.wait_for_function("() => document.querySelector('#scores tbody td').textContent === 'Person 40'")
+        page.locator("#scores tbody tr").nth(1).click()
+        page.wait_for_selector("#reasons table")
+        assert page.inner_text("#why") == "Person 42 – Person 43"
+        page.fill("#u", "Person 20")
+        page.fill("#v", "Nobody")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#trouble:not([hidden])")
+        assert "no node 'Nobody'" in page.inner_text("#trouble")
+        page.fill("#pairs", "alone")
+        page.click("#score")
+        page.wait_for_function("() => document.getElementById('trouble').textContent.includes('names no two nodes')")
+        # the browser itself says on its console that a request got 400
+        assert all("400" in text for text in complaints)
+
+
+def test_a_hostile_name_is_text_on_a_narrow_screen_too(server):
+    address, _ = server
+    with browser() as opened:
+        page, complaints = quiet_page(opened, viewport={"width": 380, "height": 800})
+        page.goto(address)
+        for word, name in (("<script", HOSTILE[0]), ('"><img', HOSTILE[1]), ("</script", HOSTILE[3])):
+            page.evaluate("document.activeElement.blur(); document.getElementById('search').value = ''")
+            search(page, word)
+            page.wait_for_function("name => document.querySelector('#links tbody td').textContent === name", arg=name)
+            page.locator("#links tbody tr").first.click()
+            page.wait_for_function("name => document.getElementById('why').textContent.includes(name)", arg=name)
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0
+        assert page.evaluate("window.owned") is None
+        assert page.locator("main script, main img").count() == 0
+        assert complaints == []
+
+
+def test_a_server_that_is_stopped_half_way_is_said_to_be(server):
+    address, stop = server
+    with browser() as opened:
+        page, _ = quiet_page(opened)
+        page.goto(address)
+        search(page, "person 20")
+        stop()
+        page.locator("#links tbody tr").first.click()
+        page.wait_for_selector("#trouble:not([hidden])")
+        assert "The server does not answer" in page.inner_text("#trouble")
+        assert len(column(page, "links", 1)) == 20  # what was there stays
