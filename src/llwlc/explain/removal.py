@@ -48,7 +48,13 @@ class Surroundings:
     def of(cls, graph: Graph, pair: tuple[int, int], config: BasisConfig, inputs: PairInputs | None) -> Surroundings:
         low, high = min(pair), max(pair)
         subs = extract_checked(
-            graph, torch.tensor([[low, high]]), config.hops, config.max_nodes_per_hop, config.seed, "auto"
+            graph,
+            torch.tensor([[low, high]]),
+            config.hops,
+            config.max_nodes_per_hop,
+            config.seed,
+            "auto",
+            config.drawn_by(graph),
         )
         return cls(graph, (low, high), config, inputs, subs)
 
@@ -106,9 +112,11 @@ class Surroundings:
         ptr = pointer(alive.sum(1))
         node = old.node.expand(copies, n)[alive]
         first = ptr[:-1]
+        known = self.config.drawn_by(self.graph)
         return Subgraphs(
-            ptr, node, row, col, weight, first, first + 1, hop[alive], dist_u[alive], dist_v[alive], old.hops
-        )
+            ptr, node, row, col, weight, first, first + 1, hop[alive], dist_u[alive], dist_v[alive], old.hops,
+            None if known is None else known[node],
+        )  # fmt: skip
 
     @cached_property
     def _number(self) -> Tensor:
