@@ -33,6 +33,7 @@ from llwlc.training.features import fit_compactor
 from llwlc.training.loop import Valid, batches, populations, train, validation_score
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.scoring import Scorer
+from llwlc.training.step import Stepper
 
 NET = NetConfig(feature_channels=4, channels=8, filters=2, filter_hidden=8, filtered_channels=8, head=8)
 CONFIG = TrainConfig(epochs=4, batch_size=16, learning_rate=5e-3)
@@ -309,14 +310,14 @@ def test_batches_are_of_like_size_in_random_order():
 def test_negatives_differ_from_epoch_to_epoch(small, monkeypatch):
     links, positive, _ = small
     taken: list[set[int]] = [set()]
-    batch = EncodedLinks.batch
+    step = Stepper.__call__
 
-    def spy(self, index):
-        if self is links:
+    def spy(self, data, index, *rest):
+        if data is links:
             taken[-1] |= set(index.tolist())
-        return batch(self, index)
+        return step(self, data, index, *rest)
 
-    monkeypatch.setattr(EncodedLinks, "batch", spy)
+    monkeypatch.setattr(Stepper, "__call__", spy)
     run(small, TrainConfig(epochs=3, batch_size=16), on_epoch=lambda _: taken.append(set()))
     everything = set(range(positive))
     for epoch in taken[:3]:
@@ -329,14 +330,14 @@ def test_few_negatives_are_used_several_times_and_every_link_once(small, monkeyp
     links, positive, valid = small
     few = encode_some(links, torch.arange(positive + 7))
     taken: list[int] = []
-    batch = EncodedLinks.batch
+    step = Stepper.__call__
 
-    def spy(self, index):
-        if self is few:
+    def spy(self, data, index, *rest):
+        if data is few:
             taken.extend(index.tolist())
-        return batch(self, index)
+        return step(self, data, index, *rest)
 
-    monkeypatch.setattr(EncodedLinks, "batch", spy)
+    monkeypatch.setattr(Stepper, "__call__", spy)
     given = training(few, positive)
     train(make_net(), lambda _: given, Valid(*valid), TrainConfig(epochs=1, batch_size=16), features=NODES)
     count = torch.bincount(torch.tensor(taken))
