@@ -149,7 +149,7 @@ def test_cosines_and_products_of_two_ends():
 )
 def test_shapes_that_make_no_sense_are_named(wrong):
     ((name, value),) = wrong.items()
-    with pytest.raises(InputError, match=f"^{name} is .* got {value!r}"):
+    with pytest.raises(InputError, match=f"^{name} (is|must be) .* got {value!r}"):
         preset("anchored", **wrong)
 
 
@@ -172,9 +172,11 @@ def test_what_is_open_is_chosen_by_size_and_what_is_set_stays():
     small, large = anchored.adapted(4_000), anchored.adapted(40_000)
     assert small.train.copies > 0 == large.train.copies
     assert small.net.dropout > large.net.dropout
-    given = preset("anchored", batch_size=32, learning_rate=1e-4, copies=1, dropout=0.1, feature_dropout=0.0)
+    given = preset(
+        "anchored", batch_size=32, learning_rate=1e-4, copies=1, dropout=0.1, feature_dropout=0.0, hard_share=0.1
+    )
     assert given.adapted(4_000) == given.adapted(40_000) == given
-    assert preset("paper").adapted(4_000).train == PRESETS["paper"].train
+    assert preset("paper", hard_share=0.0).adapted(4_000).train == replace(PRESETS["paper"].train, hard_share=0.0)
 
 
 @pytest.mark.parametrize(

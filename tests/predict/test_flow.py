@@ -1,6 +1,5 @@
 """On the way of a pair to its probability, and of a fit, nothing is done twice."""
 
-import copy
 import subprocess
 
 import pytest
@@ -32,11 +31,11 @@ def counted(monkeypatch, owner, name: str) -> list:
     return calls
 
 
-def test_a_call_copies_the_network_once_however_many_pairs(model, monkeypatch):
+def test_a_call_packs_the_network_once_however_many_pairs(model, monkeypatch):
     monkeypatch.setattr(scoring, "CHUNK", 100)
-    copies = counted(monkeypatch, copy, "deepcopy")
+    packed = counted(monkeypatch, scoring, "CompiledNetwork")
     model.score(PAIRS[:1000])
-    assert sum(isinstance(args[0], llwlc.LLwLCNet) for args in copies) == 1
+    assert len(packed) == 1
 
 
 def test_pairs_are_looked_at_once(model, monkeypatch):

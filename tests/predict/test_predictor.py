@@ -88,7 +88,7 @@ POLICIES = [
     ("anchored", {"constraints": "neumann_degree+vertex_deleted", "count": 3}),
     ("paper", {}),
     ("paper", {"constraints": "vertex_deleted", "max_nodes_per_hop": 5}),
-    ("lanczosnet", {}),
+    ("unconstrained", {}),
 ]
 
 

@@ -8,6 +8,7 @@ from llwlc.bases.config import BasisConfig
 from llwlc.nn.config import NetConfig
 from llwlc.predict.predictor import LinkPredictor
 from llwlc.training.config import TrainConfig
+from llwlc.training.limits import Limits
 from llwlc.training.presets import PRESETS, Preset
 
 WHOLE = {
@@ -17,10 +18,11 @@ WHOLE = {
         *("feature_channels", "filtered_channels", "pair_channels"),
     ],
     TrainConfig: ["epochs", "batch_size", "patience", "negative_pool", "candidate_pool", "copies"],
+    Limits: ["evaluated", "shortlist", "measured", "judged", "weighed"],
 }
 SHARES = {
     NetConfig: ["dropout", "feature_dropout"],
-    TrainConfig: ["learning_rate", "fraction", "edge_dropout", "average"],
+    TrainConfig: ["learning_rate", "fraction", "hard_share", "edge_dropout", "average"],
 }
 
 

@@ -11,6 +11,8 @@ import contextlib
 import hashlib
 import json
 import time
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from llwlc import kernels
@@ -50,33 +52,52 @@ def warm_up(graph: Graph, config: BasisConfig) -> None:
     # machine code depends on types, not on values: hops, steps, constraints and starts are numbers to a kernel
     fused = not not_fusible(config) and not not_compilable(graph, config.hops)
     weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
-    compile_elsewhere(COMPILE, json.dumps([fused, weight]), "llwlc.kernels.numba.fused", "bases")
+    kernel = Kernel(COMPILE, json.dumps([fused, weight]), "llwlc.kernels.numba.fused", "bases")
+    if not kernel.ready:
+        kernel.compile_elsewhere()
 
 
 _READY: set[str] = set()  # what this process has looked up already
 
 
-def compile_elsewhere(code: str, what: str, module: str, about: str) -> None:
-    """Has another process run `code` with the argument `what`, by which kernels of a module are compiled and kept, unless one did so before; says so and how long it took.
+@dataclass(frozen=True)
+class Kernel:
+    """Kernels of a module that another process compiles and keeps when it runs `code` with the argument `what`; `about`: what they are for."""
 
-    Where compiling fails, the call itself will say what is wrong.
-    """
-    from llwlc.support.compiler import cache_dir
-    from llwlc.support.machine_code import code_root
+    code: str
+    what: str
+    module: str
+    about: str
 
-    # numba finds machine code by the place and the age of its source: another copy of this package has its own
-    sources = sorted(Path(kernels.__path__[0]).rglob("*.py"))
-    copy = [what, *((str(source), source.stat().st_mtime_ns) for source in sources)]
-    stamp = Path(cache_dir(module)) / f"ready-{hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]}"
-    if (module + what) in _READY or stamp.exists():
-        _READY.add(module + what)
-        return
-    begin = time.perf_counter()
-    notice(f"compiling the kernels for {about}, once for this machine: about a minute")
-    # told where: a folder that lasts as long as this process is not found by itself
-    if run_child(code, [what], environment={"NUMBA_CACHE_DIR": str(code_root())}, seconds=LONGEST) != 0:
-        return
-    notice(f"the kernels for {about} are compiled, in {time.perf_counter() - begin:.0f} s")
-    _READY.add(module + what)
-    with contextlib.suppress(OSError):  # a full disk: the next process asks again
-        stamp.touch()
+    @property
+    def ready(self) -> bool:
+        """Whether some process did so before."""
+        known = self.module + self.what
+        if known not in _READY and self.stamp.exists():
+            _READY.add(known)
+        return known in _READY
+
+    @cached_property
+    def stamp(self) -> Path:
+        """The file that says so. (Found by reading sources: not by two threads at once, which Python 3.11 does not bear.)"""
+        from llwlc.support.compiler import cache_dir
+
+        # numba finds machine code by the place and the age of its source: another copy of this package has its own
+        sources = sorted(Path(kernels.__path__[0]).rglob("*.py"))
+        copy = [self.what, *((str(source), source.stat().st_mtime_ns) for source in sources)]
+        return Path(cache_dir(self.module)) / f"ready-{hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]}"
+
+    def compile_elsewhere(self) -> None:
+        """Says so, and how long it took. Where compiling fails, the call itself will say what is wrong."""
+        from llwlc.support.machine_code import code_root
+
+        begin, stamp = time.perf_counter(), self.stamp
+        notice(f"compiling the kernels for {self.about}, once for this machine: about a minute")
+        # told where: a folder that lasts as long as this process is not found by itself
+        where = {"NUMBA_CACHE_DIR": str(code_root())}
+        if run_child(self.code, [self.what], environment=where, seconds=LONGEST) != 0:
+            return
+        notice(f"the kernels for {self.about} are compiled, in {time.perf_counter() - begin:.0f} s")
+        _READY.add(self.module + self.what)
+        with contextlib.suppress(OSError):  # a full disk: the next process asks again
+            stamp.touch()

@@ -7,7 +7,7 @@ from threading import Thread
 import torch
 
 from llwlc.bases.encoded_links import EncodedLinks
-from llwlc.bases.warmup import compile_elsewhere
+from llwlc.bases.warmup import Kernel
 from llwlc.kernels.backends import without_numba
 from llwlc.nn.config import NetConfig
 from llwlc.nn.net import LLwLCNet
@@ -29,8 +29,10 @@ def begin(config: NetConfig, *works: str) -> None:
         known = "class" if work == TRAINING else "class or sort"
         if without_numba() or config.pooling not in known.split(" or ") or (work, config.pooling) in _begun:
             continue
-        arguments = COMPILE, f"{work} {config.pooling}", MODULES[work], work
-        thread = Thread(target=compile_elsewhere, args=arguments, daemon=True)  # nobody waits for it at the end
+        kernel = Kernel(COMPILE, f"{work} {config.pooling}", MODULES[work], work)
+        if kernel.ready:
+            continue
+        thread = Thread(target=kernel.compile_elsewhere, daemon=True)  # nobody waits for it at the end
         thread.start()
         _begun[work, config.pooling] = thread
 

@@ -26,4 +26,4 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None:
-                require_whole(field.name, value, least=1, most=1 << 40)
+                require_whole(field.name, value, least=1, most=1 << 36)
