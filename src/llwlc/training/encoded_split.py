@@ -131,7 +131,10 @@ class EncodedSplit:
         # epoch 0 of the split's seed is its train_neg, so the pool begins elsewhere
         draws = range(1, 1 + pool_draws(config))
         pools = [fresh_negatives(self.split, epoch=e, seed=config.seed) for e in draws]
-        random = torch.cat(pools)
+        random, wanted = torch.cat(pools), config.negative_pool * self.num_positive
+        if len(random) > wanted:  # of a share of the links
+            order = np.random.default_rng([config.seed, 5]).permutation(len(random))[:wanted]
+            random = random[torch.from_numpy(np.sort(order))]
         hard = training_negatives(self.split, round((config.hard_share or 0.0) * len(random)), config.seed)
         chosen = self.positives[:0] if self.candidates is None else self.candidates.negatives
         return torch.cat([self.positives, random[: len(random) - len(hard)], hard, chosen])

@@ -72,7 +72,9 @@ def stored_links(sizes: Sizes, preset: Preset) -> int:
     """Training links and negatives whose bases are kept, for one copy of the message graph."""
     config, redrawn = preset.train, preset.basis.stochastic
     positives = max(1, round(sizes.train * config.fraction))
-    links = positives + (positives if redrawn else sizes.train * pool_draws(config))
+    links = positives + (
+        positives if redrawn else min(config.negative_pool * positives, sizes.train * pool_draws(config))
+    )
     return links + ((positives if redrawn else positives * config.candidate_pool) if preset.net.ranking else 0)
 
 
@@ -106,9 +108,13 @@ def expected(
         * ranking,
         "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among + test) * links.encode,
         "training": config.epochs * epoch + test * links.score_encoded,
+        "heuristics": 2 * candidates.heuristics,
         "calibration": (found * candidates.describe_pair + shortlist * links.score) * ranked,
         "ranking": (
-            listing + measured / max(shortlist, 1) * found * candidates.describe_pair * 4 + measured * links.score
+            listing
+            + candidates.heuristics
+            + measured / max(shortlist, 1) * found * candidates.describe_pair * 4
+            + measured * links.score
         )
         * ranked,
         "recommend": (listing + found * candidates.describe_pair + shortlist * links.score) * ranked,

@@ -18,6 +18,7 @@ from llwlc.candidates import choice
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
 from llwlc.candidates.retrieval import would_be_candidates
+from llwlc.heuristics.registry import HEURISTICS
 from llwlc.nn.net import LLwLCNet
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.support.threads import one_thread
@@ -50,13 +51,14 @@ class LinkRates:
 
 @dataclass(frozen=True)
 class CandidateRates:
-    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), and to describe a pair by exact statistics."""
+    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), to describe a pair by exact statistics, and to ask all untrained scores once, however few pairs."""
 
     prepare: float
     list_node: float
     choose_link: float
     judge_link: float
     describe_pair: float
+    heuristics: float = 0.0
 
 
 def sample_pairs(split: LinkSplit, seed: int = 0) -> Tensor:
@@ -132,14 +134,19 @@ def candidate_rates(
     nodes = rng.permutation(graph.num_nodes)[:256]
     listing = _rate(lambda some: lister(np.sort(nodes[:some]), longest), len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos
-    choosing = _rate(lambda some: choice.chosen(lister, hidden[:some]), min(8, len(hidden)))
+    few = min(max(8, 2_000_000 // max(graph.num_nodes, 1)), 256)
+    choosing = _rate(lambda some: choice.chosen(lister, hidden[:some]), min(few, len(hidden)))
     length = np.full(graph.num_nodes, longest)
     judging = _rate(
-        lambda some: would_be_candidates(lister, split.train_pos[:some], length), min(8, len(split.train_pos))
+        lambda some: would_be_candidates(lister, split.train_pos[:some], length), min(few, len(split.train_pos))
     )
     pairs = sample_pairs(split)
     describing = _rate(lambda some: features.pair_inputs(graph, pairs[:some]), len(pairs))
-    return CandidateRates(preparing(), listing, choosing, judging, describing)
+    with timed() as asking:
+        for heuristic in HEURISTICS.records():
+            if not heuristic.features or graph.x is not None:
+                heuristic.load()(graph, pairs[:FIRST])
+    return CandidateRates(preparing(), listing, choosing, judging, describing, asking())
 
 
 def _rate(work: Callable[[int], object], count: int) -> float:
