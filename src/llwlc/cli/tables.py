@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 def show_result(model: LinkPredictor) -> None:
     """What a run measured, beside the scores that need no training."""
-    from llwlc.predict.model_card import result_columns, result_notes, result_rows
-    from llwlc.predict.opponent import reason
+    from llwlc.predict.model_card import first_sentence, result_columns, result_notes, result_rows
 
-    if why := reason(getattr(model.model, "config", {})):
-        print_text(why)
+    if first := first_sentence(model.model):
+        OUT.print(first, markup=False, highlight=False)
 
     table = Table(pad_edge=False)  # with the longest numbers it is 79 wide; a terminal has 80
     for name in result_columns(model.run.split):

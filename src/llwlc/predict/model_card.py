@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from llwlc.baselines.opponent import FittedOpponent
 from llwlc.baselines.registry import METHODS
 from llwlc.graph.graph import Graph
@@ -66,6 +68,23 @@ def result_notes(fitted: Model, split: LinkSplit) -> str:
     )
 
 
+def first_sentence(fitted: Model) -> str:
+    """What one has to know before any number: that another score ranks, or that nothing was learned; "" where there is nothing of this."""
+    if isinstance(fitted, FittedOpponent) and (why := reason(fitted.config)):
+        return why
+    found = fitted.metrics.test
+    pos, neg = max(found.num_positives, 1), max(found.num_negatives, 1)
+    chance = 2 * math.sqrt(
+        (pos + neg + 1) / (12 * pos * neg)
+    )  # two standard errors of the AUC of a score that knows nothing
+    if found["auc"] <= 0.5 + chance:
+        return (
+            f"Nothing could be learned of this graph: {fitted.title} tells test links from other pairs no better than chance does (AUC {100 * found['auc']:.1f}, "
+            f"chance reaches {100 * (0.5 + chance):.1f}). Its recommendations are worth nothing."
+        )
+    return ""
+
+
 def model_card(fitted: Model, graph: Graph, split: LinkSplit) -> str:
     """MODEL_CARD.md."""
     rows, columns = result_rows(fitted, split), result_columns(split)
@@ -76,7 +95,7 @@ def model_card(fitted: Model, graph: Graph, split: LinkSplit) -> str:
     notes = "".join(f"- {note}\n" for note in split.notes)
     return f"""# Model card
 
-{_about(fitted)}
+{" ".join(filter(None, [first_sentence(fitted), _about(fitted)]))}
 
 - Graph: {graph.num_nodes:,} nodes, {graph.num_edges:,} links, {features}.
 - Trained on {len(split.train_pos):,} links; epoch chosen and probabilities calibrated on {len(split.valid_pos):,} validation links;
@@ -104,8 +123,8 @@ graph and compares only within one protocol.
 def _about(fitted: Model) -> str:
     if isinstance(fitted, FittedOpponent):
         method = METHODS[fitted.config["method"]]
-        why = reason(fitted.config) or "A method to compare with, fitted by `llwlc`."
-        return f"{why} {method.title}: {method.about}."
+        what = "" if reason(fitted.config) else ", a method to compare with, fitted by `llwlc`"
+        return f"{method.title} ({method.about}){what}."
     basis = fitted.basis
     return f"""A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph, {basis.steps} Lanczos vectors of its
 {basis.laplacian} Laplacian (start: {basis.start}; constraints: {basis.constraints}), learned spectral filters, a small network."""
