@@ -1,6 +1,12 @@
-"""Graphs of few nodes and many links, by name: `blocks-1000-25` is a block model of 1,000 nodes of mean degree 25."""
+"""Graphs of few nodes and many links, by name: `blocks-1000-25` is a block model of 1,000 nodes of mean degree 25.
+
+python benchmarks/dense_graphs.py blocks-1000-25 --out edges.csv
+"""
 
 from __future__ import annotations
+
+import argparse
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -77,3 +83,17 @@ MAKERS = {
     "star": star,
     "barbell": barbell,
 }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help=f"kind-nodes-degree, of kind {', '.join(MAKERS)}, or a dataset")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, help="an edge list, source and target")
+    options = parser.parse_args()
+    rows = "\n".join(f"n{a},n{b}" for a, b in load(options.name, options.seed).edges.tolist())
+    options.out.write_text(f"source,target\n{rows}\n")
+
+
+if __name__ == "__main__":
+    main()

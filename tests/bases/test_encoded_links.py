@@ -341,7 +341,7 @@ for graph in (Graph.from_edges(edges), named):
         config = BasisConfig(**options)
         warmup.warm_up(graph, config)
         encoded_links.encode(graph, graph.edges, config, about="")
-kernels = [fused._run, extraction._count, extraction._fill, eigenbasis._run]
+kernels = [fused.run_links, extraction._count, extraction._fill, eigenbasis._run]
 print(sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels))
 """
 
