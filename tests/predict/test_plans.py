@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from llwlc.cli.app import app
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
-from llwlc.predict import predictor
+from llwlc.predict import planning
 from llwlc.predict.plan_file import read_plan
 from llwlc.predict.predictor import LinkPredictor
 from llwlc.training import plan as plans
@@ -96,7 +96,7 @@ def test_a_new_folder_is_planned_anew_and_another_run_s_plan_is_repeated(tmp_pat
 def test_the_folder_of_another_fit_is_refused_before_anything_is_measured(tmp_path, rates, no_rival, monkeypatch):
     rates(5e-3)
     model().fit(people(), minutes=0.2, out=tmp_path / "run")
-    monkeypatch.setattr(predictor, "make_plan", lambda *a, **k: pytest.fail("measured"))
+    monkeypatch.setattr(planning, "make_plan", lambda *a, **k: pytest.fail("measured"))
     with pytest.raises(InputError, match="holds another run"):
         model(steps=5).fit(people(), minutes=0.2, out=tmp_path / "run")
 

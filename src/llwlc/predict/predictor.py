@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,8 @@ from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
 from llwlc.predict.model_card import Model, result_columns, result_notes, result_rows
 from llwlc.predict.opponent import Opponent, in_its_place, in_order_of
-from llwlc.predict.plan_file import WrittenPlan, read_plan, write_plan
+from llwlc.predict.plan_file import write_plan
+from llwlc.predict.planning import OnPlan, new_plan, plan_before, plan_of
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
@@ -48,13 +49,11 @@ from llwlc.support.progress import bars
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
-from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.fingerprint import fingerprint
 from llwlc.training.fit import Fitted, OnForecast, fit_split
 from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch
 from llwlc.training.node_features import NodeFeatures
-from llwlc.training.plan import Plan, make_plan, with_plan
 from llwlc.training.presets import PRESETS, Preset
 from llwlc.training.presets import preset as find_preset
 from llwlc.training.ranking import RankingConfig, lister_of, rank
@@ -63,7 +62,6 @@ from llwlc.training.records import FitMetrics
 from llwlc.training.scoring import PairScorer
 
 DEFAULT = next(iter(PRESETS))
-OnPlan = Callable[[Plan], None]
 Pairs = Tensor | np.ndarray | Sequence[tuple[Any, Any]]
 
 
@@ -166,9 +164,17 @@ class LinkPredictor:
         allowed = None if labels is None else Kinds.as_linked(labels, split.train_graph)
         written, compact = None, None
         if minutes is not None or plan is not None:
-            written, compact = self._planned(
-                graph, split, labels, minutes, plan, folder, kinds=allowed, begin=begin, on_plan=on_plan
-            )
+            if self.opponent is not None:
+                raise InputError("an opponent follows its recipe and knows no plan: leave minutes and plan out")
+            base = fingerprint(graph, split, self.preset, labels)
+            written = plan_before(folder, base)
+            if written is None and plan is not None:
+                written = plan_of(Path(plan), base, self.preset, self.explicit)
+            elif written is None and minutes is not None and not (folder is not None and finished(folder, base)):
+                written, compact = new_plan(
+                    graph, split, self.preset, minutes, base,
+                    kept=self.explicit, kinds=allowed, device=self.device, begin=begin, on_plan=on_plan,
+                )  # fmt: skip
             self.preset = self.preset if written is None else written.preset
         mark = fingerprint(graph, split, self.opponent or self.preset, labels)
         done = None if folder is None else finished(folder, mark)
@@ -207,64 +213,6 @@ class LinkPredictor:
                 run_directory.save(folder, self._run)
                 run_directory.sweep(folder)
         return self
-
-    def _planned(
-        self,
-        graph: Graph,
-        split: LinkSplit,
-        labels: tuple[str, ...] | None,
-        minutes: float | None,
-        plan: Path | str | None,
-        folder: Path | None,
-        *,
-        kinds: Kinds | None,
-        begin: float,
-        on_plan: OnPlan | None,
-    ) -> tuple[WrittenPlan | None, tuple[Compactor | None, Tensor] | None]:
-        """The plan that this fit keeps to: the one that its folder holds, that of another run, or a new one, for which compact features are made already; None where the folder
-        holds the finished run of it all."""
-        if self.opponent is not None:
-            raise InputError("an opponent follows its recipe and knows no plan: leave minutes and plan out")
-        base = fingerprint(graph, split, self.preset, labels)
-        before = None if folder is None or not folder.is_dir() else read_plan(folder)
-        if before is not None:
-            if before.base == base:
-                return before, None
-            raise InputError(
-                f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
-            )
-        if folder is not None and finished(folder, base) is not None:
-            return None, None
-        if plan is not None:
-            model = read_plan(Path(plan))
-            other = run_directory.load(Path(plan)).fitted if model is None else None
-            if isinstance(other, FittedOpponent):
-                raise InputError(f"{plan} is a run of {other.title} and has no plan: name another run")
-            preset = model.preset if model is not None else other.preset if other is not None else self.preset
-            repeated = with_plan(self.preset, preset, self.explicit)
-            return WrittenPlan(
-                base, repeated, 0.0 if model is None else model.minutes, 0.0 if model is None else model.cost, {}
-            ), None
-        assert minutes is not None
-        if not 0 < minutes < math.inf:
-            raise InputError(f"minutes is above 0, got {minutes}")
-        compactor = None
-        if graph.x is not None and self.preset.features:
-            compactor = fit_compactor(graph.x, self.preset.features)
-        features = NodeFeatures.of(graph.x, compactor)
-        found = make_plan(
-            split,
-            self.preset,
-            minutes,
-            features=features,
-            kept=self.explicit,
-            kinds=kinds,
-            device=self.device,
-            spent=time.perf_counter() - begin,
-        )
-        if on_plan is not None:
-            on_plan(found)
-        return WrittenPlan.of(base, found), None if features.compact is None else (compactor, features.compact)
 
     def __repr__(self) -> str:
         state = "not fitted" if self._run is None else f"fitted on {self._run.graph}"

@@ -35,7 +35,7 @@ from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch, Trained, Valid, train
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank, shortlist_size
+from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank, sampled_share, shortlist_size
 from llwlc.training.ranking_report import hide, measure_ranking
 from llwlc.training.records import EpochRecord, FitMetrics
 from llwlc.training.rivals import Population, Rival, better_rival
@@ -241,10 +241,6 @@ def calibrated(
     return replace(prepared.config, calibration=curves)
 
 
-COMPARED_LISTS = 25
-"""Candidates that untrained scores rank to measure a fit, for each that the network does."""
-
-
 def measured_ranking(
     split: LinkSplit,
     features: NodeFeatures,
@@ -264,7 +260,7 @@ def measured_ranking(
         shortlist_size(split.test_graph.num_edges, limits.shortlist),
         nodes * ranking.candidates.budget_for(nodes),
     )
-    share = min(1.0, limits.measured / looked_at, COMPARED_LISTS * limits.measured / max(listed, 1))
+    share = sampled_share(limits, looked_at, listed)
     return measure_ranking(
         task,
         features,

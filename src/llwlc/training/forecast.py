@@ -15,7 +15,7 @@ from llwlc.splits.linksplit import LinkSplit
 from llwlc.training.encoded_split import pool_draws
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import COMPARED, VALID_FEWEST, VALID_MOST, shortlist_size
+from llwlc.training.ranking import COMPARED, VALID_FEWEST, VALID_MOST, sampled_share, shortlist_size
 from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
 
 USUAL_EPOCHS = 0.7
@@ -93,7 +93,8 @@ def expected(
     judged = min(limits.judged, max(1, COMPARED // n), positives)
     chosen = max(1, min(limits.weighed, choice.ENTRIES // n))
     shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
-    measured = min(shortlist, limits.measured)
+    compared = found * sampled_share(limits, shortlist, found)
+    measured = min(shortlist, limits.measured, compared)
     ranking = ranked or preset.net.ranking
     among = min(max(sizes.valid // 2, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
     listing = candidates.prepare + n * candidates.list_node
@@ -110,12 +111,7 @@ def expected(
         "training": config.epochs * epoch + test * links.score_encoded,
         "heuristics": 2 * candidates.heuristics,
         "calibration": (found * candidates.describe_pair + shortlist * links.score) * ranked,
-        "ranking": (
-            listing
-            + candidates.heuristics
-            + measured / max(shortlist, 1) * found * candidates.describe_pair * 4
-            + measured * links.score
-        )
+        "ranking": (listing + candidates.heuristics + 4 * compared * candidates.describe_pair + measured * links.score)
         * ranked,
         "recommend": (listing + found * candidates.describe_pair + shortlist * links.score) * ranked,
     }

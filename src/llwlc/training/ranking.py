@@ -66,6 +66,15 @@ def shortlist_size(num_links: int, wanted: int | None) -> int:
     return max(SHORTLIST, FOR_EACH_LINK * num_links) if wanted is None else wanted
 
 
+COMPARED_LISTS = 25
+"""Candidates that untrained scores rank to measure a fit, for each that the network does."""
+
+
+def sampled_share(limits: Limits, looked_at: int, listed: int) -> float:
+    """The share of nodes whose candidates measure a fit, where the network looks at so many candidates and so many are listed."""
+    return min(1.0, limits.measured / max(looked_at, 1), COMPARED_LISTS * limits.measured / max(listed, 1))
+
+
 def rank(
     graph: Graph,
     found: Candidates,
