@@ -147,6 +147,26 @@ def test_the_forecast_grows_with_all_that_the_work_grows_with(split):
     assert expected(sizes, made.changed(shortlist=10), LINK, CANDIDATE).seconds < base.seconds
 
 
+def test_hard_negatives_are_counted_for_each_link(split):
+    rows = {
+        f"{stage}_neg": torch.zeros(len(getattr(split, f"{stage}_pos")), 300, 2, dtype=torch.long)
+        for stage in ("valid", "test")
+    }
+    hard = replace(split, **rows)
+    for most in (None, 5):
+        seen, sizes = evaluated(hard, most, seed=0), Sizes.of(hard)
+        for stage in ("valid", "test"):
+            pairs = len(getattr(seen, f"{stage}_pos")) + getattr(seen, f"{stage}_neg").shape[:-1].numel()
+            assert getattr(sizes, stage).scored(most) == pairs
+
+
+def test_little_free_memory_allows_little(split, rated, monkeypatch):
+    rated({1: 1e-6, 2: 1e-6})
+    whole = plan(split, 10).forecast.num_bytes
+    monkeypatch.setattr(plans, "free_memory", lambda: whole)  # half of it is allowed
+    assert plan(split, 10).forecast.num_bytes <= whole // 2
+
+
 def test_a_forecast_from_real_rates_is_near_what_a_fit_takes(split):
     """On two cores among other work: within a factor of four here; docs/budget.md has what a quiet machine shows."""
     from llwlc.training.fit import fit_split

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from llwlc.bases.encoded_links import estimate_bytes
 from llwlc.candidates import choice
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.training.encoded_split import pool_draws
+from llwlc.training.encoded_split import HARD_FOR_SELECTION, pool_draws
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
 from llwlc.training.ranking import COMPARED, VALID_FEWEST, VALID_MOST, sampled_share, shortlist_size
@@ -53,19 +55,33 @@ class Sizes:
     nodes: int
     edges: int
     train: int
-    valid: int
-    test: int
+    valid: Asked
+    test: Asked
 
     @classmethod
     def of(cls, split: LinkSplit) -> Sizes:
-        valid, test = (getattr(split, f"{stage}_neg").shape[:-1].numel() for stage in ("valid", "test"))
-        return cls(
-            split.train_graph.num_nodes,
-            split.train_graph.num_edges,
-            len(split.train_pos),
-            len(split.valid_pos) + valid,
-            len(split.test_pos) + test,
-        )
+        graph, train = split.train_graph, len(split.train_pos)
+        valid = Asked.of(split.valid_pos, split.valid_neg, most_own=HARD_FOR_SELECTION)
+        return cls(graph.num_nodes, graph.num_edges, train, valid, Asked.of(split.test_pos, split.test_neg))
+
+
+class Asked(NamedTuple):
+    """Links of a stage, non-links in one pool, and non-links that each link has of its own."""
+
+    links: int
+    pooled: int
+    own: int
+
+    @classmethod
+    def of(cls, pos: Tensor, neg: Tensor, most_own: int | None = None) -> Asked:
+        if neg.ndim == 2:
+            return cls(len(pos), len(neg), 0)
+        return cls(len(pos), 0, neg.shape[1] if most_own is None else min(neg.shape[1], most_own))
+
+    def scored(self, most: int | None) -> int:
+        """Pairs that are scored where at most so many links, and pooled non-links, are looked at."""
+        links, pooled = (size if most is None else min(size, most) for size in (self.links, self.pooled))
+        return links * (1 + self.own) + pooled
 
 
 def stored_links(sizes: Sizes, preset: Preset) -> int:
@@ -86,9 +102,7 @@ def expected(
     redrawn, stored = preset.basis.stochastic, stored_links(sizes, preset)
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
     positives = max(1, round(sizes.train * config.fraction))
-    valid, test = (
-        size if limits.evaluated is None else min(size, 2 * limits.evaluated) for size in (sizes.valid, sizes.test)
-    )
+    valid, test = (stage.scored(limits.evaluated) for stage in (sizes.valid, sizes.test))
     found = CandidateConfig(budget=preset.budget).budget_for(n) * n
     judged = min(limits.judged, max(1, COMPARED // n), positives)
     chosen = max(1, min(limits.weighed, choice.ENTRIES // n))
@@ -96,7 +110,7 @@ def expected(
     compared = found * sampled_share(limits, shortlist, found)
     measured = min(shortlist, limits.measured, compared)
     ranking = ranked or preset.net.ranking
-    among = min(max(sizes.valid // 2, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
+    among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
     listing = candidates.prepare + n * candidates.list_node
     epoch = (3 if preset.net.ranking else 2) * positives * links.train + (valid + among) * links.score_encoded
     stages = {

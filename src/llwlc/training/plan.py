@@ -19,6 +19,7 @@ from llwlc.bases.config import DEFAULT_CAP
 from llwlc.candidates.kinds import Kinds
 from llwlc.errors import InputError
 from llwlc.splits.linksplit import LinkSplit
+from llwlc.support.space import free_memory
 from llwlc.training.config import TrainConfig
 from llwlc.training.forecast import Forecast, Sizes, expected
 from llwlc.training.node_features import NodeFeatures
@@ -61,7 +62,7 @@ PLANNED = (
 SAFETY = 1.3
 """By how much a fit may take longer than forecast: other work on the machine, hubs that the sample missed."""
 MOST_BYTES = 3 << 30
-"""That stored bases may take, in memory or mapped from the cache."""
+"""That stored bases may take, in memory or mapped from the cache; half of the free memory where that is less."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _words(preset: Preset) -> Iterator[str]:
         yield f"at most {limits.evaluated:,} validation and {limits.evaluated:,} test links looked at"
     if limits.shortlist is not None:
         yield f"the {limits.shortlist:,} most promising candidates ranked by the network"
-    if preset.budget < 100:
+    if preset.budget < Preset.budget:
         yield f"{preset.budget} candidates a node"
 
 
@@ -148,6 +149,8 @@ def make_plan(
     begin, device = time.perf_counter(), torch.device(device)
     sizes, rates = Sizes.of(split), Measured(split, features, kinds, device)
     choices = sorted(combinations(preset, kept), key=lambda choice: choice[0])
+    free = free_memory()
+    room = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
     least: tuple[float, Plan] | None = None
     for cost, options in choices:
         if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
@@ -155,7 +158,7 @@ def make_plan(
         found = without_idle(preset, options)
         tried = found.adapted(sizes.train)
         ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
-        if ahead.num_bytes > MOST_BYTES:
+        if ahead.num_bytes > room:
             continue
         gone = spent + time.perf_counter() - begin
         needed = gone + SAFETY * ahead.seconds
@@ -165,7 +168,7 @@ def make_plan(
             least = needed, Plan(found, ahead, cost, minutes)
     if least is None:
         raise InputError(
-            f"the bases of this graph do not fit in {MOST_BYTES >> 30} GB whatever is left out: set fewer steps, or hops=1 and max_nodes_per_hop=100"
+            f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set: make memory free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
         )
     raise InputError(
         f"the smallest plan for this graph takes about {least[0] / 60:.0f} minutes ({least[1].sentence}): give --minutes {least[0] / 60 + 1:.0f}, or "
