@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import os
+import platform
 import resource
 import statistics
 import subprocess
@@ -42,6 +43,8 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
         wall = time.perf_counter() - begin
         found = {"data": name, "seed": seed, "minutes": minutes, "nodes": graph.num_nodes, "links": graph.num_edges}
         found |= {
+            "cores": len(os.sched_getaffinity(0)),
+            "machine": platform.processor() or platform.machine(),
             "wall": wall,
             "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
             "rc": ran.returncode,

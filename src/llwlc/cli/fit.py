@@ -32,6 +32,7 @@ from llwlc.training.presets import PRESETS
 
 if TYPE_CHECKING:
     from llwlc.graph.graph import Graph
+    from llwlc.predict.predictor import LinkPredictor
     from llwlc.splits.linksplit import LinkSplit
     from llwlc.training.forecast import Forecast
     from llwlc.training.plan import Plan
@@ -167,6 +168,11 @@ def fit(
             on_epoch=bar.move,
             **budget,
         )
+    show_outcome(model, out)
+
+
+def show_outcome(model: LinkPredictor, out: Path) -> None:
+    """What was measured, and the likeliest missing links."""
     show_result(model)
     if model.metrics.ranking is not None:
         OUT.print("Recommendations, measured by the test links:", markup=False)
