@@ -7,7 +7,7 @@ commands of their read-me files. Where ours differs (SEAL), the entry says why; 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from llwlc.errors import InputError
@@ -89,6 +89,8 @@ class Recipe:
     steps: int = 10
     short: tuple[int, ...] = (1, 2, 3)
     long: tuple[int, ...] = (5, 7, 10, 20, 30)
+    constraints: str = field(default="none", metadata={"absent": "none"})
+    """LLwLC's, as `BasisConfig` has them: with some, this is LLwLC with the powers of L that LanczosNet has beside the basis."""
 
     def __post_init__(self) -> None:
         # JSON has lists

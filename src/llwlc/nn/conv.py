@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 from torch.nn import Dropout, Linear, Parameter, ReLU, Sequential
@@ -27,6 +29,7 @@ class LLwLCConv(torch.nn.Module):
         num_filters: S, how many filters share the MLP.
         hidden_channels: width of the MLP's hidden layer.
         skip: add :math:`\mathbf{X} \mathbf{W}_0`, what the low-rank basis cannot carry.
+        powers: of an eigenvalue, which the MLP reads side by side.
         dropout: inside the MLP.
 
     Shapes:
@@ -42,11 +45,12 @@ class LLwLCConv(torch.nn.Module):
         num_filters: int = 1,
         hidden_channels: int = 32,
         skip: bool = False,
+        powers: int = 1,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.in_channels, self.out_channels, self.num_filters = in_channels, out_channels, num_filters
-        self.filter = SpectralMLP(num_filters, hidden_channels=hidden_channels, dropout=dropout)
+        self.filter = SpectralMLP(num_filters, hidden_channels=hidden_channels, powers=powers, dropout=dropout)
         self.weight = Parameter(torch.empty(num_filters * in_channels, out_channels))
         self.bias = Parameter(torch.empty(out_channels))
         self.skip = Linear(in_channels, out_channels, bias=False) if skip else None
@@ -71,12 +75,16 @@ class LLwLCConv(torch.nn.Module):
 
 
 class SpectralMLP(torch.nn.Module):
-    """f: one MLP on each eigenvalue, `[B, κ] → [B, κ, S]`, zero at dead columns."""
+    """f: one MLP on each eigenvalue, `[B, κ] → [B, κ, S]`, zero at dead columns.
 
-    def __init__(self, num_filters: int, *, hidden_channels: int = 32, dropout: float = 0.0) -> None:
+    With `powers` above 1 it reads λ, (λ/λ₁)², …, (λ/λ₁)^powers, λ₁ being the link's largest: λ itself says the scale, and no hub's λ^powers leaves the others no room.
+    """
+
+    def __init__(self, num_filters: int, *, hidden_channels: int = 32, powers: int = 1, dropout: float = 0.0) -> None:
         super().__init__()
+        self.powers = powers
         self.layers = Sequential(
-            Linear(1, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
+            Linear(powers, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
         )
 
     def reset_parameters(self) -> None:
@@ -85,5 +93,14 @@ class SpectralMLP(torch.nn.Module):
                 layer.reset_parameters()
 
     def forward(self, basis: Eigenbasis) -> Tensor:
-        out: Tensor = self.layers(basis.values.unsqueeze(2))
+        read = basis.values.unsqueeze(2)
+        if self.powers > 1:
+            largest = basis.values.amax(1, keepdim=True).clamp(min=torch.finfo(basis.values.dtype).tiny)
+            read = torch.cat([read, eigenvalue_powers(basis.values / largest, range(2, self.powers + 1))], 2)
+        out: Tensor = self.layers(read)
         return out * basis.mask.unsqueeze(2)
+
+
+def eigenvalue_powers(values: Tensor, powers: Iterable[int]) -> Tensor:
+    """The powers of each eigenvalue side by side, `[B, κ] → [B, κ, J]`."""
+    return torch.stack([values**power for power in powers], 2)

@@ -11,6 +11,7 @@ from llwlc.bases.warmup import Kernel
 from llwlc.kernels.backends import without_numba
 from llwlc.nn.config import NetConfig
 from llwlc.nn.net import LLwLCNet
+from llwlc.nn.packed import unknown_shape
 
 COMPILE = """
 from llwlc.support.children import watch_parent
@@ -27,7 +28,12 @@ def begin(config: NetConfig, *works: str) -> None:
     """Has the kernels for scoring or training a network of this shape compiled in the background, if they are not yet: shapes make no difference, but readouts do."""
     for work in works:
         known = "class" if work == TRAINING else "class or sort"
-        if without_numba() or config.pooling not in known.split(" or ") or (work, config.pooling) in _begun:
+        if (
+            without_numba()
+            or unknown_shape(config)
+            or config.pooling not in known.split(" or ")
+            or (work, config.pooling) in _begun
+        ):
             continue
         kernel = Kernel(COMPILE, f"{work} {config.pooling}", MODULES[work], work)
         if kernel.ready:

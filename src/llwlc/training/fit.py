@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ from llwlc.training.records import EpochRecord, FitMetrics
 from llwlc.training.rivals import Population, Rival, better_rival
 from llwlc.training.scoring import CANDIDATES, PairScorer, Scorer
 
+LOG = logging.getLogger("llwlc")
 TRAINING = "training"
 OnForecast = Callable[[Forecast], None]
 
@@ -97,6 +99,11 @@ def fit_split(
     """
     begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
+    if preset.train.use_validation:
+        split = split.with_validation_trained()
+        LOG.warning(
+            "validation links are trained on too: the last epoch is kept, and probabilities are calibrated on links that were trained on"
+        )
     preset = preset.adapted(len(split.train_pos), hard=split.valid_neg.ndim == 3)
     warm_up(split.train_graph, preset.basis)
     compactor, known = compact or (None, None)
