@@ -91,11 +91,13 @@ def fit_split(
     kinds: Kinds | None = None,
     on_epoch: OnEpoch | None = None,
     on_forecast: OnForecast | None = None,
+    encoded: type[EncodedSplit] = EncodedSplit,
 ) -> Fitted:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
     `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `rank_candidates`: whether the run is to
-    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins.
+    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins; `encoded`:
+    what encodes the links, where an experiment encodes them otherwise.
     """
     begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
@@ -127,7 +129,7 @@ def fit_split(
                 device=str(target),
             )
     asked = evaluated(split, preset.limits.evaluated, preset.train.seed)
-    links = EncodedSplit(
+    links = encoded(
         split,
         preset,
         cache=cache,
