@@ -15,6 +15,11 @@ from typing import Any
 
 import torch
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 from llwlc import metrics
 from llwlc.baselines.registry import METHODS
 from llwlc.datasets.catalog import load
@@ -63,6 +68,9 @@ def measure(cell: Cell, *, device: str = "cpu", seconds: float | None = None) ->
     found = MEASURES[cell.kind](cell, device, seconds)
     own = {name: getattr(cell, name) for name in IDENTITY}
     own = {name: value for name, value in own.items() if value not in ("", {})}
+    found |= {"peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)} if resource else {}
+    if device.startswith("cuda"):
+        found["gpu_peak_mb"] = round(torch.cuda.max_memory_allocated() / 2**20)
     return own | found | {"wall": round(time.perf_counter() - begin, 2)} | surroundings(device)
 
 

@@ -8,6 +8,7 @@ from llwlc.experiments.table import Row
 
 PLANETOID = ("cora", "citeseer", "pubmed")
 HELD = {name: tuple(range(30, 35)) for name in ("cora", "citeseer")} | {"pubmed": (30, 31, 32)}
+"""Seeds that no choice of `anchored` has looked at."""
 PRESET_ROWS = tuple(
     row
     for protocol in ("ncn", "seal", "paper")
