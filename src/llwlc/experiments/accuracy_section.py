@@ -28,6 +28,8 @@ class AccuracySection:
     rows: tuple[Row, ...]
     metric: str = ""
     absent: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further columns: their titles, and the numbers of a line that they show, in percent."""
 
     def cells(self, chosen: Selection) -> list[Cell]:
         return row_cells("accuracy", self.rows, chosen)
@@ -42,6 +44,7 @@ class AccuracySection:
             "published",
             "negatives, FPR",
             "AUC",
+            *self.more,
             "parameters",
             "seeds",
         ]
@@ -63,13 +66,14 @@ class AccuracySection:
         begin = [data, row.title, protocol, metric.replace("hits", "HR").replace("auc", "AUC")]
         if not found:
             why = "data not at hand" if data in self.absent else NOTHING
-            return [*begin, why, known, NOTHING, NOTHING, NOTHING, NOTHING]
+            return [*begin, why, known, *[NOTHING] * (len(self.header()) - 6)]
         first = found[0]
         rate = first.get(f"{metric}_fpr")
         negatives = f"{first['num_negatives']}" + ("" if rate is None else f", {100 * rate:.1f} %")
         counted = [line["parameters"] for line in found]
         parameters = f"{counted[0]:,}" if len(set(counted)) == 1 else f"{min(counted):,} to {max(counted):,}"
-        return [*begin, spread(found, metric), known, negatives, spread(found, "auc"), parameters, str(len(found))]
+        beside = [spread(found, name) for name in ("auc", *self.more.values())]
+        return [*begin, spread(found, metric), known, negatives, *beside, parameters, str(len(found))]
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         found = [

@@ -162,7 +162,7 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
     "datasets": (SizesSection("Datasets (the paper's appendix)", (*PLANETOID, "ogbl-collab", "ogbl-vessel", "coauthor-cs", "vessel-sample", "coauthor-like")),),
     "figures": (FiguresSection("The graphs of the figures", Cell("separation", "figures")),),
     "chain": CHAIN,
-    "accuracy": (AccuracySection("Presets by protocol", PRESET_ROWS),),
+    "accuracy": (AccuracySection("Presets by protocol", PRESET_ROWS, more={"MRR": "mrr", "ECE": "calibration_error"}),),
     "ladder": (AccuracySection("From the paper's network to `anchored`, one change after the other", LADDER),),
     "opponents": (OpponentsSection("Opponents under the protocol of their published numbers", _opponents()),),
 }  # fmt: skip
