@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from llwlc.experiments.accuracy_section import AccuracySection
+from llwlc.experiments.other_sections import EnergySection
 from llwlc.experiments.published import RESULTS
-from llwlc.experiments.table import Row
+from llwlc.experiments.table import Row, Section
 
 SMALL = ("cora", "citeseer")
 THREE = {"cora": (0, 1, 2), "citeseer": (0, 1, 2)}
@@ -82,7 +83,20 @@ def _leaks() -> tuple[Row, ...]:
     )
 
 
-CHAIN = (
+BASES: dict[str, dict[str, Any]] = {
+    "Neumann, random start, 10 steps (`paper`)": {},
+    "the same, 20 steps": {"steps": 20},
+    "the same, 40 steps": {"steps": 40},
+    "no constraint, random start": {"constraints": "none"},
+    "10 vertex-deleted, random start": {"constraints": "vertex_deleted"},
+    "boundary column, random start": {"constraints": "neumann_boundary"},
+    "boundary column, query start, normalised Laplacian": QUERY,
+}
+CHAIN: tuple[Section, ...] = (
     AccuracySection("Readings without a leak", _rows()),
     AccuracySection("Readings with a leak: no results, but what would explain the numbers", _leaks()),
+    EnergySection(
+        "What a basis carries of the input",
+        tuple(Row(title, "paper", (*SMALL, "pubmed"), options=options) for title, options in BASES.items()),
+    ),
 )

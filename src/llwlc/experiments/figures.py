@@ -7,11 +7,13 @@ from itertools import combinations
 import networkx as nx
 import torch
 
-from llwlc.bases.link_bases import link_bases
+from llwlc.bases.config import BasisConfig
+from llwlc.bases.eigenbasis import eigenbasis
 from llwlc.expressivity.families import Pair, paper
 from llwlc.expressivity.separate import separate
 from llwlc.expressivity.wl import wl1, wl3
 from llwlc.graph.graph import Graph
+from llwlc.subgraphs.extraction import extract
 
 SPECTRA = {
     "none": "spectra of L",
@@ -30,8 +32,8 @@ def verdicts() -> list[tuple[str, str, str]]:
     return found + [
         ("pairs of C₆ (Figure 2)", title, _orbits(name))
         for name, title in (
-            ("none", "Ritz values, no constraint"),
-            ("neumann", "Ritz values under Neumann constraints"),
+            ("none", "spectra of enclosing subgraphs"),
+            ("neumann", "spectra under Neumann constraints"),
         )
     ]
 
@@ -43,17 +45,11 @@ def _graphs(title: str, pair: Pair) -> list[tuple[str, str, str]]:
 
 
 def _orbits(constraints: str) -> str:
-    """Which kinds of pairs in a ring of six have different Ritz values."""
-    ring = nx.cycle_graph(6)
-    graph = Graph.from_edges(torch.tensor(list(ring.edges)))
-    _, basis = link_bases(
-        graph,
-        torch.tensor(list(KINDS.values())),
-        constraints=constraints,
-        laplacian="combinatorial",
-        steps=6,
-        dtype=torch.float64,
-    )
+    """Which kinds of pairs in a ring of six have different spectra, their own link removed."""
+    graph = Graph.from_edges(torch.tensor(list(nx.cycle_graph(6).edges)))
+    subs = extract(graph, torch.tensor(list(KINDS.values())))
+    columns = BasisConfig(constraints=constraints).columns(subs)
+    basis = eigenbasis(subs, columns, complete=True, laplacian="combinatorial", dtype=torch.float64)
     spectra = dict(zip(KINDS, basis.values, strict=True))
     same = [f"{a} and {b}" for a, b in combinations(KINDS, 2) if (spectra[a] - spectra[b]).abs().max() < TOLERANCE]
     return "all three told apart" if not same else f"not told apart: {'; '.join(same)}"

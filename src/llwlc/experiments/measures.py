@@ -22,13 +22,16 @@ except ImportError:  # Windows
 
 from llwlc import metrics
 from llwlc.baselines.registry import METHODS
+from llwlc.bases.encoded_links import encode
 from llwlc.datasets.catalog import load
 from llwlc.errors import InputError
 from llwlc.experiments.cell import IDENTITY, Cell
 from llwlc.experiments.leaks import ENCODED, leaked_split
 from llwlc.graph.graph import Graph
+from llwlc.nn.inputs import NodeInput
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.making import make
+from llwlc.support.ragged import pad
 from llwlc.support.roots import cache_root
 from llwlc.support.version import VERSION
 from llwlc.training.checkpoint import Checkpoint
@@ -38,6 +41,8 @@ from llwlc.training.fit import fit_split
 from llwlc.training.presets import PRESETS, preset
 from llwlc.training.records import EpochRecord
 
+ASKED = 1000
+"""Training links, and as many negatives, whose input is looked at."""
 TIMED_EPOCHS = 2
 """Epochs of a cell that measures time; the second counts, as the first may compile or record."""
 
@@ -131,6 +136,21 @@ def growth(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
     }
 
 
+def energy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """How much of the network's input lies inside the basis: ‖VᵀX‖² / ‖X‖², mean over training links and negatives. Without a skip the rest is lost."""
+    _, split = _task(cell)
+    chosen = preset(cell.method, seed=cell.seed, **cell.options)
+    pairs = torch.cat([split.train_pos[:ASKED], split.train_neg[:ASKED]])
+    data = encode(split.train_graph, pairs, chosen.basis, about="")
+    shares = []
+    for part in torch.split(torch.arange(len(pairs)), 256):
+        batch = data.batch(part)
+        rows = pad(NodeInput(chosen.net)(batch, None), batch.basis.slots)
+        spectrum = batch.basis.padded.transpose(1, 2) @ rows
+        shares.append(spectrum.square().sum((1, 2)) / rows.square().sum((1, 2)))
+    return {"links": len(pairs), "share": float(torch.cat(shares).mean())}
+
+
 def separation(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
     """What tells the graphs of the paper's figures apart."""
     from llwlc.experiments.figures import verdicts
@@ -145,6 +165,7 @@ MEASURES: dict[str, Measure] = {
     "sizes": sizes,
     "growth": growth,
     "separation": separation,
+    "energy": energy,
 }
 
 
