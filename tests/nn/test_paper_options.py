@@ -14,6 +14,7 @@ from llwlc.nn.pooling import sort_pool
 from llwlc.subgraphs.extraction import extract
 from llwlc.subgraphs.labels import distance_encoding, drnl, drnl_of_classes
 from llwlc.training.node_features import NodeFeatures
+from llwlc.training.plan import without_idle
 from llwlc.training.presets import preset
 from llwlc.training.scoring import Scorer
 
@@ -49,6 +50,11 @@ def test_seals_labels_are_a_function_of_whole_distances(hops):
 def test_seals_labels_need_whole_distances():
     with pytest.raises(ValueError, match="distance_cap=7 with hops=3"):
         preset("paper", labels="drnl", distance_cap=5, hops=3)
+
+
+def test_a_plan_of_fewer_hops_keeps_the_labels_whole():
+    planned = without_idle(preset("paper", **OPTIONS["drnl"]), {"hops": 1})
+    assert (planned.basis.hops, planned.net.distance_cap, planned.basis.distance_cap) == (1, 3, 3)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
