@@ -36,7 +36,11 @@ READOUTS.add(
 )
 READOUTS.add(
     Readout(
-        "sort", "sorted rows through DGCNN's convolutions (the paper's)", "llwlc.nn.readouts:sort_readout", sized=True
+        "sort",
+        "sorted rows through DGCNN's convolutions (the paper's)",
+        "llwlc.nn.readouts:sort_readout",
+        uniform=True,
+        sized=True,
     )
 )
 READOUTS.add(
@@ -44,6 +48,7 @@ READOUTS.add(
         "dgcnn",
         "sorted rows through DGCNN's convolutions, flattened (SEAL's)",
         "llwlc.nn.readouts:dgcnn_readout",
+        uniform=True,
         sized=True,
     )
 )
