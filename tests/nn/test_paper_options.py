@@ -142,18 +142,3 @@ def test_an_option_without_effect_is_refused(options, why):
 def test_unknown_labels_are_named():
     with pytest.raises(ValueError, match="distance, drnl, none, got 'deg'"):
         preset("paper", labels="deg")
-
-
-@pytest.mark.parametrize("name", ["sort", *OPTIONS])
-def test_a_batch_filled_up_to_one_width_gives_the_same_scores_and_gradients(name):
-    """As a CUDA graph takes it."""
-    net, links, x = made(**OPTIONS.get(name, {}))
-    net, index, found = net.double(), torch.arange(len(links)), []
-    for batch in (links.batch(index), links.uniform_batch(index, 64)):
-        net.zero_grad()
-        scores = net(batch.to("cpu", torch.float64), None if x is None else x.double())
-        scores.square().sum().backward()
-        found.append((scores.detach(), [p.grad.clone() for p in net.parameters() if p.grad is not None]))
-    (ragged, grads), (uniform, others) = found
-    assert torch.allclose(ragged, uniform, atol=1e-10)
-    assert all(torch.allclose(a, b, atol=1e-8) for a, b in zip(grads, others, strict=True))

@@ -22,26 +22,12 @@ def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
     return _first_rows(x, ptr, k, x.detach())
 
 
-def uniform_sort_pool(rows: Tensor, live: Tensor, k: int) -> Tensor:
-    """`sort_pool` where all graphs have as many rows: `rows [B, width, d]`, of which those of `live [B, width]` count."""
-    return _first_uniform_rows(rows, live, k, rows.detach())
-
-
 def sort_pool_by_last(x: Tensor, ptr: Tensor, k: int) -> Tensor:
     """`sort_pool` where the last channel hardly ties (it is no ReLU's): ties are ordered by the sum of all channels, and by nothing else.
 
     Two sorts instead of d, and still only rows that agree in both are left to their order in the input.
     """
-    return _first_rows(x, ptr, k, _sum_and_last(x))
-
-
-def uniform_sort_pool_by_last(rows: Tensor, live: Tensor, k: int) -> Tensor:
-    """`sort_pool_by_last` where all graphs have as many rows."""
-    return _first_uniform_rows(rows, live, k, _sum_and_last(rows))
-
-
-def _sum_and_last(x: Tensor) -> Tensor:
-    return torch.stack([x.detach().sum(-1), x.detach()[..., -1]], -1)
+    return _first_rows(x, ptr, k, torch.stack([x.detach().sum(1), x.detach()[:, -1]], 1))
 
 
 def _first_rows(x: Tensor, ptr: Tensor, k: int, keys: Tensor) -> Tensor:
@@ -53,18 +39,6 @@ def _first_rows(x: Tensor, ptr: Tensor, k: int, keys: Tensor) -> Tensor:
     order = order[torch.argsort(graph[order], stable=True)]
     padded = pad(x[order], slots(ptr))[:, :k]
     return torch.nn.functional.pad(padded, (0, 0, 0, k - padded.shape[1]))
-
-
-def _first_uniform_rows(rows: Tensor, live: Tensor, k: int, keys: Tensor) -> Tensor:
-    """`_first_rows` without a look at the device."""
-    links, width, channels = rows.shape
-    order = torch.arange(width, device=rows.device).expand(links, width)
-    columns = _sortable(keys.flatten(0, 1)).reshape(links, width, -1).unbind(2)
-    for key in (*columns, live.to(torch.uint8)):
-        order = order.gather(1, torch.argsort(key.gather(1, order), dim=1, descending=True, stable=True))
-    order = order[:, :k]
-    found = rows.gather(1, order.unsqueeze(2).expand(-1, -1, channels)) * live.gather(1, order).unsqueeze(2)
-    return torch.nn.functional.pad(found, (0, 0, 0, k - found.shape[1]))
 
 
 def _sortable(keys: Tensor) -> Tensor:

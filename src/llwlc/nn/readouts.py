@@ -9,15 +9,7 @@ from torch.nn import functional as F
 
 from llwlc.bases.link_batch import LinkBatch
 from llwlc.nn.config import NetConfig
-from llwlc.nn.pooling import (
-    class_pool,
-    max_pool,
-    sort_pool,
-    sort_pool_by_last,
-    uniform_class_pool,
-    uniform_sort_pool,
-    uniform_sort_pool_by_last,
-)
+from llwlc.nn.pooling import class_pool, max_pool, sort_pool, sort_pool_by_last, uniform_class_pool
 from llwlc.subgraphs.labels import distance_classes
 from llwlc.support.ragged import pad
 
@@ -25,11 +17,6 @@ from llwlc.support.ragged import pad
 def one_hot(label: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
     """`[N, classes]`, a zero row for a negative label; unlike torch's without a look at the values."""
     return label.unsqueeze(1).eq(torch.arange(classes, device=label.device)).to(dtype)
-
-
-def _live(batch: LinkBatch) -> Tensor:
-    """The rows of a uniform batch that are nodes, `[B, width]`."""
-    return batch.label.ge(0).reshape(batch.num_links, -1)
 
 
 class SortReadout(torch.nn.Module):
@@ -43,12 +30,8 @@ class SortReadout(torch.nn.Module):
         self.out_channels = 320
 
     def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
-        layout = batch.basis.slots
-        if layout.at is None:
-            kept = uniform_sort_pool(pad(x, layout), _live(batch), self.rows)
-        else:
-            kept = sort_pool(x, batch.basis.ptr, self.rows)
-        out = F.max_pool1d(self.first(kept.flatten(1).unsqueeze(1)).relu(), 2)
+        rows = sort_pool(x, batch.basis.ptr, self.rows).flatten(1).unsqueeze(1)
+        out = F.max_pool1d(self.first(rows).relu(), 2)
         return F.adaptive_max_pool1d(self.second(out).relu(), 10).flatten(1)
 
 
@@ -67,18 +50,12 @@ class DGCNNReadout(torch.nn.Module):
         self.out_channels = 32 * (self.rows // 2 - 4)
 
     def forward(self, x: Tensor, batch: LinkBatch) -> Tensor:
-        layout = batch.basis.slots
-        if layout.at is None:
-            return self.read(uniform_sort_pool_by_last(pad(x, layout), _live(batch), self.rows))
         return self.pool(x, batch.basis.ptr)
 
     def pool(self, x: Tensor, ptr: Tensor) -> Tensor:
         """Rows `[N, channels]` of the graphs of a pointer to `[B, out_channels]`."""
-        return self.read(sort_pool_by_last(x, ptr, self.rows))
-
-    def read(self, kept: Tensor) -> Tensor:
-        """Of sorted rows `[B, k, channels]`."""
-        out = F.max_pool1d(self.first(kept.flatten(1).unsqueeze(1)).relu(), 2)
+        rows = sort_pool_by_last(x, ptr, self.rows).flatten(1).unsqueeze(1)
+        out = F.max_pool1d(self.first(rows).relu(), 2)
         flat: Tensor = self.second(out).relu().flatten(1)
         return flat
 

@@ -36,11 +36,7 @@ READOUTS.add(
 )
 READOUTS.add(
     Readout(
-        "sort",
-        "sorted rows through DGCNN's convolutions (the paper's)",
-        "llwlc.nn.readouts:sort_readout",
-        uniform=True,
-        sized=True,
+        "sort", "sorted rows through DGCNN's convolutions (the paper's)", "llwlc.nn.readouts:sort_readout", sized=True
     )
 )
 READOUTS.add(
@@ -48,7 +44,6 @@ READOUTS.add(
         "dgcnn",
         "sorted rows through DGCNN's convolutions, flattened (SEAL's)",
         "llwlc.nn.readouts:dgcnn_readout",
-        uniform=True,
         sized=True,
     )
 )
