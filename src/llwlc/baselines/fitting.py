@@ -43,6 +43,19 @@ class FittedMethod:
 
     `config` (plain JSON) and `state()` (tensors) are all that `restore(graph, features, config, tensors)` needs to build it again, with the
     same scores. `metrics`, `history` and `calibration` are those of the fit, None or empty in a restored one.
+
+    Args:
+        method: its name.
+        net: the trained network; a copy in float64 is kept.
+        graph: the messages it scores on unless told otherwise.
+        features: of the nodes, `[n, F]`, as the network reads them, or None.
+
+    >>> import llwlc
+    >>> graph = llwlc.datasets.load("cora")
+    >>> split = llwlc.splits.make(graph, protocol="ncn")
+    >>> fitted = llwlc.baselines.get("mlp").fit(graph, split, options={"epochs": 1, "hidden": 8})
+    >>> fitted.score(split.test_pos[:3]).shape, len(fitted.history)
+    (torch.Size([3]), 1)
     """
 
     def __init__(self, method: str, net: Network, graph: Graph, features: Features | None) -> None:
@@ -139,8 +152,23 @@ def restore(
     *,
     device: str = "auto",
 ) -> FittedMethod:
-    """The fitted method that `config` and `state()` were taken from. `graph`: the messages it scores on unless told otherwise; `features`: the raw ones,
-    None for those of the graph."""
+    """The fitted method that `config` and `state()` were taken from, with the same scores.
+
+    Args:
+        graph: the messages it scores on unless told otherwise.
+        features: the raw ones, `[n, F]`; None for those of the graph.
+        config: `FittedMethod.config`.
+        tensors: `FittedMethod.state()`.
+        device: "auto", "cpu" or "cuda".
+
+    >>> import llwlc
+    >>> graph = llwlc.datasets.load("cora")
+    >>> split = llwlc.splits.make(graph, protocol="ncn")
+    >>> fitted = llwlc.baselines.get("mlp").fit(graph, split, options={"epochs": 1, "hidden": 8})
+    >>> again = restore(split.test_graph, graph.x, fitted.config, fitted.state())
+    >>> torch.equal(again.score(split.test_pos), fitted.score(split.test_pos))
+    True
+    """
     method = METHODS[config["method"]]
     how = read_record(Recipe, config["recipe"], "the method's config")
     shape = read_record(Shape, config["shape"], "the method's config")

@@ -37,8 +37,10 @@ MOST_DISTANCE = 21
 
 @dataclass(frozen=True)
 class BasisConfig:
-    """How a pair becomes a basis.
+    """How a pair of nodes becomes an eigenbasis. Every field is checked when the record is made.
 
+    >>> BasisConfig(constraints="neumann+vertex_deleted", count=4).stochastic    # deleted vertices are redrawn each epoch
+    True
     >>> BasisConfig(start="qury")
     Traceback (most recent call last):
     llwlc.errors.InputError: start must be 'query', 'random' or 'constraint', got 'qury'
@@ -55,6 +57,7 @@ class BasisConfig:
     start: str = "query"
     """Where the recurrence begins: a name of `bases.starts.STARTS`."""
     laplacian: Laplacian = "normalized"
+    """`"normalized"`, L = I − D^−½ A D^−½, or `"combinatorial"`, L = D − A (the paper's)."""
     max_nodes_per_hop: int | None = DEFAULT_CAP
     """Nodes that one hop keeps, drawn by the pair; None for all."""
     seed: int = 0

@@ -51,13 +51,25 @@ def eigenbasis(
 ) -> Eigenbasis:
     """Ritz pairs of PLP for every subgraph: L its Laplacian, P the projector onto the null space of its constraints.
 
-    start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
-    `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on neither batch nor order), `"constraint"` (P L C 1), a
-    signal `[N]` or a block `[N, b]`. cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos. `complete=True` returns all
-    eigenpairs on the null space. Computed in float64, stored in `dtype`.
-
     A graph with nothing to span (null space {0}, start in the range of C) or with entries that are not finite has an empty mask; the
-    others of its batch do not notice.
+    others of its batch are not affected. Computed in float64, stored in `dtype`.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos.
+        steps: κ, the number of basis vectors.
+        start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
+            `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on neither batch nor order),
+            `"constraint"` (P L C 1), a signal `[N]` or a block `[N, b]`.
+        laplacian: `"normalized"`, or `"combinatorial"` (the paper's).
+        complete: return all eigenpairs on the null space.
+        dtype: float32 or float64, of the result.
+        seed: of the start `"random"`.
+        epoch: likewise; each epoch has its own draw.
+        backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
+
+    Returns:
+        `values [B, κ]`, `vectors [N, κ]`, `mask [B, κ]`, `residual [B, κ]` and `ptr [B + 1]`.
 
     >>> ring = Subgraphs(
     ...     ptr=torch.tensor([0, 4]), node=torch.arange(4), row=torch.tensor([0, 0, 1, 1, 2, 2, 3, 3]),

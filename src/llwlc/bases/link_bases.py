@@ -41,15 +41,25 @@ def link_bases(
     backend: str = "auto",
     **options: Unpack[BasisOptions],
 ) -> tuple[Subgraphs, Eigenbasis]:
-    """The enclosing subgraphs of the pairs `[B, 2]` and the Ritz pairs of PLP on each.
+    """The enclosing subgraphs of pairs and the Ritz pairs of PLP on each.
 
-    The same as `extract`, `constraints.by_name` and `eigenbasis` one after the other. `options` are fields of `BasisConfig` (`hops`, `constraints`,
-    `count`, `steps`, `start`, `laplacian`, `max_nodes_per_hop`, `seed`, `draw_by`) and change the configuration that is given, or the default one.
-    `constraints`: a name or several joined by "+" (see `constraints.FAMILIES`; `count` is the number of deleted vertices), or a function from
-    `Subgraphs` to `Constraints`. `max_nodes_per_hop`: None for no limit; a warning says how many pairs met the usual one. `backend`: "numba" is a
-    compiled kernel that takes one link at a time through all stages, in as many threads as torch uses; "cuda", for a graph on a
-    GPU (`graph.to("cuda")`), gives each link a block of threads; "reference" is the specification in torch; "auto" takes the kernel of
-    the graph's device where it can do what is asked.
+    The same as `subgraphs.extract`, `constraints.by_name` and `eigenbasis` one after the other, in one pass where a backend can.
+
+    Args:
+        graph: the links that are known.
+        pairs: `[B, 2]` node numbers; a pair that is a link loses it in its own subgraph.
+        config: how a pair becomes a basis; None is the default `BasisConfig`.
+        epoch: of what is drawn at random for a link.
+        dtype: float32 or float64, of the basis.
+        backend: `"numba"` is a compiled kernel that takes one link at a time through all stages, in as many threads as torch uses;
+            `"cuda"`, for a graph on a GPU (`graph.to("cuda")`), gives each link a block of threads; `"reference"` is the
+            specification in torch; `"auto"` takes the kernel of the graph's device where it can do what is asked.
+        **options: fields of `BasisConfig` that change `config`: `hops`, `constraints` (a name, several joined by "+", see
+            `constraints.FAMILIES`, or a function from `Subgraphs` to `Constraints`), `count` (deleted vertices), `steps`, `start`,
+            `laplacian`, `max_nodes_per_hop` (None for no limit; a warning says how many pairs met the usual one), `seed`, `draw_by`.
+
+    Returns:
+        `Subgraphs` of B pairs with N nodes in all, and their `Eigenbasis`, `values [B, κ]`, `vectors [N, κ]`.
 
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
     >>> subs, basis = link_bases(ring, torch.tensor([[0, 1], [0, 3]]), steps=4)
@@ -76,6 +86,19 @@ def stream_bases(
 
     On the CPU small batches are the faster ones: the system hands out and clears memory anew for every large array, while small ones are
     used again. On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]` node numbers.
+        config: how a pair becomes a basis; None is the default `BasisConfig`.
+        batch_size: pairs in a batch.
+        epoch: of what is drawn at random for a link.
+        dtype: float32 or float64, of the bases.
+        backend: as in `link_bases`.
+        **options: fields of `BasisConfig`, as in `link_bases`.
+
+    Yields:
+        What `link_bases` returns for each batch.
 
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [0, 3]]))
     >>> [basis.num_graphs for _, basis in stream_bases(ring, ring.edges, batch_size=3, steps=2)]

@@ -17,12 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Eigenbasis:
-    """Ritz pairs of PLP for a ragged batch of B graphs with N nodes in all.
+    """Ritz pairs of PLP for a ragged batch of B graphs with N nodes in all. κ is the number of columns; a column is *live* where the
+    recurrence found a direction, *dead* behind the last one.
 
     Shapes: `values [B, κ]` ascending, live columns first, 0 where dead; `vectors [N, κ]` ragged rows, zero where dead;
     `mask [B, κ]`, true where live; `residual [B, κ]` = ‖PLPv − λv‖, 0 where dead; `ptr [B + 1]`, graph b owns the rows
     `ptr[b]` to `ptr[b + 1]`. `tape`, where L, C or the start want gradients, is what `spectral_filter` needs for them; the five
     tensors themselves carry none, since a truncated basis is no smooth function of L and C.
+
+    >>> from llwlc.linalg.lanczos import constrained_lanczos
+    >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0, 3.0])), steps=3, start=torch.ones(3))
+    >>> basis.num_graphs, basis.steps, basis.values.round(decimals=6).tolist()
+    (1, 3, [[1.0, 2.0, 3.0]])
     """
 
     values: Tensor

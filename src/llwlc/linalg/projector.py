@@ -92,7 +92,13 @@ def tangent_range(C: Tensor) -> Range:
 
 
 def factorization_error(C: Tensor) -> FactorizationError:
-    """The error of the direct factorisation of `C [n, k]` or `[M, n, k]` as the paper's perturbation section defines it.
+    """The error of the direct factorisation of C, as the paper's perturbation section defines it.
+
+    Args:
+        C: `[n, k]`, or `[M, n, k]` for M matrices.
+
+    Returns:
+        `backward` = ‖Z − QR‖ / ‖Z‖ and `orthogonality` = ‖I − QᵀQ‖, each a number, or `[M]`.
 
     >>> error = factorization_error(torch.eye(4, 2))
     >>> error.backward.item() < 1e-15, error.orthogonality.item() < 1e-15

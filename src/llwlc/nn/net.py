@@ -19,19 +19,26 @@ from llwlc.subgraphs.labels import distance_classes
 
 
 class LLwLCNet(torch.nn.Module):
-    r"""The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
+    """The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
     what grew out of it here.
 
-    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree). Blocks
-    :math:`\mathbf{X}_{i+1} = \mathrm{ReLU}(\mathbf{V} f_i(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X}_i \mathbf{W}_i)` share one
+    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree). Blocks Xᵢ₊₁ = ReLU(V fᵢ(R) Vᵀ Xᵢ Wᵢ) share one
     basis. The score is symmetric in the two ends and does not depend on the order of nodes.
 
     Args:
         config: the shape; see `NetConfig`.
 
     Shapes:
-        - **input:** a `LinkBatch` of B links, compact features :math:`(n, F)` of the graph's nodes or None
-        - **output:** logits :math:`(B)`
+        - **input:** a `LinkBatch` of B links, compact features `[n, F]` of the graph's nodes or None
+        - **output:** logits `[B]`
+
+    >>> import llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs, basis = llwlc.link_bases(path, torch.tensor([[0, 2], [1, 3]]), steps=4)
+    >>> label = llwlc.subgraphs.distance_encoding(subs)
+    >>> batch = llwlc.nn.LinkBatch(basis, subs.node, label, subs.degree.float(), subs.u, subs.v)
+    >>> LLwLCNet(llwlc.nn.NetConfig(filtered_channels=0, cosines=False, ranking=False))(batch, None).shape
+    torch.Size([2])
     """
 
     def __init__(self, config: NetConfig) -> None:
