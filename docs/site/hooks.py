@@ -36,6 +36,7 @@ def on_config(config: Any) -> Any:
 def on_files(files: Any, config: Any) -> Any:
     for page, source in PAGES.items():
         text = re.sub(r"\]\(docs/", "](", (ROOT / source).read_text(encoding="utf-8"))
+        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)")
         files.append(File.generated(config, page, content=text))
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -56,7 +57,7 @@ def room_page(room: str, module: Any) -> str:
 
 
 def package_page() -> str:
-    """The reference of the package: its rooms, and the names that no room exports."""
+    """The reference of the package: its subpackages, and the names that none of them exports."""
     package, modules = import_module("llwlc"), rooms()
     lines = [f"- [`llwlc.{room}`]({room}.md): {prose(getdoc(module) or '').splitlines()[0]}" for room, module in modules.items()]
     also, own = [], []
@@ -66,12 +67,13 @@ def package_page() -> str:
             also.append(f"[`llwlc.{name}`][llwlc.{home}.{name}]")
         elif not name.startswith("_") and not ismodule(getattr(package, name)):
             own.append(f"::: llwlc.{name}")
-    about = "Every name that the package and its rooms export. The examples run as tests."
+    about = "Every name that the package and its subpackages export. The examples run as tests."
     return "\n\n".join(["# Reference", about, "\n".join(lines), f"Also exported by the package itself: {', '.join(also)}.", *own])
 
 
 def prose(docstring: str) -> str:
-    """A module's docstring as Markdown: its indented examples become blocks of Python."""
+    """A module's docstring as Markdown: its indented examples become blocks of Python, and a blank line stands before a list."""
+    docstring = re.sub(r"^((?!- |  ).+\n)(?=- )", r"\1\n", docstring, flags=re.MULTILINE)
     return re.sub(r"(?:^ {4}.*\n?(?:^\n(?=^ {4}))?)+", lambda m: f"```python\n{dedent(m[0]).rstrip()}\n```\n", docstring, flags=re.MULTILINE)
 
 

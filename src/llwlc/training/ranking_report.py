@@ -68,7 +68,8 @@ def measure_ranking(
 ) -> RankingReport:
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
-    `size`: candidates that the network ranks, as in `rank`. `sample`: only pairs with an end among so many nodes, drawn at random, where there are more. `title`: what the report calls the run's own list, its first.
+    `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end among so many, drawn at random.
+    `title`: what the report calls the run's own list, its first.
     """
     graph = task.graph
     found = candidates(lister_of(graph, features, config.candidates, kinds=kinds, device=device))

@@ -96,7 +96,8 @@ class EncodedRows(NamedTuple):
 
 
 class EndScratch(NamedTuple):
-    """`coefficient [2 S, kappa]`, `spectrum [kappa, F]`, `filtered [2 S + 2, F]` with the ends' own features behind, `mixed [2, D]`, `units [2 (S + 1)]`; `parts [width]` that the heads read, `hidden [H]`."""
+    """`coefficient [2 S, kappa]`, `spectrum [kappa, F]`, `filtered [2 S + 2, F]` with the ends' own features behind, `mixed [2, D]`,
+    `units [2 (S + 1)]`; `parts [width]` that the heads read, `hidden [H]`."""
 
     coefficient: np.ndarray
     spectrum: np.ndarray
