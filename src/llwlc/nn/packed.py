@@ -49,10 +49,10 @@ def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
     ranking = np.zeros((0, 0), dtype)
     ranking_bias = np.zeros(0, dtype)
     if net.ranking is not None:
-        whole = _array(net.ranking.weight, dtype)
+        weight = _array(net.ranking.weight, dtype)
         ranking = np.zeros((2, _whole(c.head) + -(-width // 16) * 16), dtype)
-        ranking[:, : c.head] = whole[:, : c.head]
-        ranking[:, _whole(c.head) : _whole(c.head) + width] = whole[:, c.head :]
+        ranking[:, : c.head] = weight[:, : c.head]
+        ranking[:, _whole(c.head) : _whole(c.head) + width] = weight[:, c.head :]
         ranking_bias = _array(net.ranking.bias, dtype)
     head = kernel.Head(
         hidden=_matrix(hidden.weight.T, width, dtype),
@@ -181,9 +181,9 @@ def transposed_blocks(blocks: Blocks) -> Transposed:
 
 
 def _whole(count: int) -> int:
-    from llwlc.kernels.numba.lanes import whole
+    from llwlc.kernels.numba.lanes import padded_width
 
-    return whole(count)
+    return padded_width(count)
 
 
 def _array(x: Tensor, dtype: Floats) -> np.ndarray:
