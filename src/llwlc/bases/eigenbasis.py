@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Columns(Protocol):
-    """What a basis needs to know of its constraints: `columns [N, k]`, and where all are vertex-deleted ones, `deleted [N]`."""
+    """The constraints of a basis: `columns [N, k]`, and where all are vertex-deleted ones, `deleted [N]`."""
 
     @property
     def columns(self) -> Tensor: ...
@@ -84,7 +84,7 @@ def eigenbasis(
     if laplacian not in LAPLACIANS:
         raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {laplacian!r}")
     columns, deleted = _columns(subs, cons)
-    operator = cache(lambda: laplacian_of(subs, laplacian))  # the kernels need none, most starts neither
+    operator = cache(lambda: laplacian_of(subs, laplacian))  # neither the kernels nor most starts need it
     inputs = StartInputs(subs, columns, operator, seed, epoch)
     chosen = choose(backend, _unable(subs, columns, start, complete), what="this basis").name
     if chosen == "cuda":
@@ -105,7 +105,7 @@ def eigenbasis(
 
 
 def _unable(subs: Subgraphs, columns: Tensor, start: str | Tensor, complete: bool) -> dict[str, str]:
-    """Why a kernel cannot make these bases."""
+    """For each backend, why it cannot compute these bases."""
     signal = isinstance(start, Tensor) and start.requires_grad
     weighted = subs.weight is not None and subs.weight.requires_grad
     common = (
@@ -148,7 +148,7 @@ def basis_inputs(
     start: str | Tensor,
     inputs: StartInputs,
 ) -> BasisInputs:
-    """What the CUDA kernel takes; it knows the query nodes by itself."""
+    """The inputs of the CUDA kernel, which makes the query start itself."""
     from llwlc.kernels.cuda.solving import BasisInputs
 
     columns, deleted = _columns(subs, None if isinstance(cons, int) else cons)
@@ -156,7 +156,7 @@ def basis_inputs(
     block = None if asked_for_ends else start_block(start, inputs._replace(columns=columns))
     shown = None if isinstance(cons, int) else columns
     for name, x in (("cons", shown), ("start", block)):
-        if x is not None and x.device != subs.ptr.device:  # the kernel would follow an address of another memory
+        if x is not None and x.device != subs.ptr.device:  # its address would be invalid on this device
             raise InputError(f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there")
     ptr, row, col, hop, u, v = (x.long() for x in (subs.ptr, subs.row, subs.col, subs.hop, subs.u, subs.v))
     return BasisInputs(ptr, row, col, weight, shown, block, hop, u, v, deleted)

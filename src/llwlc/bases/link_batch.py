@@ -1,4 +1,4 @@
-"""LinkBatch: all that the network sees of a batch of candidate links."""
+"""LinkBatch: the inputs of the network for a batch of candidate links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LinkBatch:
 
     Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered distance
     class, −1 at rows that only fill a uniform basis up; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes; `pair [B, P]`
-    what `PairInputs` say of the two ends, where the network reads it.
+    the `PairInputs` of the two ends, where the network reads them.
 
     >>> import llwlc
     >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))

@@ -1,4 +1,4 @@
-"""Eigenbasis: what every route to a constrained eigenbasis returns."""
+"""Eigenbasis: the result of every function that computes a constrained eigenbasis."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Eigenbasis:
 
     @classmethod
     def uniform(cls, values: Tensor, vectors: Tensor, mask: Tensor, residual: Tensor) -> Eigenbasis:
-        """A basis whose graphs all have as many rows, zero rows where a graph had fewer: its layout needs no look at the device."""
+        """A basis whose graphs all have the same number of rows, zero rows where a graph had fewer: its layout is known without reading from the device."""
         graphs = len(values)
         width = len(vectors) // max(graphs, 1)
         basis = cls(values, vectors, mask, residual, torch.arange(graphs + 1, device=values.device) * width)
-        basis.__dict__["slots"] = Slots(None, graphs, width)  # where the cached property keeps it
+        basis.__dict__["slots"] = Slots(None, graphs, width)  # the cached property's place
         return basis
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Eigenbasis:
-        """On another device, with real numbers of this type; without a tape."""
+        """A copy on another device, with real numbers of this type; without a tape."""
         values, vectors, residual = (x.to(device, dtype) for x in (self.values, self.vectors, self.residual))
         mask = self.mask.to(device)
         layout = self.__dict__.get("slots")
@@ -67,7 +67,7 @@ class Eigenbasis:
 
     @cached_property
     def slots(self) -> Slots:
-        """Where its rows stand in a padded layout."""
+        """The positions of its rows in a padded layout."""
         return slots(self.ptr)
 
     @cached_property

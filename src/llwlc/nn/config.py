@@ -48,11 +48,11 @@ class NetConfig:
     cosines: bool = True
     """Read out the cosines between the ends' filtered features too: they need no weights."""
     pair_channels: int = field(default=0, metadata={"absent": 0})
-    """Width of what is known of the pair beside its subgraph, 0 for none: it follows from `pair_inputs`."""
+    """Width of the statistics of the pair beside its subgraph, 0 for none; set from `pair_inputs`."""
     pair_inputs: bool = field(default=True, metadata={"absent": False})
     """Read common neighbours, degrees and the cosine of the raw features, exactly."""
     ranking: bool = field(default=True, metadata={"absent": False})
-    """A second head for candidates, of which those that share a neighbour and those that do not have an output each."""
+    """A second head for candidates, with one output for pairs that share a neighbour and one for those that do not."""
     head: int = 32
     """Width of the hidden layer that makes a score of what is read out."""
     dropout: float | None = None
