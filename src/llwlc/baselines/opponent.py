@@ -132,8 +132,7 @@ def fit_opponent(
             features,
             TrainConfig(seed=seed),
             budget=budget,
-            judged=bounds.judged,
-            weighed=bounds.weighed,
+            limits=bounds,
             kinds=kinds,
             device=target,
         )

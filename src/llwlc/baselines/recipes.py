@@ -7,9 +7,10 @@ commands of their read-me files. Where ours differs (SEAL), the entry says why; 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from llwlc.bases.config import DrawBy
 from llwlc.errors import InputError
 
 ACTIVATIONS = ("relu", "silu", "gelu", "tanh", "elu", "leaky_relu")
@@ -96,6 +97,8 @@ class Recipe:
     # buddy
     hops: int = 2
     """Of the sketches (`buddy`) or of the enclosing subgraph (`seal`, `lanczosnet`)."""
+    draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
+    """By what hashes (`buddy`) and random starts (`lanczosnet`) know a node: its `name`, where it has one, or its `number`."""
     permutations: int = 128
     """Of a MinHash sketch."""
     registers: int = 256
@@ -114,6 +117,8 @@ class Recipe:
     """Powers in the Lanczos basis."""
 
     def __post_init__(self) -> None:
+        if self.draw_by not in ("name", "number"):
+            raise InputError(f"draw_by must be 'name' or 'number', got {self.draw_by!r}")
         # JSON has lists
         for name in ("short", "long"):
             object.__setattr__(self, name, tuple(getattr(self, name)))

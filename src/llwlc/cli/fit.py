@@ -177,7 +177,7 @@ def show_outcome(model: LinkPredictor, out: Path) -> None:
     if model.metrics.ranking is not None:
         OUT.print("Recommendations, measured by the test links:", markup=False)
         show_ranking(model.metrics.ranking)
-    best = model.recommend(top=10)
+    best = model.recommend(top=10, sources=model.model.limits.sources)
     show_links(best, f"The {len(best)} likeliest missing links")
     OUT.print(advice(best), markup=False, highlight=False)
     OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)

@@ -128,6 +128,18 @@ def check_features(folder: Path, x: Features | None, num_nodes: int, columns: in
         x.check_format(full_check=True)  # a ValueError that says what is wrong
 
 
+def check_shortlist(folder: Path, ranking: RankingConfig | None, channels: int) -> None:
+    """The shortlist weighs the score in an own list and as many inputs of a pair as there are with these features."""
+    if (
+        ranking is not None
+        and ranking.shortlist is not None
+        and len(ranking.shortlist.centre) != (wanted := 1 + channels)
+    ):
+        raise _wrong(
+            folder / CONFIG, f"the shortlist has {len(ranking.shortlist.centre)} inputs, its features give {wanted}"
+        )
+
+
 def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
     """Parts and message graphs name nodes of the graph."""
     where = folder / SPLIT

@@ -24,7 +24,14 @@ from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import Model, model_card
 from llwlc.predict.plan_file import WrittenPlan, read_plan, write_plan
 from llwlc.predict.reliability import reliability_picture
-from llwlc.predict.run_checks import check_arrays, check_config, check_features, check_records, check_split
+from llwlc.predict.run_checks import (
+    check_arrays,
+    check_config,
+    check_features,
+    check_records,
+    check_shortlist,
+    check_split,
+)
 from llwlc.predict.run_format import (
     CARD,
     CONFIG,
@@ -162,9 +169,11 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     x = _features(stored)
     check_features(folder, x, len(stored["indptr"]) - 1, None if compactor is None else len(compactor.weight))
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
+    features = NodeFeatures.of(x, compactor, stored.get("features"))
+    check_shortlist(folder, config.ranking, features.pair_inputs.channels)
     rest = (
         compactor,
-        NodeFeatures.of(x, compactor, stored.get("features")),
+        features,
         config.calibration,
         config.ranking,
         FitMetrics.from_dict(read_json(folder / METRICS)),

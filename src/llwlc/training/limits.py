@@ -17,6 +17,8 @@ class Limits:
     """Candidates that the network ranks; None: 10,000, or four for each link of the graph where that is more."""
     measured: int = 40_000
     """Candidates that the network looks at to measure a fit's recommendations; where there are more, those of a sample of nodes."""
+    sources: int | None = None
+    """Nodes whose own lists a fit looks for candidates on, drawn at random where there are more; None for all."""
     judged: int = 20_000
     """Training links of which it is found out whether they would be candidates."""
     weighed: int = 1_000
