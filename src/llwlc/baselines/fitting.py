@@ -1,4 +1,4 @@
-"""From a split to a fitted method, and back from what a run directory stores of one."""
+"""Fits a method on a split, and restores one from a run directory."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class FittedMethod:
         self.metrics: FitMetrics | None = None
         self.history: list[EpochRecord] = []
         self.calibration: Calibration | None = None
-        self._encoded: tuple[Graph, Any] | None = None  # of the graph that was asked about last
+        self._encoded: tuple[Graph, Any] | None = None  # of the last graph that was scored on
 
     def score(self, pairs: Tensor, graph: Graph | None = None) -> Tensor:
-        """Logits `[m]` of pairs `[m, 2]` (any shape `[..., 2]` gives `[...]`), in float64: then no rounding of a batch's shape reaches the sixth digit.
+        """Logits `[m]` of pairs `[m, 2]` (any shape `[..., 2]` gives `[...]`), in float64, so that the shape of a batch does not change the sixth digit by rounding.
 
-        Messages are those of `graph`, else of the graph it was fitted with (the test stage's). A link that is asked about is not removed from
-        them, but by `seal` and `lanczosnet`, which remove it from its own subgraph.
+        Messages are those of `graph`, else of the graph it was fitted with (the test stage's). Only `seal` and `lanczosnet`
+        remove a link that is scored, from its own subgraph; the others leave it in the messages.
         """
         known = self.graph if graph is None else graph
         if known.num_nodes != self.net.shape.num_nodes:

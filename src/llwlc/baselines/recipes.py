@@ -15,7 +15,7 @@ from llwlc.errors import InputError
 
 ACTIVATIONS = ("relu", "silu", "gelu", "tanh", "elu", "leaky_relu")
 LARGE = 100_000
-"""Training links from which a graph that nobody tuned a method for is trained in large batches, with narrower layers."""
+"""Number of training links from which a graph without a recipe is trained in large batches, with narrower layers."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Recipe:
     mask: bool = True
     """Remove the links of a batch from the messages it is trained on."""
     folds: int = 0
-    """Above 0: the links are divided once, and each fold is trained on messages without it, so that what is computed of them is kept."""
+    """Above 0: the links are divided once, and each fold is trained on messages without it, so that sketches of the messages are computed once a fold."""
     clip: float = 0.0
     """Bound on the norm of the gradient, of encoder and head each; 0 for none."""
     # shape
@@ -83,7 +83,7 @@ class Recipe:
     """The weights of the propagation steps begin as softmax(decay^step)."""
     # ncn, ncnc
     overlap_dropout: float = 0.0
-    """Share of the adjacency's entries that common neighbours are not found by while training."""
+    """Share of the adjacency's entries that are left out in training when common neighbours are found."""
     deep_head: bool = False
     """One more layer in the head."""
     completion_scale: float = 5.0
@@ -283,10 +283,10 @@ DEFAULTS: Mapping[str, Recipe] = {
     "ncn": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
     "ncnc": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
 }
-"""Of graphs that nobody tuned a method for."""
+"""For graphs without a recipe of their own."""
 
 ON_SUBGRAPHS = ("seal", "lanczosnet")
-"""Methods whose steps cost by the link, not by the graph."""
+"""Methods whose cost grows with the number of links, not with the graph."""
 ALIASES = {"cora-planetoid": "cora"}
 
 

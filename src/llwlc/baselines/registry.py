@@ -1,4 +1,4 @@
-"""METHODS: what can be fitted on a split and asked for scores, by name."""
+"""METHODS: methods that are fitted on a split and score pairs, by name."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def run(
     pairs = sample(graph, links, seed)
     with threads(1):
         subs, _ = link_bases(graph, pairs)
-        times = take_turns(works(graph, pairs), repeats=repeats)
+        times = take_turns(contestants(graph, pairs), repeats=repeats)
         seconds = {
             method: spent / (len(pairs[:DENSE_LINKS]) if "dense" in method else len(pairs))
             for method, spent in times.items()
@@ -106,8 +106,8 @@ def sample(graph: Graph, links: int, seed: int) -> Tensor:
     return torch.cat([edges, other])[torch.randperm(links, generator=draw)]
 
 
-def works(graph: Graph, pairs: Tensor) -> dict[str, Work]:
-    """What takes turns. Rivals of one stage are given the stages before it."""
+def contestants(graph: Graph, pairs: Tensor) -> dict[str, Work]:
+    """The methods to time, by name; a rival of one stage gets the results of our earlier stages."""
     subs, basis = link_bases(graph, pairs)
     few = extract(graph, pairs[:DENSE_LINKS])
     cons = neumann(subs)
@@ -130,7 +130,7 @@ def works(graph: Graph, pairs: Tensor) -> dict[str, Work]:
 
 
 def ratios_of(seconds: dict[str, float]) -> dict[str, float]:
-    """How many times as long others take as pairs to bases takes us."""
+    """The times of the others as multiples of ours from pairs to bases."""
     ours = seconds[OURS]
     return {
         "recipe (a) alone": seconds[RECIPE] / ours,

@@ -1,6 +1,6 @@
-"""What a user waits for: pairs to scores and an epoch of training, one core and two, beside the opponents on the same links in the same run.
+"""Times of what users wait for: pairs to scores, and an epoch of training, on one core and two, beside the opponents on the same links in the same run.
 
-Networks are as they are before training: the time does not depend on what weights say. An epoch of an opponent reads the graph as its recipe does, batch by batch; ours has its
+Networks are untrained: the time does not depend on the weights. An epoch of an opponent reads the graph as its recipe does, batch by batch; ours has its
 bases computed before, as `fit` has.
 """
 
@@ -88,12 +88,14 @@ def run_scores(
     split = replace(split, train_pos=split.train_pos[: links // 2])
     pairs = sample(graph, links, seed)
     ours, sizes, batch = _ours(graph, split, pairs)
-    works = ours | {k: v for method in opponents for k, v in _opponent(method, name, graph, split, pairs, seed).items()}
+    contestants = ours | {
+        k: v for method in opponents for k, v in _opponent(method, name, graph, split, pairs, seed).items()
+    }
     found: dict[str, dict[str, float]] = {}
     for cores in (1, 2):
         with threads(cores):
-            times = take_turns({what: work for what, (work, _) in works.items()}, repeats=repeats, at_least=0)
-        found[str(cores)] = {what: 1e6 * spent / works[what][1] for what, spent in times.items()}
+            times = take_turns({what: work for what, (work, _) in contestants.items()}, repeats=repeats, at_least=0)
+        found[str(cores)] = {what: 1e6 * spent / contestants[what][1] for what, spent in times.items()}
     peaks = memory(name) if with_memory else {}
     return ScoresReport(name, links, float(sizes.double().mean()), len(split.train_pos), batch, found, peaks, machine())
 

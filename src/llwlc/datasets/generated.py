@@ -1,4 +1,4 @@
-"""Graphs of the size and shape of those that are not at hand: a co-authorship graph and a vessel graph, from a seed."""
+"""Generated graphs with the size and shape of large public ones: a co-authorship graph and a vessel graph."""
 
 from __future__ import annotations
 
