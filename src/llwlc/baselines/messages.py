@@ -1,4 +1,4 @@
-"""Messages: the links that carry messages, on the device of a network, and what methods compute of them alone."""
+"""Messages: the links that carry messages, on the device of a network, and what methods compute from them alone."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Messages:
 
 
 def csr(indptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
-    """torch's sparse matrix in CSR, without its remark that they are young."""
+    """torch's sparse matrix in CSR, without its warning that the format is in beta."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(indptr, col, value, shape, check_invariants=False)

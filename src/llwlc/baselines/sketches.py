@@ -1,4 +1,4 @@
-"""Sketches of neighbourhoods: MinHash and HyperLogLog, from which the sizes of intersections are read without a set in memory.
+"""Sketches of neighbourhoods: MinHash and HyperLogLog, which estimate the sizes of intersections without storing sets.
 
 B_k(u) is the ball of radius k around u, u included. Its sketch is the elementwise minimum (MinHash) or maximum (HyperLogLog) of the sketches of its nodes, so
 hop k + 1 is hop k merged over neighbours. With P permutations and M registers, a Jaccard similarity J has standard error √(J (1 − J) / P), and a
@@ -69,7 +69,7 @@ def count(ranks: Tensor) -> Tensor:
     raw = alpha * registers**2 / torch.exp2(-ranks.float()).sum(-1)
     empty = (ranks == 0).sum(-1).float()
     linear = registers * (math.log(registers) - torch.log(empty.clamp(min=1)))
-    # an empty register says more than the others as long as there are some
+    # linear counting is the better estimate while registers are empty
     return torch.where((empty > 0) & (raw <= 2.5 * registers), linear, raw)
 
 

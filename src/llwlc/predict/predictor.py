@@ -75,9 +75,22 @@ class Scores(NamedTuple):
 class LinkPredictor:
     """Predicts the missing links of a graph.
 
-    `preset`: "anchored" (ours, the default), "paper" or "unconstrained"; further options change single settings of it, as in
-    `LinkPredictor(epochs=10, constraints="neumann")`. `method`: an opponent instead (`llwlc.baselines.names()`), whose recipe the options change.
-    `cache`: where eigenbases are kept, "auto" for the user's cache, None for memory.
+    Args:
+        preset: "anchored" (ours, the default), "paper" or "unconstrained".
+        method: an opponent instead (`llwlc.baselines.names()`), whose recipe the options change.
+        device: "auto", "cpu" or "cuda".
+        cache: where eigenbases are kept, "auto" for the user's cache, None for memory.
+        **options: single settings of the preset that change, as in `LinkPredictor(epochs=10, constraints="neumann")`.
+
+    Shapes: `score` takes pairs `[m, 2]` and returns `score [m]` and `probability [m]`.
+
+    >>> import networkx
+    >>> graph = Graph.from_networkx(networkx.karate_club_graph())
+    >>> model = LinkPredictor(method="adamic-adar").fit(graph)    # LinkPredictor() trains our network, which takes minutes
+    >>> model.score([("0", "33"), ("0", "9")]).score.round(decimals=2).tolist()
+    [2.71, 0.43]
+    >>> len(model.recommend(top=3))
+    3
     """
 
     def __init__(

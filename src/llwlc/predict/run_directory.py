@@ -63,7 +63,7 @@ from llwlc.training.records import EpochRecord, FitMetrics
 
 CHECKPOINT = "checkpoint.safetensors"
 LEFT = ".partial-"
-"""How the folder is called in which a run is put together."""
+"""The prefix of the temporary folder in which a run is assembled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def save(folder: Path, run: Run) -> None:
         write_text(partial / CONFIG, json.dumps(config.as_dict(), indent=2) + "\n")
         write_manifest(partial)
         for name in (MANIFEST, CONFIG):
-            (folder / name).unlink(missing_ok=True)  # a mixture of two runs is no run
+            (folder / name).unlink(missing_ok=True)  # never leave a mixture of two runs
         for name in (*FILES, *OPTIONAL, MANIFEST):
             if (partial / name).exists():
                 os.replace(partial / name, folder / name)
@@ -123,13 +123,13 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what the finished run needs no more."""
+    """Removes what the finished run no longer needs."""
     for path in leftovers(folder):
         if path.name != LOCK:
             remove(path)
             continue
         with contextlib.suppress(InputError), locked(folder, "another fit"):
-            pass  # held by nobody: let go again, it is gone
+            pass  # not held by another process: releasing it removes the file
 
 
 def load(folder: Path, config: RunConfig | None = None) -> Run:

@@ -28,9 +28,9 @@ _shown: list[Progress] = []
 
 @contextmanager
 def bars(console: Console | None = None) -> Iterator[Progress]:
-    """A rich `Progress` in the house's columns; draws nothing where the console is no terminal.
+    """A rich `Progress` with the columns of all commands; draws nothing where the console is no terminal.
 
-    Inside another such block it is that block's own, with one line more: two displays would draw over each other.
+    Inside another such block it returns that block's `Progress`: two displays would draw over each other.
     """
     if _shown and console is None:
         yield _shown[-1]
@@ -53,7 +53,7 @@ def bars(console: Console | None = None) -> Iterator[Progress]:
 
 
 def notice(text: str) -> None:
-    """A line on stderr, above the bars that may be there."""
+    """Prints a line on stderr, above any bars."""
     console = _shown[-1].console if _shown else Console(stderr=True)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -61,7 +61,7 @@ def notice(text: str) -> None:
 def track(
     steps: Iterable[T], description: str, *, total: float | None = None, console: Console | None = None
 ) -> Iterator[T]:
-    """Passes the steps on, one by one, under a bar; one below another's goes when it is done.
+    """Yields the steps one by one, under a bar; a bar below another one disappears when it is done.
 
     >>> list(track(range(3), "adding"))
     [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Limits: how much of what could be looked at a fit and its recommendations look at."""
+"""Limits: how many links and candidates a fit and its recommendations compute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llwlc.support.bounds import require_whole
 
 @dataclass(frozen=True)
 class Limits:
-    """The defaults are those of a fit that has all the time it wants."""
+    """The defaults are those of a fit without a budget of time."""
 
     evaluated: int | None = None
     """Validation links, test links and the non-links of each that are scored, drawn at random where there are more; None for all."""

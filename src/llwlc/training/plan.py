@@ -1,7 +1,7 @@
 """Plans: what a fit leaves out so that it ends within a budget of time, chosen by what each omission is known to cost.
 
 Every choice below has a price in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that end in time and fit in memory the
-cheapest is taken. A plan is a preset: nothing of it depends on the clock once it is written.
+cheapest is taken. A plan is a preset: once it is written, nothing depends on the clock.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ def measure_ranking(
 ) -> RankingReport:
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
-    `size`: candidates that the network ranks, as in `rank`. `sample`: only pairs with an end among so many nodes, drawn at random, where there are more; `own_lists`: and of these only what their own lists hold, so that no other list is made. `title`: what the report calls the run's own list, its first.
+    `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end among so many, drawn at random;
+    `own_lists`: and of these only the pairs on their own lists, so that no other list is made. `title`: what the report calls the run's own list, its first.
     """
     graph = task.graph
     n, drawn = graph.num_nodes, None

@@ -51,7 +51,8 @@ class LinkRates:
 
 @dataclass(frozen=True)
 class CandidateRates:
-    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), to describe a pair by exact statistics, and to ask all untrained scores once, however few pairs."""
+    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), to describe a pair
+    by exact statistics, and to compute all untrained scores once, however few pairs."""
 
     prepare: float
     list_node: float
