@@ -88,20 +88,22 @@ def open_table(
     header: bool | None = None,
     separator: str | None = None,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
+    data: bytes | None = None,
 ) -> TableFile:
     """Looks into a file and finds out its kind, separator and columns.
 
     Parquet is known by its first bytes. In text, leading lines that start with "# " or "%" are skipped; the separator is the
     first of tab, comma, semicolon and space that cuts the first lines into equally many fields; with `header` None, a first line
     whose first two fields are numbers is data. A compressed file that unpacks to more than `unzipped_limit` bytes is refused.
+    `data`: the bytes of the file, where they were read already.
     """
     path = Path(path)
-    data = read_bytes(path, unzipped_limit)
+    data = read_bytes(path, unzipped_limit) if data is None else data
     if data[:4] == b"PAR1":
-        return TableFile(path, data, _distinct(path, _parquet_columns(path, data, unzipped_limit)))
+        return TableFile(path, data, distinct_columns(path, _parquet_columns(path, data, unzipped_limit)))
     if {".parquet", ".pq"} & set(path.suffixes):
         raise InputError(f"{path} is no Parquet file, whatever its name says: check what wrote it")
-    _require_text(path, data)
+    require_text(path, data)
     data = (
         data if data.endswith((b"\n", b"\r")) else data + b"\n"
     )  # arrow finds no header in a file of one line without an end
@@ -128,7 +130,7 @@ def _text_table(path: Path, data: bytes, skip: int, *, header: bool | None, sepa
         fields = [field for field in fields if field]
     if header is None:
         header = not (len(fields) >= 2 and all(_is_number(field) for field in fields[:2]))
-    columns = _distinct(path, fields) if header else tuple(str(i + 1) for i in range(len(fields)))
+    columns = distinct_columns(path, fields) if header else tuple(str(i + 1) for i in range(len(fields)))
     return TableFile(path, data, columns, separator, header, skip)
 
 
@@ -204,7 +206,7 @@ def _as_text(table: pa.Table, separator: str) -> bytes:
     return head.getvalue().encode() + body.getvalue()
 
 
-def _require_text(path: Path, data: bytes) -> None:
+def require_text(path: Path, data: bytes) -> None:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text: save it as UTF-8")
     if b"\0" in data:
@@ -278,7 +280,7 @@ def _unspaced_quotes(path: Path, data: bytes, skip: int, separator: str) -> byte
     return tidy.getvalue().encode()
 
 
-def _distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+def distinct_columns(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from llwlc.baselines.opponent import FittedOpponent, restored
 from llwlc.errors import InputError
+from llwlc.graph.feature_encoding import FeatureEncoding
 from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import Model, model_card
@@ -162,6 +163,8 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     x = _features(stored)
     check_features(folder, x, len(stored["indptr"]) - 1, None if compactor is None else len(compactor.weight))
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
+    if "encoding" in stored:
+        graph = replace(graph, encoding=_encoding(folder, stored["encoding"], x))
     rest = (
         compactor,
         NodeFeatures.of(x, compactor, stored.get("features")),
@@ -203,12 +206,24 @@ def _graph_tensors(graph: Graph, features: Tensor | None, kinds: Sequence[str] |
     for name, texts in (("names", graph.names), ("kinds", kinds)):
         if texts is not None:
             parts[name] = torch.frombuffer(bytearray(json.dumps(list(texts)).encode()), dtype=torch.uint8)
+    if graph.encoding is not None:
+        parts["encoding"] = torch.frombuffer(bytearray(graph.encoding.to_json().encode()), dtype=torch.uint8)
     if isinstance(graph.x, Tensor):
         parts["x"] = graph.x
     elif graph.x is not None:
         parts |= {f"x.{k}": torch.as_tensor(getattr(graph.x, k)) for k in ("indptr", "indices", "data")}
         parts["x.shape"] = torch.tensor(graph.x.shape)
     return {k: t.contiguous().clone() for k, t in parts.items() if t is not None}
+
+
+def _encoding(folder: Path, stored: Tensor, x: Features | None) -> FeatureEncoding:
+    """How the features were made of a table; it has as many columns as they."""
+    encoding = FeatureEncoding.from_json(bytes(stored.tolist()).decode(), f"{folder}/{GRAPH}")
+    if x is None or len(encoding.titles) != x.shape[1]:
+        raise InputError(
+            f"{folder}/{GRAPH} has features that are not those of its encoding: copy it again, or fit again"
+        )
+    return encoding
 
 
 def _texts(stored: dict[str, Tensor], name: str) -> tuple[str, ...] | None:
