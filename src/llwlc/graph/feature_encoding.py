@@ -1,7 +1,7 @@
 """How the columns of a features table become numbers, in a record that is kept with the graph, so that new rows are read as the old ones were.
 
 A number stays as it is; where it is missing, the mean of its column stands for it, and a column `name missing` says 1. A text becomes a column 0/1 for each of its values, in
-sorted order, and one for no value where values are missing. A column of texts of which nine in ten are numbers is read as numbers, its other texts as missing. A node without a row
+sorted order, and one for no value where values are missing. A column of texts of which nine in ten are numbers is read as numbers, its other texts as missing. A column without any value is left out. A node without a row
 has the means and no value of any text, and a column `no row` says 1. Missing are empty cells and those that say NA, N/A, NaN or null.
 """
 
@@ -123,6 +123,8 @@ def encode(
         else:
             code, block, gaps, others = _categories(table[name], where, name, before)
             unseen |= {name: others} if others else {}
+        if known is None and len(gaps) == len(names):
+            continue  # it says nothing of any node
         if len(gaps):
             if not fill:
                 cell = table[name][int(gaps[0])].as_py()
@@ -137,8 +139,14 @@ def encode(
             missing[name] = len(gaps)
         codes.append(code)
         blocks.append(block)
-    x = np.concatenate(blocks, 1) if blocks else np.zeros((len(names), 0), np.float32)
-    return Encoded(x, FeatureEncoding(tuple(codes), False if known is None else known.no_row), missing, unseen)
+    if not blocks:
+        raise InputError(f"{path} has no column with a value besides the node ids: there are no features in it")
+    return Encoded(
+        np.concatenate(blocks, 1),
+        FeatureEncoding(tuple(codes), False if known is None else known.no_row),
+        missing,
+        unseen,
+    )
 
 
 def encode_numbers(x: np.ndarray, known: FeatureEncoding | None = None) -> Encoded:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ from llwlc.predict.planning import OnPlan, new_plan, plan_before, plan_of
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
-from llwlc.predict.scored_table import ScoredTable, with_scores
+from llwlc.predict.scored_table import ScoredTable, Scores, with_scores
 from llwlc.predict.update import moved, updated_graph
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.making import make
@@ -68,13 +68,6 @@ from llwlc.training.scoring import PairScorer
 DEFAULT = next(iter(PRESETS))
 Pairs = Any
 """Node numbers `[m, 2]` as a tensor or an array; or names, as `memory_table.TableSource`."""
-
-
-class Scores(NamedTuple):
-    """`score [m]`, any real number, larger is likelier; `probability [m]`, calibrated for the prior that was stated."""
-
-    score: Tensor
-    probability: Tensor
 
 
 class LinkPredictor:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from torch import Tensor
 
 from llwlc.graph.memory_table import TableSource, is_frame, like
 from llwlc.graph.pair_file import RESERVED, Pairs
 
-if TYPE_CHECKING:
-    from llwlc.predict.predictor import Scores
+
+class Scores(NamedTuple):
+    """`score [m]`, any real number, larger is likelier; `probability [m]`, calibrated for the prior that was stated."""
+
+    score: Tensor
+    probability: Tensor
 
 
 class ScoredTable(NamedTuple):
