@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from rich.table import Table
 
 from llwlc.cli.console import OUT, print_table, print_text, say
@@ -117,4 +116,10 @@ class Delivery:
             for row in table.to_pylist():
                 rows.writerow([visible(cell) if isinstance(cell, str) else cell for cell in row.values()])
         else:
-            typer.echo(table_bytes(table, self.format), nl=False)
+            data = table_bytes(table, self.format)
+            sys.stdout.flush()
+            if hasattr(sys.stdout, "buffer"):  # the very bytes of a file, whatever the terminal's encoding is
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
+            else:
+                sys.stdout.write(data.decode())

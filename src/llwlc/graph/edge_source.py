@@ -82,7 +82,7 @@ def read_konect(path: Path, data: bytes, limit: int | None) -> EdgeSource:
     are called L1, L2, … and R1, R2, …"""
     first = data[:4096].split(b"\n", 1)[0].decode(errors="replace").strip("% \t\r").split()
     kind, weights = first[0], first[1] if len(first) > 1 else "unweighted"
-    file = open_table(path, header=False, unzipped_limit=limit, data=data)
+    file = open_table(path, header=False, separator=" ", unzipped_limit=limit, data=data)  # spaces and tabs, mixed
     third = "weight" if weights in (*MULTIPLE, "unweighted") else "rating"
     columns = ("source", "target", third, "time", *file.columns[4:])[: len(file.columns)]
     notes = []

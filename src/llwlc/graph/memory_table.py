@@ -82,7 +82,7 @@ def as_table(source: TableSource) -> pa.Table:
             raise InputError(f"a pair has two nodes, got {quoted(odd)}: give a list of pairs, as in [('Ada', 'Bob')]")
         return pa.table({name: pa.array([str(row[i]) for row in rows]) for i, name in enumerate(("source", "target"))})
     except (pa.ArrowException, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
+        if isinstance(error, InputError | UnicodeError):
             raise
         raise InputError(
             f"a table is a file, a pandas or polars frame, an arrow table or a list of pairs; this {type(source).__name__} is none ({reason(error)})"

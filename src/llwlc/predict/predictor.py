@@ -50,6 +50,7 @@ from llwlc.support.devices import pick_device
 from llwlc.support.figures import new_figure
 from llwlc.support.html_table import html_table
 from llwlc.support.progress import bars
+from llwlc.support.repeated_warnings import once_each
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
@@ -119,6 +120,7 @@ class LinkPredictor:
         self._found: dict[tuple[tuple[str, str] | None, CandidateConfig], Candidates] = {}
         self._explainer: Explainer | None = None
 
+    @once_each()
     def fit(
         self,
         graph: Graph,

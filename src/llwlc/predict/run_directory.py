@@ -188,6 +188,20 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     return Run(fitted, graph, split, config.info, _texts(stored, "kinds"), read_plan(folder))
 
 
+def load_split(path: Path, graph: Graph) -> LinkSplit:
+    """The split of a graph that a file holds, checked as that of a run is."""
+    try:
+        split = LinkSplit.load(path, graph)
+        check_split(path.parent, split, graph.num_nodes)
+    except InputError:
+        raise
+    except (LookupError, TypeError, AttributeError, RuntimeError, ValueError, ArithmeticError) as error:
+        raise InputError(
+            f"{path} is no usable split ({reason(error)}): make it again with llwlc.splits.make"
+        ) from error
+    return split
+
+
 def _model_tensors(fitted: Model) -> dict[str, Tensor]:
     weights = fitted.state() if isinstance(fitted, FittedOpponent) else fitted.net.state_dict()
     tensors = {f"net.{k}": t.contiguous() for k, t in weights.items()}
