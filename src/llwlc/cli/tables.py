@@ -55,7 +55,10 @@ def show_links(found: Recommendations, title: str) -> None:
         far = "> 5" if r.distance is None else str(r.distance)
         spread = f"{r.probability_low:.3f}–{r.probability_high:.3f}"
         rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far])
-    print_table(Table("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows)
+    table = Table("source", "target", pad_edge=False)
+    for name in ("probability", "90 % range", "common neighbours", "distance"):
+        table.add_column(name, min_width=min(len(name), 11))  # names of nodes give way first
+    print_table(table, rows)
 
 
 def advice(found: Recommendations) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -217,18 +218,19 @@ def check_writable(path: str | Path, format: str | None = None) -> None:
 def _as_text(table: pa.Table, separator: str) -> bytes:
     head = io.StringIO()
     csv.writer(head, delimiter=separator, lineterminator="\n").writerow(table.column_names)
-    # arrow quotes either every string or none, and refuses the latter where a value needs quotes
-    for style in ("none", "needed"):
-        body = io.BytesIO()
-        options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style=style)
-        try:
-            pa.csv.write_csv(table, body, options)
-        except pa.ArrowInvalid as error:
-            if style == "needed":
-                raise InputError(f"this table cannot be written as text ({reason(error)}): write .parquet") from error
-        else:
-            break
-    return head.getvalue().encode() + body.getvalue()
+    body = io.BytesIO()
+    options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="none")
+    try:
+        pa.csv.write_csv(table, body, options)
+        return head.getvalue().encode() + body.getvalue()
+    except pa.ArrowInvalid:  # a cell needs quotes, and arrow would quote all or refuse
+        pass
+    try:
+        columns = [pc.fill_null(column.cast(pa.string()), "").to_pylist() for column in table.columns]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"this table cannot be written as text ({reason(error)}): write .parquet or .jsonl") from error
+    csv.writer(head, delimiter=separator, lineterminator="\n").writerows(zip(*columns, strict=True))
+    return head.getvalue().encode()
 
 
 def require_text(path: Path, data: bytes) -> None:
