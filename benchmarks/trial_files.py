@@ -16,7 +16,7 @@ from dense_graphs import load
 
 from llwlc import datasets
 from llwlc.graph.edge_file import edge_table
-from llwlc.graph.table_file import write_table
+from llwlc.graph.table_writing import write_table
 
 TOWNS = ("Bern", "Rome", "Oslo", "Lima", "Kyiv")
 

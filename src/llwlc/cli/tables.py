@@ -88,7 +88,7 @@ class Delivery:
     @classmethod
     def of(cls, out: Path | None, format: str | None, *, spreadsheet_safe: bool = False) -> Delivery:
         """As the options say; refused before any work is done where it cannot be written."""
-        from llwlc.graph.table_file import check_writable, format_of
+        from llwlc.graph.table_writing import check_writable, format_of
 
         if format is not None and format not in FORMATS:
             raise InputError(f"--format is one of {', '.join(FORMATS)}, got {format!r}")
@@ -107,7 +107,7 @@ class Delivery:
     def deliver(self, table: pa.Table) -> None:
         """Writes the table, or prints it."""
         from llwlc.graph.spreadsheet import guarded
-        from llwlc.graph.table_file import table_bytes, write_table
+        from llwlc.graph.table_writing import table_bytes, write_table
 
         table = guarded(table) if self.spreadsheet_safe else table
         if self.out is not None:
