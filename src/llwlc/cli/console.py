@@ -37,9 +37,13 @@ ERR = PlainConsole(stderr=True)
 class Group(TyperGroup):
     """Commands whose `InputError` ends in one plain sentence on stderr and exit code 2, and so does what the system refuses."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with visible_usage():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            with plain_warnings():
+            with plain_warnings(), visible_usage():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             if ctx.invoked_subcommand in RESUMED:
@@ -75,6 +79,20 @@ def _sentence(error: Exception) -> str:
             else f"{what}: check the disk and the folder, then run the same again"
         )
     raise TypeError(error)
+
+
+@contextmanager
+def visible_usage() -> Iterator[None]:
+    """What an argument that cannot be read is quoted with is no command to a terminal; older versions of typer print it as it is."""
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if hasattr(error, "format_message") and isinstance(
+            message, str
+        ):  # click's, which typer brings along under various names
+            error.message = visible(message)  # type: ignore[attr-defined]
+        raise
 
 
 @contextmanager

@@ -60,8 +60,8 @@ def kinds() -> str:
 def option_line(name: str, value: Any) -> str:
     """One option in a line of Markdown: its name and default, the values that it may have, what it means."""
     told = "" if value is None else f"={str(value).lower() if isinstance(value, bool) else value}"
-    help_ = OPTION_HELP[name]
-    return f"**{name}{told}** ({help_.values}): {help_.meaning}"
+    values, meaning = OPTION_HELP[name]
+    return f"**{name}{told}** ({values}): {meaning}"
 
 
 KINDS = kinds()
@@ -182,7 +182,7 @@ def show_outcome(model: LinkPredictor, out: Path) -> None:
     if model.metrics.ranking is not None:
         OUT.print("Recommendations, measured by the test links:", markup=False)
         show_ranking(model.metrics.ranking)
-    best = model.recommend(top=10)
+    best = model.recommend(top=10, sources=model.model.limits.sources)
     show_links(best, f"The {len(best)} likeliest missing links")
     OUT.print(advice(best), markup=False, highlight=False)
     OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)

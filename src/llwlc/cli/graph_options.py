@@ -49,6 +49,8 @@ def bytes_of(gigabytes: float) -> int | None:
     >>> bytes_of(2), bytes_of(0)
     (2147483648, None)
     """
+    if math.isnan(gigabytes):
+        raise InputError("--unzipped-limit is a number of gigabytes, got nan: give one, or 0 for no limit")
     return None if gigabytes == 0 else math.ceil(min(gigabytes, 2.0**30) * 2**30)
 
 

@@ -69,6 +69,8 @@ def advice(found: Recommendations) -> str:
         f"{count:,} links of {found.candidates:,} candidates. If {100 * found.missing_share:.3g} % of all links are missing (--missing-share), expect {share * count:.0f} of these "
         f"{count:,} to be missing links ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
     )
+    if found.sources is not None:
+        text += f" Only the lists of {found.sources:,} nodes, drawn at random, were looked at here; llwlc recommend looks at all."
     if not found.calibrated:
         text += " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far too high here; fit again."
     return text

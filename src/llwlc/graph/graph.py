@@ -44,6 +44,10 @@ class Graph:
     a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
     `report` counts what reading or converting dropped and merged, or is None. `origin` names the dataset it was loaded as, or is None.
     `encoding`: how a table became `x`, so that further rows are read alike, or None.
+
+    >>> graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["Ada", "Bob", "Cleo"])
+    >>> graph, graph.degree.tolist(), graph.name(2)
+    (Graph(num_nodes=3, num_edges=2, names), [1, 2, 1], 'Cleo')
     """
 
     indptr: Tensor

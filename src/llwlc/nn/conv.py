@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 from torch.nn import Dropout, Linear, Parameter, ReLU, Sequential
@@ -11,27 +13,32 @@ from llwlc.support.ragged import pad, unpad
 
 
 class LLwLCConv(torch.nn.Module):
-    r"""The block of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (Azizi, Kriege and
-    Bischof, ICML 2025), Algorithm 2.
+    """The block of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (Azizi, Kriege and
+    Bischof, ICML 2025), Algorithm 2:
 
-    .. math::
-        \mathbf{X}^{\prime} = \sum_{s=1}^{S} \mathbf{V} f_s(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X} \mathbf{W}_s
-        + \mathbf{X} \mathbf{W}_0
+    X′ = Σₛ V fₛ(R) Vᵀ X Wₛ + X W₀ + b,   s = 1 … S,
 
-    where :math:`\mathbf{V}, \mathbf{R}` are the Ritz vectors and values of one graph and the filters :math:`f_s` one MLP on each
-    eigenvalue. The paper has one filter and no skip :math:`\mathbf{W}_0`; the non-linearity is the network's.
+    where V, R are the Ritz vectors and values of one graph and the filters fₛ one MLP on each eigenvalue. The paper has one filter and no
+    skip W₀; the non-linearity is the network's.
 
     Args:
         in_channels: size of each input row.
         out_channels: size of each output row.
         num_filters: S, how many filters share the MLP.
         hidden_channels: width of the MLP's hidden layer.
-        skip: add :math:`\mathbf{X} \mathbf{W}_0`, what the low-rank basis cannot carry.
+        skip: add X W₀, what the low-rank basis cannot carry.
+        powers: of an eigenvalue, which the MLP reads side by side.
         dropout: inside the MLP.
 
     Shapes:
-        - **input:** rows :math:`(N, F_{in})`, an `Eigenbasis` of the same N rows
-        - **output:** rows :math:`(N, F_{out})`
+        - **input:** rows `[N, in_channels]`, an `Eigenbasis` of the same N rows
+        - **output:** rows `[N, out_channels]`
+
+    >>> import llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs, basis = llwlc.link_bases(path, torch.tensor([[0, 2], [1, 3]]), steps=4)
+    >>> LLwLCConv(8, 16, num_filters=4)(torch.randn(subs.num_nodes, 8), basis).shape
+    torch.Size([8, 16])
     """
 
     def __init__(
@@ -42,11 +49,12 @@ class LLwLCConv(torch.nn.Module):
         num_filters: int = 1,
         hidden_channels: int = 32,
         skip: bool = False,
+        powers: int = 1,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.in_channels, self.out_channels, self.num_filters = in_channels, out_channels, num_filters
-        self.filter = SpectralMLP(num_filters, hidden_channels=hidden_channels, dropout=dropout)
+        self.filter = SpectralMLP(num_filters, hidden_channels=hidden_channels, powers=powers, dropout=dropout)
         self.weight = Parameter(torch.empty(num_filters * in_channels, out_channels))
         self.bias = Parameter(torch.empty(out_channels))
         self.skip = Linear(in_channels, out_channels, bias=False) if skip else None
@@ -71,12 +79,31 @@ class LLwLCConv(torch.nn.Module):
 
 
 class SpectralMLP(torch.nn.Module):
-    """f: one MLP on each eigenvalue, `[B, κ] → [B, κ, S]`, zero at dead columns."""
+    """f: one MLP on each eigenvalue, zero at dead columns.
 
-    def __init__(self, num_filters: int, *, hidden_channels: int = 32, dropout: float = 0.0) -> None:
+    With `powers` above 1 it reads λ, (λ/λ₁)², …, (λ/λ₁)^powers, λ₁ being the link's largest: λ itself says the scale, and no hub's λ^powers leaves the others no room.
+
+    Args:
+        num_filters: S, how many functions it has as outputs.
+        hidden_channels: width of the hidden layer.
+        powers: of an eigenvalue, which it reads side by side.
+        dropout: behind the hidden layer.
+
+    Shapes:
+        - **input:** an `Eigenbasis` with values `[B, κ]`
+        - **output:** `[B, κ, S]`
+
+    >>> from llwlc.linalg.lanczos import constrained_lanczos
+    >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0])), steps=2, dtype=torch.float32)
+    >>> SpectralMLP(3)(basis).shape
+    torch.Size([1, 2, 3])
+    """
+
+    def __init__(self, num_filters: int, *, hidden_channels: int = 32, powers: int = 1, dropout: float = 0.0) -> None:
         super().__init__()
+        self.powers = powers
         self.layers = Sequential(
-            Linear(1, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
+            Linear(powers, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
         )
 
     def reset_parameters(self) -> None:
@@ -85,5 +112,14 @@ class SpectralMLP(torch.nn.Module):
                 layer.reset_parameters()
 
     def forward(self, basis: Eigenbasis) -> Tensor:
-        out: Tensor = self.layers(basis.values.unsqueeze(2))
+        read = basis.values.unsqueeze(2)
+        if self.powers > 1:
+            largest = basis.values.amax(1, keepdim=True).clamp(min=torch.finfo(basis.values.dtype).tiny)
+            read = torch.cat([read, eigenvalue_powers(basis.values / largest, range(2, self.powers + 1))], 2)
+        out: Tensor = self.layers(read)
         return out * basis.mask.unsqueeze(2)
+
+
+def eigenvalue_powers(values: Tensor, powers: Iterable[int]) -> Tensor:
+    """The powers of each eigenvalue side by side, `[B, κ] → [B, κ, J]`."""
+    return torch.stack([values**power for power in powers], 2)

@@ -13,25 +13,32 @@ from llwlc.errors import InputError
 from llwlc.nn.config import NetConfig
 from llwlc.nn.conv import LLwLCConv
 from llwlc.nn.ends import FilteredEnds, symmetric
-from llwlc.nn.readouts import one_hot
+from llwlc.nn.inputs import NodeInput
 from llwlc.nn.registry import READOUTS
 from llwlc.subgraphs.labels import distance_classes
 
 
 class LLwLCNet(torch.nn.Module):
-    r"""The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
-    what grew out of it here.
+    """The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
+    its extensions here.
 
-    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree). Blocks
-    :math:`\mathbf{X}_{i+1} = \mathrm{ReLU}(\mathbf{V} f_i(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X}_i \mathbf{W}_i)` share one
+    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and its features where `node_features`. Blocks Xᵢ₊₁ = ReLU(V fᵢ(R) Vᵀ Xᵢ Wᵢ) share one
     basis. The score is symmetric in the two ends and does not depend on the order of nodes.
 
     Args:
         config: the shape; see `NetConfig`.
 
     Shapes:
-        - **input:** a `LinkBatch` of B links, compact features :math:`(n, F)` of the graph's nodes or None
-        - **output:** logits :math:`(B)`
+        - **input:** a `LinkBatch` of B links, compact features `[n, F]` of the graph's nodes or None
+        - **output:** logits `[B]`
+
+    >>> import llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs, basis = llwlc.link_bases(path, torch.tensor([[0, 2], [1, 3]]), steps=4)
+    >>> label = llwlc.subgraphs.distance_encoding(subs)
+    >>> batch = llwlc.nn.LinkBatch(basis, subs.node, label, subs.degree.float(), subs.u, subs.v)
+    >>> LLwLCNet(llwlc.nn.NetConfig(filtered_channels=0, cosines=False, ranking=False))(batch, None).shape
+    torch.Size([2])
     """
 
     def __init__(self, config: NetConfig) -> None:
@@ -39,12 +46,11 @@ class LLwLCNet(torch.nn.Module):
         self.config = c = config
         dropout = 0.5 if c.dropout is None else c.dropout
         self.classes = distance_classes(c.distance_cap)
-        widths = [self.classes + 1] + [c.channels] * c.blocks
-        self.convs = ModuleList(
-            LLwLCConv(a, b, num_filters=c.filters, hidden_channels=c.filter_hidden, skip=c.skip, dropout=dropout / 2)
-            for a, b in pairwise(widths)
-        )
-        hidden = c.channels * (c.blocks if c.jumping else 1)
+        self.input = NodeInput(c)
+        widths = [self.input.out_channels] + [c.channels] * c.blocks
+        self.convs = ModuleList(self._block(a, b, dropout) for a, b in pairwise(widths))
+        self.order = self._block(c.channels, 1, dropout) if c.sort_channel else None
+        hidden = c.channels * (c.blocks if c.jumping else 1) + (1 if c.sort_channel else 0)
         self.pool = READOUTS[c.pooling].build(hidden, c)
         width = self.pool.out_channels + (2 * c.channels if c.ends else 0)
         self.filtered = None
@@ -53,11 +59,23 @@ class LLwLCNet(torch.nn.Module):
             width += self.filtered.out_channels
         width += c.pair_channels
         self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(dropout), Linear(c.head, 1))
-        # beside the hidden layer that both share, candidates read everything once more, linearly: a small layer of their own would die now and then
+        # candidates read the shared hidden layer and, linearly, all parts again: a small hidden layer of their own sometimes died
         self.ranking = Linear(c.head + width, 2) if c.ranking and c.pair_channels else None
 
+    def _block(self, in_channels: int, out_channels: int, dropout: float) -> LLwLCConv:
+        c = self.config
+        return LLwLCConv(
+            in_channels,
+            out_channels,
+            num_filters=c.filters,
+            hidden_channels=c.filter_hidden,
+            skip=c.skip,
+            powers=c.powers,
+            dropout=dropout / 2,
+        )
+
     def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
-        """Among random pairs."""
+        """Logits `[B]` among random pairs."""
         return self.outputs(batch, features)[:, 0]
 
     def outputs(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
@@ -65,29 +83,32 @@ class LLwLCNet(torch.nn.Module):
         return self.heads(self.readout(batch, features), batch.pair)
 
     def heads(self, parts: Tensor, pair: Tensor | None) -> Tensor:
-        """The logits of what was read out, `[B, width]`."""
+        """The logits from the readout `[B, width]`."""
         hidden = self.head[:-1](parts)
         out: Tensor = self.head[-1](hidden)
         if self.ranking is None or pair is None:
             return out
-        # the first input is above 0 where the ends share a neighbour; the two kinds of candidates are populations of their own
+        # the first input is above 0 where the ends share a neighbour; candidates with and without one are two populations
         sharing = (pair[:, :1] > 0).to(out.dtype)
         both = self.ranking(torch.cat([hidden, parts], 1))
         return torch.cat([out, both[:, :1] * sharing + both[:, 1:] * (1 - sharing)], 1)
 
     def readout(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
-        """What the heads read of each link, `[B, width]`."""
+        """The inputs of the heads for each link, `[B, width]`."""
         c = self.config
         width = 0 if features is None else features.shape[1]
         if width != c.feature_channels:
             raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
         self._check_classes(batch.label)
-        x = torch.cat([one_hot(batch.label, self.classes, batch.degree.dtype), batch.degree.log1p().unsqueeze(1)], 1)
+        x = self.input(batch, features)
         states = []
         for conv in self.convs:
             x = conv(x, batch.basis).relu()
             states.append(x)
-        parts = [self.pool(torch.cat(states, 1) if c.jumping else x, batch)]
+        rows = states if c.jumping else [x]
+        if self.order is not None:
+            rows = [*rows, self.order(x, batch.basis).tanh()]
+        parts = [self.pool(torch.cat(rows, 1), batch)]
         if c.ends:
             parts.append(symmetric(x.index_select(0, batch.u), x.index_select(0, batch.v)))
         if self.filtered is not None and features is not None:
@@ -101,7 +122,7 @@ class LLwLCNet(torch.nn.Module):
         return torch.cat(parts, 1)
 
     def _check_classes(self, label: Tensor) -> None:
-        """On the CPU only: a GPU would have to be waited for."""
+        """Refuses labels beyond the network's classes. On the CPU only: on a GPU the check would wait for the device."""
         most = int(label.max()) if label.numel() and not label.is_cuda else -1
         if most >= self.classes:
             raise InputError(

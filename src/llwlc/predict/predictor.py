@@ -61,7 +61,7 @@ from llwlc.training.loop import OnEpoch
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import PRESETS, Preset
 from llwlc.training.presets import preset as find_preset
-from llwlc.training.ranking import RankingConfig, lister_of, rank
+from llwlc.training.ranking import RankingConfig, drawn_sources, lister_of, rank
 from llwlc.training.ranking_report import expected_share, hide, measure_ranking
 from llwlc.training.records import FitMetrics
 from llwlc.training.scoring import PairScorer
@@ -74,9 +74,22 @@ Pairs = Any
 class LinkPredictor:
     """Predicts the missing links of a graph.
 
-    `preset`: "anchored" (ours, the default), "paper" or "unconstrained"; further options change single settings of it, as in
-    `LinkPredictor(epochs=10, constraints="neumann")`. `method`: an opponent instead (`llwlc.baselines.names()`), whose recipe the options change.
-    `cache`: where eigenbases are kept, "auto" for the user's cache, None for memory.
+    Args:
+        preset: "anchored" (ours, the default), "paper" or "unconstrained".
+        method: an opponent instead (`llwlc.baselines.names()`), whose recipe the options change.
+        device: "auto", "cpu" or "cuda".
+        cache: where eigenbases are kept, "auto" for the user's cache, None for memory.
+        **options: single settings of the preset that change, as in `LinkPredictor(epochs=10, constraints="neumann")`.
+
+    Shapes: `score` takes pairs `[m, 2]` and returns `score [m]` and `probability [m]`.
+
+    >>> import networkx
+    >>> graph = Graph.from_networkx(networkx.karate_club_graph())
+    >>> model = LinkPredictor(method="adamic-adar").fit(graph)    # LinkPredictor() trains our network, which takes minutes
+    >>> model.score([("0", "33"), ("0", "9")]).score.round(decimals=2).tolist()
+    [2.71, 0.43]
+    >>> len(model.recommend(top=3))
+    3
     """
 
     def __init__(
@@ -117,7 +130,7 @@ class LinkPredictor:
         self.device = str(pick_device(device))
         self.cache = default_cache() if cache == "auto" else None if cache is None else Path(cache)
         self._run = run
-        self._found: dict[tuple[tuple[str, str] | None, CandidateConfig], Candidates] = {}
+        self._found: dict[tuple[tuple[str, str] | None, CandidateConfig, int | None], Candidates] = {}
         self._explainer: Explainer | None = None
 
     @once_each()
@@ -345,20 +358,21 @@ class LinkPredictor:
         prior: float | None = None,
         between: tuple[str, str] | None = None,
         budget: int | None = None,
+        sources: int | None = None,
         graph: Graph | None = None,
     ) -> Recommendations:
         """The missing links of the whole graph, or of one node, best first: the `top` best (20 unless told), or as many as have the wanted `precision` in the mean.
 
         Candidates are the partners on nodes' own lists (`candidates.config`), `budget` for each node; the network looks at the most promising ones. A probability is the chance
         of a candidate to be a missing link where a share `missing_share` of all links, known and missing, is missing: by default the share that validation links had. `prior`
-        states the share of candidates that are links instead. `between`: two kinds of nodes, of those given to `fit`, that the links are to join. `graph`: look for links missing from
-        another graph of like nodes (`updated_graph`).
+        states the share of candidates that are links instead. `between`: two kinds of nodes, of those given to `fit`, that the links are to join. `sources`: look at the lists of so many nodes only,
+        drawn at random where there are more. `graph`: look for links missing from another graph of like nodes (`updated_graph`).
         """
         if graph is not None:
             return self._on(graph)[0].recommend(
-                node=node, top=top, precision=precision, missing_share=missing_share, prior=prior, between=between, budget=budget
+                node=node, top=top, precision=precision, missing_share=missing_share, prior=prior, between=between, budget=budget, sources=sources
             )  # fmt: skip
-        for name, value in (("top", top), ("budget", budget)):
+        for name, value in (("top", top), ("budget", budget), ("sources", sources)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InputError(f"{name} is a whole number of at least 1, got {value!r}")
         if top is not None and precision is not None:
@@ -372,7 +386,11 @@ class LinkPredictor:
             cut_at(torch.zeros(0), precision)
         here, features, config = self.graph, self.model.features, self._ranking
         number = None if node is None else int(self.numbers([(node, node)], here)[0, 0])
-        found = self._candidates(between, budget)
+        if number is not None and sources is not None:
+            raise InputError(
+                "node asks for one node's links and sources for those of nodes drawn at random: give one of them"
+            )
+        found = self._candidates(between, budget, sources)
         total = len(found)
         if number is not None:
             own = found.of(number)
@@ -389,7 +407,8 @@ class LinkPredictor:
         if number is not None:
             links = tuple(_first(link, here.name(number)) for link in links)
         expected = expected_share(ranked, config, rho, len(links))
-        return Recommendations(links, rho, expected, total, self.model.ranking is not None)
+        some = None if sources is None or sources >= here.num_nodes else sources
+        return Recommendations(links, rho, expected, total, self.model.ranking is not None, some)
 
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
         """Why a pair has its score, the ends by name; `options` are those of `explain.explainer.Explainer.explain`: `population`, "random" for what `score` says and
@@ -414,18 +433,19 @@ class LinkPredictor:
         curves = CandidateCalibration.as_random(fitted.calibration)
         return RankingConfig(CandidateConfig(), None, curves, prior / (1 - prior))
 
-    def _candidates(self, between: tuple[str, str] | None, budget: int | None) -> Candidates:
-        """All candidates of the run's graph, found once: the whole graph's list and a node's own look at the same pairs."""
+    def _candidates(self, between: tuple[str, str] | None, budget: int | None, sources: int | None) -> Candidates:
+        """The candidates of the run's graph, or of some of its nodes, found once: the whole graph's list and a node's own look at the same pairs."""
         config = self._ranking.candidates
         config = config if budget is None else replace(config, budget=budget)
         if between is not None and self.run.kinds is None:
             raise InputError("this run knows no kinds of nodes: fit with a column of them (--kind COLUMN)")
-        key = (between, config)
+        key = (between, config, sources)
         if key not in self._found:
             kinds = None if between is None or self.run.kinds is None else Kinds.between(self.run.kinds, *between)
             kinds = self._kinds(self.graph) if kinds is None else kinds
             lister = lister_of(self.graph, self.model.features, config, kinds=kinds, device=self.device)
-            self._found = {key: candidates(lister)}
+            drawn = drawn_sources(self.graph.num_nodes, sources, self.run.split.seed)
+            self._found = {key: candidates(lister, sources=drawn)}
         return self._found[key]
 
     def _kinds(self, graph: Graph) -> Kinds | None:

@@ -25,7 +25,14 @@ from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import Model, model_card
 from llwlc.predict.plan_file import WrittenPlan, read_plan, write_plan
 from llwlc.predict.reliability import reliability_picture
-from llwlc.predict.run_checks import check_arrays, check_config, check_features, check_records, check_split
+from llwlc.predict.run_checks import (
+    check_arrays,
+    check_config,
+    check_features,
+    check_records,
+    check_shortlist,
+    check_split,
+)
 from llwlc.predict.run_format import (
     CARD,
     CONFIG,
@@ -57,7 +64,7 @@ from llwlc.training.records import EpochRecord, FitMetrics
 
 CHECKPOINT = "checkpoint.safetensors"
 LEFT = ".partial-"
-"""How the folder is called in which a run is put together."""
+"""The prefix of the temporary folder in which a run is assembled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +105,7 @@ def save(folder: Path, run: Run) -> None:
         write_text(partial / CONFIG, json.dumps(config.as_dict(), indent=2) + "\n")
         write_manifest(partial)
         for name in (MANIFEST, CONFIG):
-            (folder / name).unlink(missing_ok=True)  # a mixture of two runs is no run
+            (folder / name).unlink(missing_ok=True)  # never leave a mixture of two runs
         for name in (*FILES, *OPTIONAL, MANIFEST):
             if (partial / name).exists():
                 os.replace(partial / name, folder / name)
@@ -117,13 +124,13 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what the finished run needs no more."""
+    """Removes what the finished run no longer needs."""
     for path in leftovers(folder):
         if path.name != LOCK:
             remove(path)
             continue
         with contextlib.suppress(InputError), locked(folder, "another fit"):
-            pass  # held by nobody: let go again, it is gone
+            pass  # not held by another process: releasing it removes the file
 
 
 def load(folder: Path, config: RunConfig | None = None) -> Run:
@@ -165,9 +172,11 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
     if "encoding" in stored:
         graph = replace(graph, encoding=_encoding(folder, stored["encoding"], x))
+    features = NodeFeatures.of(x, compactor, stored.get("features"))
+    check_shortlist(folder, config.ranking, features.pair_inputs.channels)
     rest = (
         compactor,
-        NodeFeatures.of(x, compactor, stored.get("features")),
+        features,
         config.calibration,
         config.ranking,
         FitMetrics.from_dict(read_json(folder / METRICS)),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
@@ -24,11 +25,19 @@ class LinkSplit:
     """The links and negatives of each part, and the graph that carries messages at each stage.
 
     Node ids are those of the whole graph under every protocol, `buddy`'s largest component included; `nodes` are then the
-    component's nodes, inside which negatives are drawn, or None for all.
+    component's nodes, inside which negatives are drawn, or None for all. `protocol` and `seed` say how it was made, `notes` what a reader should know.
+    `train_graph`, `valid_graph` and `test_graph` carry messages at each stage.
 
-    Shapes: every part `[m, 2]` int64; `valid_neg` and `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive.
+    Shapes: every part, `train_pos`, `train_neg`, `valid_pos`, `valid_neg`, `test_pos` and `test_neg`, is `[m, 2]` int64; `valid_neg` and
+    `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive.
     `repeated` names what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed. `metric` is the number that
     the protocol, or the dataset's own evaluator, compares methods by: `hits@K`, `mrr` or `auc`.
+
+    >>> import torch, llwlc
+    >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
+    >>> split = llwlc.splits.make(ring, protocol="seal")
+    >>> split.test_pos.shape, split.train_graph.num_edges
+    (torch.Size([2, 2]), 17)
     """
 
     protocol: str
@@ -61,6 +70,19 @@ class LinkSplit:
         about = {"repeated": dict(self.repeated), "notes": list(self.notes), "metric": self.metric}
         meta = {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)}
         write_tensors(Path(path), tensors, meta)
+
+    def with_validation_trained(self) -> LinkSplit:
+        """The split whose training links are those of training and validation, all of which carry messages while training; validation and test stay as they are."""
+        links = torch.cat([self.train_pos, self.valid_pos])
+        whole = self.test_graph if self.test_graph.num_edges > self.train_graph.num_edges else None
+        if whole is None:  # validation links carry no messages at test time; weights, if any, are not known of them
+            if self.train_graph.weight is not None or self.train_graph.time is not None:
+                raise InputError(
+                    f"protocol {self.protocol!r} leaves validation links out of the messages, so on a graph with weights or times they cannot be trained on"
+                )
+            whole = self.train_graph.with_edges(torch.cat([self.train_graph.edges, self.valid_pos]))
+        negatives = torch.cat([self.train_neg, self.valid_neg.reshape(-1, 2)[: len(self.valid_pos)]])
+        return replace(self, train_pos=links, train_neg=negatives, train_graph=whole)
 
     @staticmethod
     def load(path: str | Path, graph: Graph) -> LinkSplit:

@@ -36,9 +36,9 @@ _shown: list[Progress] = []
 
 @contextmanager
 def bars(console: Console | None = None) -> Iterator[Progress]:
-    """A rich `Progress` in the house's columns; where the console is no terminal, what runs is said in a line every `LINE_SECONDS`.
+    """A rich `Progress` with the columns of all commands; where the console is no terminal, a line every `LINE_SECONDS` says how far the running step is.
 
-    Inside another such block it is that block's own, with one line more: two displays would draw over each other.
+    Inside another such block it returns that block's `Progress`: two displays would draw over each other.
     """
     if _shown and console is None:
         yield _shown[-1]
@@ -80,7 +80,7 @@ def line_about(task: Task) -> str:
 
 
 def notice(text: str) -> None:
-    """A line on stderr, above the bars that may be there."""
+    """Prints a line on stderr, above any bars."""
     console = _shown[-1].console if _shown else Console(stderr=True)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -93,7 +93,7 @@ def track(
     completed: int = 0,
     console: Console | None = None,
 ) -> Iterator[T]:
-    """Passes the steps on, one by one, under a bar; one below another's goes when it is done. `completed`: steps of the `total` that were done before.
+    """Yields the steps one by one, under a bar; a bar below another one disappears when it is done. `completed`: steps of the `total` that were done before.
 
     >>> list(track(range(3), "adding"))
     [0, 1, 2]
