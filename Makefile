@@ -1,9 +1,9 @@
-# Two commands do everything on a fresh machine: `make fit` and `make test`. They need Python 3.11 and nothing else.
+# Two commands do everything on a fresh machine: `make fit` and `make test`. They need Python 3.11, 3.12 or 3.13 and nothing else.
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: fit test test-all fuzz notebooks lint types clean
+.PHONY: fit test test-all fuzz docs notebooks lint types clean
 
 fit: $(READY)
 	$(VENV)/bin/llwlc fit cora --protocol ncn --out runs/cora
@@ -19,9 +19,13 @@ test-all: $(READY) lint types
 fuzz: $(READY)
 	PYTHONPATH=tests $(VENV)/bin/python -m fuzz $(FUZZ)
 
+# the documentation site, in site/: open site/index.html, or `.venv/bin/mkdocs serve` for search and changes as they are made
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet
+
 # executes the notebooks of docs/notebooks anew
 notebooks: $(READY)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]' --no-build-isolation
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[notebook]' --no-build-isolation
 	$(VENV)/bin/python docs/make_notebooks.py
 
 lint: $(READY)
@@ -39,4 +43,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) runs site .pytest_cache .mypy_cache .ruff_cache

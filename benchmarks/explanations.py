@@ -220,7 +220,8 @@ def measure(run: Path, links: int, max_edges: int, epochs: int) -> list[dict[str
 
 def table(rows: list[dict[str, object]]) -> list[str]:
     lines = [
-        "| graph | edges named | by | fidelity+ ↑ | fidelity− ↓ | characterization ↑ | probability moved without ↑ | with them alone ↓ | ours ahead (standard errors): characterization, without, alone |",
+        "| graph | edges named | by | fidelity+ ↑ | fidelity− ↓ | characterization ↑ | probability moved without ↑ | with them alone ↓ "
+        "| ours ahead (standard errors): characterization, without, alone |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:

@@ -25,7 +25,12 @@ from urllib.parse import quote
 import numpy as np
 
 EXPECTED = {200, 400, 401, 403, 404, 405, 408, 413, 415, 429, 431}
-NASTY = ["", "<script>", "../../etc/passwd", "%00", "\u202e", "'", '"', "{{7*7}}", "9" * 5000, "-1", "nan", "NaN", "1e309", "٣", "\ud7ff", "a" * 900, "null", "0x10", "[]", "\n", "null\x00"]  # fmt: skip
+NASTY = [
+    "", "<script>", "../../etc/passwd", "%00", "\u202e", "'", '"', "{{7*7}}", "9" * 5000, "-1", "nan", "NaN", "1e309", "٣", "\ud7ff",
+    "a" * 900, "null", "0x10", "[]", "\n", "null\x00",
+]  # fmt: skip
+HEADERS = ["Host", "Origin", "Authorization", "Range", "Accept", "Sec-Fetch-Site", "Transfer-Encoding", "X-Forwarded-For", "Upgrade", "Cookie"]  # fmt: skip
+VALUES = ["evil.example", "127.0.0.1", "null", "Bearer x", "bytes=0-", "cross-site", "a" * 500, "localhost:99999", "[::1", "websocket"]  # fmt: skip
 
 
 @contextmanager
@@ -192,7 +197,7 @@ def nonsense(rng: random.Random) -> tuple[str, str, bytes | None, dict[str, str]
             body = b"[" * 100_000
     headers = {"Content-Type": rng.choice(["application/json", "application/json; charset=utf-8", "text/plain", ""])}
     if rng.random() < 0.2:
-        headers[rng.choice(["Host", "Origin", "Authorization", "Range", "Accept", "Sec-Fetch-Site", "Transfer-Encoding", "X-Forwarded-For", "Upgrade", "Cookie"])] = rng.choice(["evil.example", "127.0.0.1", "null", "Bearer x", "bytes=0-", "cross-site", "a" * 500, "localhost:99999", "[::1", "websocket"])  # fmt: skip
+        headers[rng.choice(HEADERS)] = rng.choice(VALUES)
     return method, path, body, headers
 
 

@@ -1,4 +1,4 @@
-"""Writes and executes the notebooks of `docs/notebooks`: `python docs/make_notebooks.py`, with the extra `docs`.
+"""Writes and executes the notebooks of `docs/notebooks`: `python docs/make_notebooks.py`, with the extra `notebook`.
 
 They are kept as the cells below, so that a change of the code shows in a plain diff; what stands in `docs/notebooks` has their outputs. `--check` executes into a temporary folder only.
 """

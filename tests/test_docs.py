@@ -3,11 +3,16 @@
 import doctest
 import importlib.util
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from llwlc.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -27,10 +32,44 @@ def test_every_benchmark_says_what_it_does(path):
     assert done.stdout.startswith("usage: ")
 
 
-def test_snippets_of_numerics_run():
-    result = doctest.testfile(str(ROOT / "docs" / "numerics.md"), module_relative=False, optionflags=FLAGS)
-    assert result.attempted > 20
+PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if ">>> " in path.read_text())
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if p.stem != "own_data"], ids=lambda path: path.stem)
+def test_snippets_run(path):
+    run_snippets(path)
+
+
+def run_snippets(path):
+    result = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
+    assert result.attempted > 2
     assert result.failed == 0
+
+
+@pytest.mark.filterwarnings("ignore::llwlc.graph.GraphWarning")
+def test_commands_and_snippets_of_the_guide_run(tmp_path, monkeypatch):
+    """Blocks of ```console: a command behind "$ ", then what it prints, where "..." stands for anything."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    guide = ROOT / "docs" / "own_data.md"
+    blocks = re.findall(r"^```console\n(\$ .*?)^```", guide.read_text(), re.MULTILINE | re.DOTALL)
+    steps = [step for block in blocks for step in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
+    assert len(steps) > 8
+    for command, wanted in steps:
+        printed = output_of(command)
+        assert doctest.OutputChecker().check_output(wanted, printed, FLAGS), f"{command}\n{printed}"
+    run_snippets(guide)
+
+
+def output_of(command):
+    words = shlex.split(command)
+    if words[0] == "llwlc":
+        done = CliRunner().invoke(app, words[1:])
+        assert done.exit_code == (2 if "Error: " in done.output else 0), done.output
+        return done.output
+    if words[0] == "python":
+        words[:2] = [sys.executable, str(ROOT / words[1])]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def test_numerics_shows_every_figure():
@@ -69,7 +108,7 @@ def test_notebooks_stand_with_the_outputs_of_their_cells():
 
 @pytest.mark.slow
 def test_notebooks_run():
-    pytest.importorskip("nbclient", reason="notebooks are executed with the extra docs")
+    pytest.importorskip("nbclient", reason="notebooks are executed with the extra notebook")
     command = [sys.executable, ROOT / "docs" / "make_notebooks.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

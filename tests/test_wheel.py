@@ -23,3 +23,20 @@ def test_every_file_of_the_package_is_in_the_wheel(tmp_path):
     wanted = {name for name in wanted if "__pycache__" not in name}
     assert {"llwlc/datasets/files/cora.npz", "llwlc/py.typed", "llwlc/kernels/cuda/solve.cu"} <= wanted
     assert wanted <= held
+
+
+def test_the_notice_names_every_file_that_came_from_elsewhere():
+    """Data and scripts beside the code: those of this project are listed here, all others stand in NOTICE."""
+    own = {"py.typed", "page.css", "page.html", "page.js", "report.css", "report.js"}
+    notice = (ROOT / "NOTICE").read_text()
+    source = ROOT / "src" / "llwlc"
+    files = [
+        path
+        for path in source.rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc", ".cu", ".cuh", ".cpp")
+    ]
+    foreign = {path.relative_to(ROOT).as_posix() for path in files} - {
+        path.relative_to(ROOT).as_posix() for path in files if path.name in own
+    }
+    assert foreign >= {"src/llwlc/datasets/files/cora.npz", "src/llwlc/serve/files/cytoscape.min.js"}
+    assert [name for name in foreign if name not in notice] == []

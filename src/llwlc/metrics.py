@@ -16,11 +16,28 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 
+__all__ = [
+    "Evaluation",
+    "HitsAtK",
+    "auc",
+    "average_precision",
+    "calibration_error",
+    "evaluate",
+    "hits_at_fpr",
+    "hits_at_k",
+    "mrr",
+    "ranks",
+]
+
 Scores = NDArray[np.float64]
 
 
 class HitsAtK(NamedTuple):
-    """HR@K, the number of negatives it was measured against, and the false-positive rate K / num_negatives that K stands for."""
+    """HR@K (`value`, `k`), `num_negatives` that it was measured against, and the `false_positive_rate` K / num_negatives that K stands for.
+
+    >>> print(HitsAtK(0.5, k=100, num_negatives=1000, false_positive_rate=0.1))
+    HR@100 50.00 (1000 negatives, 10.0 % false positives)
+    """
 
     value: float
     k: int
@@ -34,7 +51,12 @@ class HitsAtK(NamedTuple):
 def hits_at_k(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, k: int) -> HitsAtK:
     """The share of links scored strictly above the K-th best negative: ties are misses, and 1.0 if there are fewer than K (OGB).
 
-    With negatives `[m, k]` of its own for each link, the share of links of rank at most K, ties at half (OGB's and HeaRT's for MRR data).
+    With negatives of its own for each link, the share of links of rank at most K, ties at half (OGB's and HeaRT's for MRR data).
+
+    Args:
+        pos: scores of links `[m]`.
+        neg: scores of non-links, a pool `[N]` or `[m, n]` for each link.
+        k: K.
 
     >>> hits_at_k([0.9, 0.5, 0.3], [0.8, 0.5, 0.1, 0.0], 2)
     HitsAtK(value=0.3333333333333333, k=2, num_negatives=4, false_positive_rate=0.5)
@@ -54,6 +76,11 @@ def hits_at_k(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, k: int) -> HitsA
 def hits_at_fpr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, fpr: float) -> HitsAtK:
     """HR@K with K = ⌊fpr · N⌋ (at least 1), which makes graphs of different size comparable; the rate it comes to is in the result.
 
+    Args:
+        pos: scores of links `[m]`.
+        neg: scores of non-links, a pool `[N]` or `[m, n]` for each link.
+        fpr: the false-positive rate, above 0 and at most 1.
+
     >>> hits_at_fpr([0.9, 0.5], [0.8, 0.5, 0.1, 0.0], 0.25).k
     1
     """
@@ -69,7 +96,18 @@ def _k_of(fpr: float, num: int) -> int:
 
 
 def ranks(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> Scores:
-    """The rank `[m]` of each link among its negatives, from 1: the mean of the best and the worst place among equals (OGB)."""
+    """The rank of each link among its negatives, from 1: the mean of the best and the worst place among equals (OGB).
+
+    Args:
+        pos: scores of links `[m]`.
+        neg: scores of non-links, a pool `[N]` or `[m, n]` for each link.
+
+    Returns:
+        Ranks `[m]`.
+
+    >>> ranks([0.9, 0.5], [0.8, 0.5, 0.1]).tolist()
+    [1.0, 2.5]
+    """
     p, n = _scores(pos, neg)
     if n.ndim == 2:
         above, level = (n > p[:, None]).sum(1), (n == p[:, None]).sum(1)
@@ -81,7 +119,11 @@ def ranks(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> Scores:
 
 
 def mrr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
-    """The mean of 1 / rank over the links, among the pool `[N]` or among each link's own negatives `[m, k]`.
+    """The mean of 1 / rank over the links.
+
+    Args:
+        pos: scores of links `[m]`.
+        neg: scores of non-links, a pool `[N]` or `[m, n]` for each link.
 
     >>> mrr([0.9, 0.2], [[0.5, 0.1], [0.5, 0.1]])
     0.75
@@ -91,6 +133,10 @@ def mrr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
 
 def auc(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
     """The chance that a link scores above a non-link, a tie counting half (Mann–Whitney; scikit-learn's `roc_auc_score`).
+
+    Args:
+        pos: scores of links `[m]`.
+        neg: scores of non-links, any shape.
 
     >>> auc([2, 1], [1, 0])
     0.875
@@ -103,6 +149,10 @@ def auc(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
 
 def average_precision(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
     """Σ (Rᵢ − Rᵢ₋₁) Pᵢ over the distinct thresholds, precision P and recall R (scikit-learn's `average_precision_score`).
+
+    Args:
+        pos: scores of links `[m]`.
+        neg: scores of non-links, any shape.
 
     >>> average_precision([3, 1], [2])
     0.8333333333333333
@@ -118,6 +168,11 @@ def average_precision(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float
 
 def calibration_error(prob: ArrayLike | Tensor, label: ArrayLike | Tensor, *, bins: int = 15) -> float:
     """Expected calibration error: the mean over equally wide bins of |share of links − mean probability|, weighted by size.
+
+    Args:
+        prob: probabilities `[m]`.
+        label: 1 for a link, 0 for none, `[m]`.
+        bins: how many.
 
     >>> calibration_error([0.9, 0.9, 0.1, 0.1], [1, 1, 0, 0]).__round__(6)
     0.1
@@ -142,7 +197,14 @@ def calibration_error(prob: ArrayLike | Tensor, label: ArrayLike | Tensor, *, bi
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything a result table shows of one set of scores."""
+    """Everything a result table shows of one set of scores; `evaluate` makes it.
+
+    `hits` for each K, `hits_at_rate` for each of the false-positive `rates`, `mrr`, `auc`, `average_precision`, `num_positives` and `num_negatives`.
+
+    >>> found = evaluate([3, 2, 1], [2, 0, 0, 0])
+    >>> found["auc"], found.num_negatives
+    (0.875, 4)
+    """
 
     hits: tuple[HitsAtK, ...]
     hits_at_rate: tuple[HitsAtK, ...]
@@ -199,6 +261,12 @@ def evaluate(
     rates: Sequence[float] = (0.01, 0.1),
 ) -> Evaluation:
     """All metrics at once: HR@K for every K, HR at every false-positive rate, MRR, AUC and AP.
+
+    Args:
+        pos: scores of links `[m]`.
+        neg: scores of non-links, a pool `[N]` or `[m, n]` for each link.
+        ks: the K of HR@K.
+        rates: the false-positive rates.
 
     >>> evaluate([3, 2, 1], [2, 0, 0, 0], ks=[1]).as_dict()["hits@1"]
     0.3333333333333333

@@ -215,28 +215,33 @@ def test_a_score_is_symmetric_and_independent_of_batch_and_order(graph, messages
     assert whole.std() > 0
 
 
-@pytest.mark.parametrize("name", [n for n in TRAINED if n not in ("buddy", "lanczosnet")])
-def test_a_score_does_not_depend_on_the_numbering_of_nodes(graph, name):
-    net, pairs = network(name, graph).double(), torch.combinations(torch.arange(12))
-    renamed = torch.randperm(60, generator=torch.Generator().manual_seed(1))
-    x = torch.empty_like(graph.x)
-    x[renamed] = graph.x
-    other = Graph.from_edges(renamed[graph.edges], num_nodes=60, x=x)
-    one = scored(net, Messages.of(graph), Features(graph.x, "cpu"), pairs)
-    two = scored(net, Messages.of(other), Features(x, "cpu"), renamed[pairs])
+def renumbered_scores(name: str, graph: Graph, names: list[str] | None, **options) -> tuple[torch.Tensor, torch.Tensor]:
+    """The scores of the same pairs in a graph and in the same one with its nodes in another order."""
+    pairs, order = torch.combinations(torch.arange(12)), torch.randperm(60, generator=torch.Generator().manual_seed(1))
+    net, back = network(name, graph, **options).double(), torch.argsort(order)
+    first = Graph.from_edges(graph.edges, num_nodes=60, x=graph.x, names=names)
+    moved = None if names is None else [names[i] for i in back.tolist()]
+    second = Graph.from_edges(order[graph.edges], num_nodes=60, x=graph.x[back], names=moved)
+    one = scored(net, Messages.of(first), Features(first.x, "cpu"), pairs)
+    return one, scored(net, Messages.of(second), Features(second.x, "cpu"), order[pairs])
+
+
+NAMES = [f"node {i}" for i in range(60)]
+DRAWING = ("buddy", "lanczosnet")
+"""What draws at random: hashes of nodes, and the start vector of a pair."""
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_score_does_not_depend_on_the_order_of_nodes(graph, name):
+    one, two = renumbered_scores(name, graph, NAMES if name in DRAWING else None)
     assert torch.allclose(one, two, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["buddy", "lanczosnet"])
-def test_sketches_and_random_starts_belong_to_node_numbers_and_so_do_their_scores(graph, name):
-    """The documented exception: hashes of node ids, and the start vector drawn for the pair."""
-    net, pairs = network(name, graph).double(), torch.combinations(torch.arange(12))
-    renamed = torch.randperm(60, generator=torch.Generator().manual_seed(1))
-    x = torch.empty_like(graph.x)
-    x[renamed] = graph.x
-    other = Graph.from_edges(renamed[graph.edges], num_nodes=60, x=x)
-    one = scored(net, Messages.of(graph), Features(graph.x, "cpu"), pairs)
-    two = scored(net, Messages.of(other), Features(x, "cpu"), renamed[pairs])
+@pytest.mark.parametrize("name", DRAWING)
+@pytest.mark.parametrize(("names", "options"), [(None, {}), (NAMES, {"draw_by": "number"})])
+def test_without_names_draws_belong_to_node_numbers_and_so_do_their_scores(graph, name, names, options):
+    """The documented exception, and runs from before names counted."""
+    one, two = renumbered_scores(name, graph, names, **options)
     assert not torch.allclose(one, two, rtol=1e-7, atol=1e-9)
 
 

@@ -487,6 +487,54 @@ def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree):
     assert np.mean(np.array(wanted) == member.numpy()) > 0.95
 
 
+@pytest.mark.parametrize("featured", [False, True])
+@pytest.mark.parametrize("kinded", [False, True])
+def test_on_a_large_graph_links_are_judged_among_those_that_lists_are_made_of(large, monkeypatch, featured, kinded):
+    """All nodes, where the index finds all: then every link is judged as on a small graph, and its score is the same; but where the walk to an index's find is not known."""
+    graph, n = nx.barabasi_albert_graph(80, 3, seed=2), 80
+    kinds = some_kinds(n, 1) if kinded else Kinds.any(n)
+    config, x = CandidateConfig(degree=0.1), features(n, 0, 8) if featured else None
+    links, length = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges)), np.full(n, 6)
+    lister = lister_for(of(graph), x, config, kinds=kinds)
+    assert not lister.exact
+    member, best = would_be_candidates(lister, links, length)
+    best_weights = chosen(lister, links[:40])
+    monkeypatch.setattr(nearest, "EXACT_NODES", 1000)
+    assert lister.exact
+    wanted, own = would_be_candidates(lister, links, length)
+    assert 0 < wanted.sum() < len(wanted)
+    assert torch.allclose(best, own, atol=1e-4)
+    assert (member == wanted).double().mean() > 0.97
+    assert best_weights == chosen(lister, links[:40])
+
+
+@pytest.mark.parametrize("featured", [False, True])
+def test_the_own_lists_of_some_nodes_are_candidates_of_all(featured):
+    graph, n = nx.gnp_random_graph(60, 0.08, seed=3), 60
+    lister = lister_for(of(graph), features(n, 0) if featured else None, CandidateConfig(budget=4))
+    sources = np.array([41, 3, 17])
+    found, lists = candidates(lister, sources=sources), lister(np.sort(sources), 8)
+    usual = round(1.3 * 4)
+    wanted = {
+        (min(u, v), max(u, v))
+        for u, row in zip(np.sort(sources).tolist(), lists.partner[:, :usual].tolist(), strict=True)
+        for v in row
+        if v >= 0
+    }
+    assert {tuple(pair) for pair in found.pairs.tolist()} == wanted
+    assert len(found.length) == n
+    assert (found.length <= usual).all()
+
+
+def test_walks_are_coarser_only_where_lists_are_short():
+    few = lister_for(of(nx.path_graph(6)), None, CandidateConfig())
+    assert few.precision == PRECISION
+    assert replace(few, graph=of(nx.empty_graph(60_000))).precision == PRECISION
+    assert replace(few, graph=of(nx.empty_graph(60_000)), config=CandidateConfig(budget=5)).precision == pytest.approx(
+        15 * PRECISION
+    )
+
+
 def test_no_links_are_no_candidates_and_a_list_of_no_length_holds_none():
     lister = lister_for(of(nx.cycle_graph(8)), features(8, 0), CandidateConfig())
     member, best = would_be_candidates(lister, torch.zeros(0, 2, dtype=torch.long), np.full(8, 5))

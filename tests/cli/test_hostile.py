@@ -18,6 +18,8 @@ from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import encode
 from llwlc.cli import console, tables
 from llwlc.cli.app import app
+from llwlc.cli.graph_options import bytes_of
+from llwlc.errors import InputError
 from llwlc.graph.clean import LARGEST, SMALLEST
 from llwlc.graph.graph import Graph
 from llwlc.predict.predictor import LinkPredictor
@@ -107,7 +109,7 @@ def test_recommend_and_score_of_hostile_names(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = llwlc("recommend", run, "--top", 50)
     assert shown.exit_code == 0, shown.output
-    assert "\x1b]" not in shown.stdout
+    assert "\x1b]" not in shown.stderr
     names = LinkPredictor.load(run).graph.names
     with Path("pairs.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
@@ -137,7 +139,7 @@ def test_on_a_terminal_cells_are_visible_and_in_a_file_whole(monkeypatch):
         out = io.StringIO()
         monkeypatch.setattr(out, "isatty", lambda terminal=terminal: terminal)
         monkeypatch.setattr(sys, "stdout", out)
-        tables.deliver(table, None)
+        tables.Delivery.of(None, None).deliver(table)
         assert out.getvalue() == f"source,score\n{cell},0.5\n"
 
 
@@ -262,3 +264,25 @@ def test_weights_stay_finite_at_both_ends_of_what_is_allowed():
             found = encode(heavy, heavy.edges[:30], BasisConfig(laplacian=laplacian), about="")
             assert torch.isfinite(found.values).all()
             assert torch.isfinite(found.vectors).all()
+
+
+@pytest.mark.parametrize(
+    "words", [["data", "show", "edges.csv", "\x1b[2J"], ["\x1b[2J"], ["data", "\x1b[2J"], ["fit", "--\x1b[2J"]]
+)
+def test_an_argument_that_cannot_be_read_is_quoted_as_text(words):
+    """By the error itself, not only by the panel that some versions of typer draw around it."""
+    with pytest.raises(Exception, match=r"x1b\[2J") as caught:
+        app_command().main(words, standalone_mode=False)
+    assert "\x1b" not in caught.value.message
+
+
+def app_command():
+    from typer.main import get_command
+
+    return get_command(app)
+
+
+def test_a_limit_that_is_no_number_is_refused():
+    """Newer versions of typer refuse it themselves, by the range of the option."""
+    with pytest.raises(InputError, match="got nan"):
+        bytes_of(float("nan"))

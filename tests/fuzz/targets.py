@@ -9,7 +9,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from safetensors import safe_open
@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from fuzz.mutate import VALUES, Rng, mutated_bytes, mutated_json, mutated_tensors, pick
 from fuzz.tables import odd_file
+from llwlc import baselines
 from llwlc.bases.cache import cached
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import FIELDS, encode
@@ -28,7 +29,7 @@ from llwlc.graph.feature_file import read_features
 from llwlc.graph.graph import Graph
 from llwlc.graph.pair_file import read_pairs
 from llwlc.predict.predictor import LinkPredictor
-from llwlc.predict.run_format import FILES, write_manifest
+from llwlc.predict.run_format import FILES, PLAN, write_manifest
 from llwlc.support.files import PARTIAL
 from people import QUICK, people
 
@@ -52,6 +53,12 @@ def compile_all() -> None:
     """What the options of a run can ask for: all stages at once, and one by one."""
     warm_up(people(), BasisConfig())
     warm_up(people(), BasisConfig(hops=16))
+
+
+def fit_method(method: str, out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
+    """A run of an opponent, of two epochs where it trains."""
+    options = {"epochs": 2} if baselines.get(method).trained else {}
+    LinkPredictor(method=method, cache=None, device="cpu", **options).fit(people(), out=out, on_epoch=on_epoch)
 
 
 def one_line(error: InputError) -> str:
@@ -79,12 +86,16 @@ class Readings:
             lambda: Graph.read(path, unzipped_limit=LIMIT),
             lambda: Graph.read(path, header=False, weight="3", unzipped_limit=LIMIT),
             lambda: read_pairs(path, self.graph, unzipped_limit=LIMIT),
+            lambda: Graph.read(path, node_list=path, unzipped_limit=LIMIT),
+            lambda: read_pairs(path, self.graph, unknown="blank", verbatim=True, unzipped_limit=LIMIT),
             lambda: read_features(path, unzipped_limit=LIMIT),
+            lambda: read_features(path, missing_values="error", unzipped_limit=LIMIT),
+            lambda: Graph.read(self.edges, features=path, isolated="drop", unzipped_limit=LIMIT),
             lambda: Graph.read(self.edges, features=path, isolated="keep", unzipped_limit=LIMIT),
         ]
         npz = path.suffix == ".npz"
         try:
-            found = pick(rng, reads[3:] if npz else reads)()
+            found = pick(rng, reads[5:] if npz else reads)()
             self.check(found)
         except InputError as error:
             return one_line(error)
@@ -106,24 +117,31 @@ class Readings:
 
 
 class Runs:
-    """Run folders, altered with and without a manifest that fits."""
+    """Run folders, altered with and without a manifest that fits: of our network, of one that was planned, and of opponents."""
 
+    METHODS = ("gcn", "buddy", "adamic-adar")
     trained = False
 
     def __init__(self, folder: Path) -> None:
         compile_all()
-        self.original, self.copy = folder / "run", folder / "copy"
-        self.fit()
+        self.copy = folder / "copy"
+        self.fit(folder / "ours")
+        self.fit(folder / "planned", minutes=5)
+        for method in self.METHODS:
+            fit_method(method, folder / method)
         self.pairs = torch.tensor([[0, 40], [3, 5], [7, 80]])
-        self.score = LinkPredictor.load(self.original, device="cpu", cache=None).score(self.pairs).score
+        self.originals = [folder / name for name in ("ours", "ours", "ours", "planned", *self.METHODS)]
+        self.scores = {path: LinkPredictor.load(path, device="cpu").score(self.pairs).score for path in self.originals}
 
-    def fit(self) -> None:
-        LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), out=self.original)
+    def fit(self, out: Path, minutes: float | None = None) -> None:
+        LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), out=out, minutes=minutes)
 
     def case(self, rng: Rng) -> str:
+        original = pick(rng, self.originals)
         shutil.rmtree(self.copy, ignore_errors=True)
-        shutil.copytree(self.original, self.copy)
-        name = pick(rng, [*FILES, "manifest.json", "config.json", "graph.safetensors"])
+        shutil.copytree(original, self.copy)
+        planned = [PLAN] * 3 if (self.copy / PLAN).exists() else []
+        name = pick(rng, [*FILES, "manifest.json", "config.json", "graph.safetensors", *planned])
         altered = self.alter(self.copy / name, rng)
         fitting = name != "manifest.json" and rng.random() < 0.7
         if fitting:
@@ -140,8 +158,8 @@ class Runs:
             raise Fault(f"an altered {name} that was not noticed")
         if (
             altered
-            and name in ("metrics.json", "history.jsonl", "MODEL_CARD.md", "manifest.json")
-            and not torch.equal(score, self.score)
+            and name in ("metrics.json", "history.jsonl", "MODEL_CARD.md", "manifest.json", PLAN)
+            and not torch.equal(score, self.scores[original])
         ):
             raise Fault(f"other scores after an altered {name}")
         return "accepted"
@@ -161,30 +179,40 @@ class Runs:
 
 
 class Checkpoints:
-    """Checkpoints, altered: refused, or resumed to the same bits."""
+    """Checkpoints of our network and of an opponent, altered: refused, or resumed to the same bits."""
 
     trained = False
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.run = folder / "begun", folder / "run"
-        self.fit(folder / "whole")
-        self.wanted = self.bits(folder / "whole")
+        self.folder, self.run = folder, folder / "run"
 
         def stop(_: object) -> None:
             raise KeyboardInterrupt
 
-        with contextlib.suppress(KeyboardInterrupt):
-            self.fit(self.folder, stop)
+        self.wanted = {}
+        for kind, fit in self.FITS.items():
+            fit(folder / f"{kind} whole")
+            self.wanted[kind] = self.bits(folder / f"{kind} whole")
+            with contextlib.suppress(KeyboardInterrupt):
+                fit(folder / kind, stop)
 
-    def fit(self, out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
+    @staticmethod
+    def fit(out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
         LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), out=out, on_epoch=on_epoch)
+
+    @staticmethod
+    def fit_gcn(out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
+        fit_method("gcn", out, on_epoch)
+
+    FITS: ClassVar = {"ours": fit, "gcn": fit_gcn}
 
     def bits(self, folder: Path) -> list[bytes]:
         return [(folder / name).read_bytes() for name in ("model.safetensors", "history.jsonl")]
 
     def case(self, rng: Rng) -> str:
+        kind = pick(rng, ["ours", "ours", "gcn"])
         shutil.rmtree(self.run, ignore_errors=True)
-        shutil.copytree(self.folder, self.run)
+        shutil.copytree(self.folder / kind, self.run)
         path = self.run / "checkpoint.safetensors"
         if rng.random() < 0.6:
             path.write_bytes(mutated_bytes(path.read_bytes(), rng, 1 + int(rng.integers(2))))
@@ -197,13 +225,13 @@ class Checkpoints:
         before = path.read_bytes()
         self.trained = True
         try:
-            self.fit(self.run)
+            self.FITS[kind](self.run)
         except InputError as error:
             self.trained = False
             if path.read_bytes() != before:
                 raise Fault("a refused checkpoint was changed") from error
             return one_line(error)
-        if self.bits(self.run) != self.wanted:
+        if self.bits(self.run) != self.wanted[kind]:
             raise Fault("resumed to other bits")
         return "accepted"
 
@@ -345,6 +373,7 @@ class Lines:
         Path("pairs.csv").write_text("source,target,score\nPerson 01,Person 40,3\nPerson 02,Person 50,4\n")
         rows = (f"Person {i:02d},{row[0]:.3f},{row[1]:.3f}\n" for i, row in enumerate(graph.x.tolist()))
         Path("people.csv").write_text("node,a,b\n" + "".join(rows))
+        Path("names.txt").write_text("node\nPerson 01\nNobody\n")
         LinkPredictor(device="cpu", **QUICK).fit(graph, out="run")
         self.mine = {p.name for p in self.folder.iterdir()}
         self.before = {p.name: p.read_bytes() for p in Path("run").iterdir()}
@@ -375,8 +404,31 @@ class Lines:
             ["recommend", "run", "--node", "Person 01", "--prior", "0.1"],
             ["data", "show", "edges.csv", "--weight", "none", "--separator", ",", "--unzipped-limit", "1"],
             ["data", "show", "cora"],
+            ["score", "run", "pairs.csv", "--unknown", "blank", "--add", "edges.csv", "-o", "-", "--format", "jsonl"],
+            ["recommend", "run", "--graph", "edges.csv", "--graph-source", "source", "--node-list", "names.txt"],
+            ["data", "audit", "run"],
             ["evaluate", "run", "--protocol", "random", "--seeds", "1"],
+            ["evaluate", "run", "--ranking", "--hidden", "test"],
+            ["fit", "edges.csv", "--out", "new", "--minutes", "5", *quick],
+            ["fit", "edges.csv", "--out", "new", "--plan", "run", *quick],
+            ["explain", "run", "Person 01", "Person 40", "--prior", "0.1", "-o", "out.json"],
+            ["report", "run", "-o", "out.html", "--top", "3"],
+            ["cache", "show"],
         ]
+        if rng.random() < 0.1:
+            method = pick(rng, ["mlp", "gcn", "buddy", "ncn", "adamic-adar", "katz", *self.WORDS])
+            return [
+                "fit",
+                "edges.csv",
+                "--out",
+                "new",
+                "--method",
+                method,
+                "--set",
+                f"epochs={pick(rng, self.NUMBERS)}",
+                "--set",
+                "epochs=2",
+            ]
         words = list(pick(rng, bases))
         for _ in range(1 + int(rng.random() < 0.3)):
             value = pick(rng, list(self.NUMBERS if rng.random() < 0.7 else self.WORDS))

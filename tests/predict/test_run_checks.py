@@ -211,3 +211,11 @@ def test_files_that_no_digest_covers_are_named(run):
     assert LinkPredictor.load(run).run.info.unverified == ()
     older = LinkPredictor.load(Path(__file__).parent / "format_1" / "anchored")
     assert set(older.run.info.unverified) == {"metrics.json", "history.jsonl", "MODEL_CARD.md", "config.json"}
+
+
+def test_an_opponents_run_without_its_features_is_refused(tmp_path):
+    """Its shortlist was fitted with them; nothing else of such a run reads them."""
+    LinkPredictor(method="adamic-adar", device="cpu", cache=None).fit(people(), out=tmp_path / "run")
+    arrays(GRAPH, lambda tensors: {name: tensor for name, tensor in tensors.items() if name != "x"})(tmp_path / "run")
+    with pytest.raises(InputError, match="shortlist has 7 inputs, its features give 6"):
+        LinkPredictor.load(tmp_path / "run")

@@ -18,7 +18,7 @@ WHOLE = {
         *("feature_channels", "filtered_channels", "pair_channels", "powers"),
     ],
     TrainConfig: ["epochs", "batch_size", "patience", "negative_pool", "candidate_pool", "copies"],
-    Limits: ["evaluated", "shortlist", "measured", "judged", "weighed"],
+    Limits: ["evaluated", "shortlist", "measured", "sources", "judged", "weighed"],
 }
 SHARES = {
     NetConfig: ["dropout", "feature_dropout"],

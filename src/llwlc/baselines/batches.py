@@ -1,4 +1,4 @@
-"""What a method is trained on, step by step: links, negatives, and messages that do not give the links away."""
+"""Training steps of a method: links, negatives, and messages without these links."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Step(NamedTuple):
 
 
 class Batches:
-    """The steps of each epoch, drawn from (seed, epoch) alone, so that an interrupted run goes through the same ones."""
+    """The steps of each epoch, drawn from (seed, epoch) alone, so that a resumed run has the same steps."""
 
     def __init__(self, split: LinkSplit, recipe: Recipe, *, seed: int, device: torch.device) -> None:
         self.recipe, self.seed = recipe, seed
         self.pos = split.train_pos.to(device)
         self.messages = Messages.of(split.train_graph, device)
         self.free = training_non_edges(split)
-        # row i: where link i stands in the messages, in both directions
+        # row i: the two entries of link i in the messages
         self.places = self.messages.places(self.pos).reshape(2, -1).T if recipe.mask else None
         self.folds: list[Tensor] = []
         if recipe.folds:

@@ -49,7 +49,12 @@ class BUDDY(Network):
         r, key = self.recipe, "sketches"
         if key not in messages.kept:
             messages.kept[key] = sketch(
-                messages, r.hops, permutations=r.permutations, registers=r.registers, seed=self.seed
+                messages,
+                r.hops,
+                permutations=r.permutations,
+                registers=r.registers,
+                seed=self.seed,
+                draw_by=r.draw_by,
             )
         return Encoded(messages.smooth(self.input(features)), messages.kept[key])
 

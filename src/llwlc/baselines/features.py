@@ -37,7 +37,7 @@ class Features:
             self._keep_sparse(scipy.sparse.csr_array(x))
 
     def _keep_sparse(self, x: Any) -> None:
-        """Rows and columns both in order: the backward pass multiplies by the transpose."""
+        """Stores the matrix and its transpose: the backward pass multiplies by the transpose."""
         x.sort_indices()
         place = scipy.sparse.csr_array((np.arange(x.nnz), x.indices, x.indptr), shape=x.shape).tocsc()
 
@@ -61,7 +61,7 @@ class Features:
 
 
 class _Product(torch.autograd.Function):
-    """X W of a sparse X without gradient; its transpose is given, as torch would make it at every step."""
+    """X W of a sparse X without gradient; the transpose is passed in, since torch would compute it at every step."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, transposed: Tensor, weight: Tensor) -> Tensor:
@@ -75,9 +75,9 @@ class _Product(torch.autograd.Function):
 
 class NodeInput(torch.nn.Module):
     """The first rows of every node, `[n, out_channels]`: dropout(X) W + b of its features, and where there are none (or `embedding` is set) a
-    learned row of its own, begun orthogonal.
+    learned row of its own, initialised orthogonal.
 
-    With `bias` it begins as `torch.nn.Linear` does, without as the matrix of a GCN (Glorot): so do the published codes.
+    With `bias` it is initialised as `torch.nn.Linear`, without as the matrix of a GCN (Glorot), as in the published codes.
     """
 
     def __init__(

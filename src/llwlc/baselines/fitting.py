@@ -1,4 +1,4 @@
-"""From a split to a fitted method, and back from what a run directory stores of one."""
+"""Fits a method on a split, and restores one from a run directory."""
 
 from __future__ import annotations
 
@@ -43,6 +43,19 @@ class FittedMethod:
 
     `config` (plain JSON) and `state()` (tensors) are all that `restore(graph, features, config, tensors)` needs to build it again, with the
     same scores. `metrics`, `history` and `calibration` are those of the fit, None or empty in a restored one.
+
+    Args:
+        method: its name.
+        net: the trained network; a copy in float64 is kept.
+        graph: the messages it scores on unless told otherwise.
+        features: of the nodes, `[n, F]`, as the network reads them, or None.
+
+    >>> import llwlc
+    >>> graph = llwlc.datasets.load("cora")
+    >>> split = llwlc.splits.make(graph, protocol="ncn")
+    >>> fitted = llwlc.baselines.get("mlp").fit(graph, split, options={"epochs": 1, "hidden": 8})
+    >>> fitted.score(split.test_pos[:3]).shape, len(fitted.history)
+    (torch.Size([3]), 1)
     """
 
     def __init__(self, method: str, net: Network, graph: Graph, features: Features | None) -> None:
@@ -51,13 +64,13 @@ class FittedMethod:
         self.metrics: FitMetrics | None = None
         self.history: list[EpochRecord] = []
         self.calibration: Calibration | None = None
-        self._encoded: tuple[Graph, Any] | None = None  # of the graph that was asked about last
+        self._encoded: tuple[Graph, Any] | None = None  # of the last graph that was scored on
 
     def score(self, pairs: Tensor, graph: Graph | None = None) -> Tensor:
-        """Logits `[m]` of pairs `[m, 2]` (any shape `[..., 2]` gives `[...]`), in float64: then no rounding of a batch's shape reaches the sixth digit.
+        """Logits `[m]` of pairs `[m, 2]` (any shape `[..., 2]` gives `[...]`), in float64, so that the shape of a batch does not change the sixth digit by rounding.
 
-        Messages are those of `graph`, else of the graph it was fitted with (the test stage's). A link that is asked about is not removed from
-        them, but by `seal` and `lanczosnet`, which remove it from its own subgraph.
+        Messages are those of `graph`, else of the graph it was fitted with (the test stage's). Only `seal` and `lanczosnet`
+        remove a link that is scored, from its own subgraph; the others leave it in the messages.
         """
         known = self.graph if graph is None else graph
         if known.num_nodes != self.net.shape.num_nodes:
@@ -139,8 +152,23 @@ def restore(
     *,
     device: str = "auto",
 ) -> FittedMethod:
-    """The fitted method that `config` and `state()` were taken from. `graph`: the messages it scores on unless told otherwise; `features`: the raw ones,
-    None for those of the graph."""
+    """The fitted method that `config` and `state()` were taken from, with the same scores.
+
+    Args:
+        graph: the messages it scores on unless told otherwise.
+        features: the raw ones, `[n, F]`; None for those of the graph.
+        config: `FittedMethod.config`.
+        tensors: `FittedMethod.state()`.
+        device: "auto", "cpu" or "cuda".
+
+    >>> import llwlc
+    >>> graph = llwlc.datasets.load("cora")
+    >>> split = llwlc.splits.make(graph, protocol="ncn")
+    >>> fitted = llwlc.baselines.get("mlp").fit(graph, split, options={"epochs": 1, "hidden": 8})
+    >>> again = restore(split.test_graph, graph.x, fitted.config, fitted.state())
+    >>> torch.equal(again.score(split.test_pos), fitted.score(split.test_pos))
+    True
+    """
     method = METHODS[config["method"]]
     how = read_record(Recipe, config["recipe"], "the method's config")
     shape = read_record(Shape, config["shape"], "the method's config")

@@ -1,4 +1,4 @@
-"""GAE, tuned: a linear graph autoencoder, which beats most of what was published after it."""
+"""GAE, tuned: a linear graph autoencoder, stronger than most methods published after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class GAE(Network):
     """The optimised GAE of "Reconsidering the Performance of GAE in Link Prediction" (Ma et al., CIKM 2025).
 
     h₁ = Â X W, hᵢ₊₁ = Â dropout(LayerNorm(hᵢ)), h = Σ softmax(a)ᵢ hᵢ with no non-linearity in between; score = head(h_u ⊙ h_v). Without features X is a
-    learned matrix, begun orthogonal. Several negatives a link with balanced means and the clipped gradient are the loop's. Reads `hidden`, `layers`
+    learned matrix, initialised orthogonal. Several negatives a link with balanced means and the clipped gradient are the loop's. Reads `hidden`, `layers`
     (the steps), `decay`, `head_layers`, `norm`, `residual`, `activation`, `dropout` and `head_dropout`.
     """
 

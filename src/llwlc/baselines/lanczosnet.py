@@ -65,6 +65,7 @@ class LanczosNet(Network):
             steps=self.recipe.steps,
             hops=self.recipe.hops,
             seed=self.seed,
+            draw_by=self.recipe.draw_by,
         )
         subs, basis = subs.to(messages.device), basis.to(messages.device, weight.dtype)
         x = self.labels(distance_encoding(subs, CAP))

@@ -1,14 +1,16 @@
-"""Messages: the links that carry messages, on the device of a network, and what methods compute of them alone."""
+"""Messages: the links that carry messages, on the device of a network, and what methods compute from them alone."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from llwlc.bases.config import DrawBy
 from llwlc.graph.graph import Graph
 from llwlc.support.ragged import expand, pointer
 
@@ -16,17 +18,18 @@ from llwlc.support.ragged import expand, pointer
 class Messages:
     """A graph as methods read it: 0/1, both directions of every link, sorted by row then column; weights do not enter, as in the published codes.
 
-    Shapes: `row`, `col [2m]`. `kept` is a place for what a method computes of the links alone (sketches), so that it is computed once.
+    Shapes: `row`, `col [2m]`. `names` are those of the nodes, by which random draws know them. `kept` is a place for what a method computes of the links
+    alone (sketches), so that it is computed once.
     """
 
-    def __init__(self, row: Tensor, col: Tensor, num_nodes: int) -> None:
-        self.row, self.col, self.num_nodes = row, col, num_nodes
+    def __init__(self, row: Tensor, col: Tensor, num_nodes: int, names: Sequence[str] | None = None) -> None:
+        self.row, self.col, self.num_nodes, self.names = row, col, num_nodes, names
         self.kept: dict[Any, Any] = {}
 
     @staticmethod
     def of(graph: Graph, device: torch.device | str = "cpu") -> Messages:
         row, col = graph.edge_index.to(device)
-        return Messages(row, col, graph.num_nodes)
+        return Messages(row, col, graph.num_nodes, graph.names)
 
     @property
     def device(self) -> torch.device:
@@ -35,7 +38,12 @@ class Messages:
     @cached_property
     def graph(self) -> Graph:
         """The same as a `Graph` on the CPU, without weights or features, for extraction."""
-        return Graph(self.indptr.cpu(), self.col.cpu())
+        return Graph(self.indptr.cpu(), self.col.cpu(), names=self.names)
+
+    def identity(self, draw_by: DrawBy) -> Tensor:
+        """The number `[n]` by which random draws know each node: of its name, or its place where it has none or `draw_by` is "number"."""
+        known = self.graph.identity if draw_by == "name" else None
+        return torch.arange(self.num_nodes, device=self.device) if known is None else known.to(self.device)
 
     @cached_property
     def degree(self) -> Tensor:
@@ -64,7 +72,7 @@ class Messages:
         """The graph without the entries at these places."""
         keep = torch.ones(len(self.row), dtype=torch.bool, device=self.device)
         keep[places] = False
-        return Messages(self.row[keep], self.col[keep], self.num_nodes)
+        return Messages(self.row[keep], self.col[keep], self.num_nodes, self.names)
 
     def neighbours(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """The neighbours of each node, one list behind the other, and the position in `nodes` that each belongs to."""
@@ -98,7 +106,7 @@ class Messages:
 
 
 def csr(indptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
-    """torch's sparse matrix in CSR, without its remark that they are young."""
+    """torch's sparse matrix in CSR, without its warning that the format is in beta."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(indptr, col, value, shape, check_invariants=False)

@@ -1,4 +1,4 @@
-"""MLP: features alone, no message: what links say beyond them is what the other methods add."""
+"""MLP: features alone, no messages; the other methods show what the links add."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class NCNC(NCN):
         rows = encoded.rows
         lifted = rows + self.lift(rows)
         overlap = overlap_sum(seen, pairs, lifted)
-        # the guess is made on rows that were lifted once already, as in the public code, whose scale and offset belong to that
+        # computed on rows to which `lift` was applied once, as in the public code, for which its scale and offset were tuned
         twice = lifted + self.lift(lifted)
         for here, there in ((0, 1), (1, 0)):
             neighbour, owner = lonely_neighbours(seen, pairs[:, here], pairs[:, there])
@@ -30,7 +30,7 @@ class NCNC(NCN):
         return self.read(rows, overlap, pairs)
 
     def completion(self, rows: Tensor, lifted: Tensor, messages: Messages, pairs: Tensor) -> Tensor:
-        """How much of a common neighbour each missing link `[k, 2]` would make, `[k]`, by NCN on these rows."""
+        """The weight `[k]` with which each missing link `[k, 2]` makes a common neighbour, by NCN on these rows."""
         r = self.recipe
         with torch.no_grad():
             scores = [

@@ -1,4 +1,4 @@
-"""What every trained method is: a network that reads a message graph once, and pairs as often as asked."""
+"""The base of all trained methods: a network that encodes a message graph once and decodes pairs in batches."""
 
 from __future__ import annotations
 

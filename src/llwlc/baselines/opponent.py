@@ -1,4 +1,4 @@
-"""An opponent as a run has it: a method fitted on a split, its candidates calibrated and its recommendations measured as ours are."""
+"""An opponent in a run: a method fitted on a split, with candidates calibrated and recommendations measured like those of our network."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ BUDGET = 100
 
 
 class OpponentScorer:
-    """A method as ranking asks our network: pairs on a graph, chunk by chunk."""
+    """A method with the interface of our network's scorer: pairs on a graph, chunk by chunk."""
 
-    device = torch.device("cpu")  # of the graph it is given; the method has its own
+    device = torch.device("cpu")  # of the graphs passed in; the method has a device of its own
 
     def __init__(self, model: Scorer) -> None:
         self.model = model
@@ -75,7 +75,7 @@ class FittedOpponent:
 
     @property
     def basis(self) -> BasisConfig:
-        return BasisConfig()  # nobody reads it
+        return BasisConfig()  # not used
 
     def scorer(self, device: str, features: NodeFeatures | None = None) -> OpponentScorer:
         return OpponentScorer(self.model)
@@ -132,8 +132,7 @@ def fit_opponent(
             features,
             TrainConfig(seed=seed),
             budget=budget,
-            judged=bounds.judged,
-            weighed=bounds.weighed,
+            limits=bounds,
             kinds=kinds,
             device=target,
         )

@@ -10,24 +10,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from llwlc.bases.config import DrawBy
 from llwlc.errors import InputError
 
 ACTIVATIONS = ("relu", "silu", "gelu", "tanh", "elu", "leaky_relu")
 LARGE = 100_000
-"""Training links from which a graph that nobody tuned a method for is trained in large batches, with narrower layers."""
+"""Number of training links from which a graph without a recipe is trained in large batches, with narrower layers."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one method is shaped and trained on one dataset. Fields that a method does not name in its file have no effect on it."""
+    """How one method is shaped and trained on one dataset. Fields that a method does not name in its file have no effect on it.
+
+    >>> recipe("gae").changed(epochs=3).epochs
+    3
+    """
 
     # training
     epochs: int = 100
+    """At most."""
     patience: int = 100
     """Epochs without a better validation score before training stops."""
     select: str = ""
     """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K`; "" for the metric of the split."""
     learning_rate: float = 1e-3
+    """Of the optimizer."""
     head_learning_rate: float | None = None
     """Of all but the encoder (`NodeInput` and convolutions); None for the same."""
     optimizer: str = "adam"
@@ -41,12 +48,14 @@ class Recipe:
     mask: bool = True
     """Remove the links of a batch from the messages it is trained on."""
     folds: int = 0
-    """Above 0: the links are divided once, and each fold is trained on messages without it, so that what is computed of them is kept."""
+    """Above 0: the links are divided once, and each fold is trained on messages without it, so that sketches of the messages are computed once a fold."""
     clip: float = 0.0
     """Bound on the norm of the gradient, of encoder and head each; 0 for none."""
     # shape
     hidden: int = 256
+    """Width of the layers."""
     layers: int = 2
+    """Of the encoder."""
     head_layers: int = 2
     """Layers of the MLP on the product of the ends."""
     embedding: int = 0
@@ -56,8 +65,11 @@ class Recipe:
     row_sums: bool = False
     """Divide each row of the features by its sum, as DGL's citation graphs are."""
     norm: bool = False
+    """Layer normalisation between layers."""
     residual: bool = False
+    """Add the input of the head to each of its layers (`gae`)."""
     activation: str = "relu"
+    """One of `ACTIVATIONS`."""
     input_dropout: float = 0.0
     """Of the raw features."""
     dropout: float = 0.0
@@ -65,34 +77,50 @@ class Recipe:
     tail_dropout: float = 0.0
     """Behind the last propagation."""
     head_dropout: float = 0.0
+    """In the head."""
     # gae
     decay: float = 1.0
     """The weights of the propagation steps begin as softmax(decay^step)."""
     # ncn, ncnc
     overlap_dropout: float = 0.0
-    """Share of the adjacency's entries that common neighbours are not found by while training."""
+    """Share of the adjacency's entries that are left out in training when common neighbours are found."""
     deep_head: bool = False
+    """One more layer in the head."""
     completion_scale: float = 5.0
+    """NCNC counts a neighbour of one end by c t p / (t p + 1 − p), p = σ(`completion_scale` (score − `completion_offset`)), t and c the next two."""
     completion_offset: float = 3.0
+    """See `completion_scale`."""
     completion_prior: float = 0.5
+    """t, see `completion_scale`."""
     completion_weight: float = 1.0
+    """c, see `completion_scale`."""
     # buddy
     hops: int = 2
     """Of the sketches (`buddy`) or of the enclosing subgraph (`seal`, `lanczosnet`)."""
+    draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
+    """By what hashes (`buddy`) and random starts (`lanczosnet`) know a node: its `name`, where it has one, or its `number`."""
     permutations: int = 128
+    """Of a MinHash sketch."""
     registers: int = 256
+    """Of a HyperLogLog sketch."""
     label_dropout: float = 0.5
+    """Of what the sketches estimate."""
     # seal
     ends: bool = False
     """Read out the product of the ends' rows beside the sorted rows."""
     # lanczosnet
     steps: int = 10
+    """κ, the number of Lanczos vectors."""
     short: tuple[int, ...] = (1, 2, 3)
+    """Powers of the operator itself."""
     long: tuple[int, ...] = (5, 7, 10, 20, 30)
+    """Powers in the Lanczos basis."""
     constraints: str = field(default="none", metadata={"absent": "none"})
     """LLwLC's, as `BasisConfig` has them: with some, this is LLwLC with the powers of L that LanczosNet has beside the basis."""
 
     def __post_init__(self) -> None:
+        if self.draw_by not in ("name", "number"):
+            raise InputError(f"draw_by must be 'name' or 'number', got {self.draw_by!r}")
         # JSON has lists
         for name in ("short", "long"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -257,15 +285,20 @@ DEFAULTS: Mapping[str, Recipe] = {
     "ncn": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
     "ncnc": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
 }
-"""Of graphs that nobody tuned a method for."""
+"""For graphs without a recipe of their own."""
 
 ON_SUBGRAPHS = ("seal", "lanczosnet")
-"""Methods whose steps cost by the link, not by the graph."""
+"""Methods whose cost grows with the number of links, not with the graph."""
 ALIASES = {"cora-planetoid": "cora"}
 
 
 def recipe(method: str, data: str = "", *, num_links: int = 0) -> Recipe:
-    """The recipe of a method on a dataset of this name; for any other graph the method's own default, in larger batches where there are many links.
+    """The recipe of a method on a dataset; on a graph that the method has no recipe for, its default one.
+
+    Args:
+        method: its name.
+        data: the name of the dataset, "" for any other graph.
+        num_links: training links, for a graph without a recipe: where there are many, batches are larger and layers narrower.
 
     >>> recipe("ncn", "citeseer").batch_size, recipe("gae", num_links=200_000).batch_size
     (384, 8192)

@@ -1,4 +1,4 @@
-"""METHODS: what can be fitted on a split and asked for scores, by name."""
+"""METHODS: methods that are fitted on a split and score pairs, by name."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Method(Record):
 
 
 METHODS: Registry[Method] = Registry("method")
+"""Every method that can be compared with, untrained ones first: `METHODS[name]`, `list(METHODS)`."""
 for _heuristic in (*HEURISTICS.records(), *WALKS.records()):
     METHODS.add(Method(_heuristic.name, _heuristic.about, "llwlc.baselines.untrained:fit", _heuristic.title))
 
@@ -70,9 +71,21 @@ METHODS.add(Method("ncnc", "NCN that completes common neighbours", _FIT, "NCNC",
 
 
 def get(name: str) -> Method:
-    """The method of this name."""
+    """The method of this name: `get(name).fit(graph, split, seed=0)` gives an object that scores pairs.
+
+    Args:
+        name: one of `names()`.
+
+    >>> get("seal").title, get("katz").trained
+    ('SEAL', False)
+    """
     return METHODS[name]
 
 
 def names() -> tuple[str, ...]:
+    """The names of all methods, untrained ones first.
+
+    >>> names()[-2:]
+    ('ncn', 'ncnc')
+    """
     return tuple(METHODS)

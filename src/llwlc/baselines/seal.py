@@ -42,7 +42,7 @@ class SEAL(Network):
         super().__init__(recipe, shape, seed)
         r = recipe
         self.labels = Embedding(num_labels(r.hops), r.hidden)
-        # there labels and features are concatenated; mapped to one width and added they are the same to the matrix that follows
+        # the public code concatenates labels and features; adding their images under two matrices is the same linear map
         self.input = (
             NodeInput(shape.num_nodes, shape.in_channels, r.hidden, bias=False, dropout=r.input_dropout)
             if shape.in_channels
@@ -97,6 +97,6 @@ def num_labels(hops: int) -> int:
 
 
 def subgraphs(messages: Messages, pairs: Tensor, hops: int) -> Subgraphs:
-    """The enclosing subgraphs of pairs on the messages' device, the smaller end first, so that no order of the ends reaches the network."""
+    """The enclosing subgraphs of pairs on the messages' device, the smaller end first, so that the score does not depend on the order of the ends."""
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1).cpu()
     return extract(messages.graph, ordered, hops).to(messages.device)

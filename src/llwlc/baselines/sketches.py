@@ -1,4 +1,4 @@
-"""Sketches of neighbourhoods: MinHash and HyperLogLog, from which the sizes of intersections are read without a set in memory.
+"""Sketches of neighbourhoods: MinHash and HyperLogLog, which estimate the sizes of intersections without storing sets.
 
 B_k(u) is the ball of radius k around u, u included. Its sketch is the elementwise minimum (MinHash) or maximum (HyperLogLog) of the sketches of its nodes, so
 hop k + 1 is hop k merged over neighbours. With P permutations and M registers, a Jaccard similarity J has standard error √(J (1 − J) / P), and a
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from llwlc.baselines.messages import Messages
+from llwlc.bases.config import DrawBy
 from llwlc.support.counter import mix
 
 
@@ -25,13 +26,22 @@ class Sketches(NamedTuple):
     sizes: Tensor
 
 
-def sketch(messages: Messages, hops: int, *, permutations: int = 128, registers: int = 256, seed: int = 0) -> Sketches:
-    """The sketches of every node's balls; `registers` is a power of two. Only links and seed count: the same graph has the same ones everywhere."""
-    node = torch.arange(messages.num_nodes, device=messages.device)
+def sketch(
+    messages: Messages,
+    hops: int,
+    *,
+    permutations: int = 128,
+    registers: int = 256,
+    seed: int = 0,
+    draw_by: DrawBy = "name",
+) -> Sketches:
+    """The sketches of every node's balls; `registers` is a power of two. Only links, names and seed count: the same graph has the same ones everywhere, in any
+    order of its nodes (of their names; of their numbers where they have none, or `draw_by` is "number")."""
+    node, drawn = torch.arange(messages.num_nodes, device=messages.device), messages.identity(draw_by)
     salt = mix(torch.arange(permutations + 1, device=messages.device) + seed * 1_000_003)
     # 31 of the 64 bits: the minimum of a few million nodes is still told apart
-    minima = (mix(node.unsqueeze(1) ^ salt[:-1]) >> 33).int()
-    bits = mix(node ^ salt[-1])
+    minima = (mix(drawn.unsqueeze(1) ^ salt[:-1]) >> 33).int()
+    bits = mix(drawn ^ salt[-1])
     ranks = torch.zeros(messages.num_nodes, registers, dtype=torch.int8, device=messages.device)
     ranks[node, bits & (registers - 1)] = _rank((bits >> 32) & 0xFFFFFFFF)
     found: list[tuple[Tensor, Tensor]] = []
@@ -59,7 +69,7 @@ def count(ranks: Tensor) -> Tensor:
     raw = alpha * registers**2 / torch.exp2(-ranks.float()).sum(-1)
     empty = (ranks == 0).sum(-1).float()
     linear = registers * (math.log(registers) - torch.log(empty.clamp(min=1)))
-    # an empty register says more than the others as long as there are some
+    # linear counting is the better estimate while registers are empty
     return torch.where((empty > 0) & (raw <= 2.5 * registers), linear, raw)
 
 

@@ -1,4 +1,4 @@
-"""Heuristics as methods: nothing is fitted, the test stage's messages are read."""
+"""Heuristics as methods: nothing is fitted; scores are computed on the messages of the test stage."""
 
 from __future__ import annotations
 

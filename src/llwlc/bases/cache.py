@@ -1,6 +1,6 @@
-"""Bases kept on disk, found again by a hash of graph, pairs and configuration, mapped instead of read where they are large.
+"""A cache of bases on disk, under a hash of graph, pairs and configuration.
 
-Where the arrays exceed the memory budget they are mapped: then the operating system pages in what a batch touches.
+Arrays are memory-mapped: the operating system reads what a batch touches.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from llwlc.support.space import free_disk
 
 FORMAT = 4  # part of the hash: raise it when the arrays or the numerics behind them change
 CACHE_LIMIT = 20 << 30
-"""Bytes that the cache may hold unless LLWLC_CACHE_LIMIT says otherwise, in gigabytes; beyond, what was not used for longest is deleted."""
+"""Bytes that the cache may hold unless LLWLC_CACHE_LIMIT says otherwise, in gigabytes; beyond, the least recently used entries are deleted."""
 DIGESTS, OWNER = "digests.json", "owner"
-ABANDONED = 86_400  # seconds after which a folder half written is rubbish
+ABANDONED = 86_400  # seconds after which an unfinished folder is deleted
 LEFT_FREE = 1 << 30
-"""Bytes of the disk that the cache leaves to others."""
+"""Bytes of the disk that the cache leaves free."""
 
 
 class DoesNotFit(Exception):
-    """An entry is larger than the cache or the disk has room for."""
+    """An entry does not fit the cache or the disk."""
 
 
 def default_cache() -> Path:
@@ -70,9 +70,9 @@ def cached(
     owner: Path | None = None,
     about: str = "eigenbases",
 ) -> EncodedLinks:
-    """The bases of these pairs, from the cache where they are, else computed, on the graph's device, and put there; kept in memory where they do not fit.
+    """The bases of these pairs: from the cache, or computed on the graph's device and stored there, or kept in memory where they do not fit.
 
-    `owner`: the folder of the run that they belong to; when it is gone, they are the first to go.
+    `owner`: the folder of the run that they belong to; when it is gone, they are deleted first.
     """
     folder = cache / key(graph, pairs, config, epoch)
     if not folder.is_dir():
@@ -81,7 +81,7 @@ def cached(
         except DoesNotFit as reason:
             warnings.warn(f"{reason}; they are kept in memory", stacklevel=2)
             return encode(graph, pairs, config, epoch=epoch, about=about)
-    with contextlib.suppress(OSError):  # a cache that may only be read is one too
+    with contextlib.suppress(OSError):  # the cache may be read-only
         os.utime(folder)  # last used now
     data = _read(folder, len(pairs), config.steps)
     if data.num_bytes <= memory_budget:
@@ -104,7 +104,7 @@ def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
 
 
 def _write(folder: Path, parts: Iterator[dict[str, Tensor]], links: int, owner: Path | None) -> None:
-    """Whole or not at all, a digest of each array beside them. Room is made as soon as the first part tells how large it will be."""
+    """Writes an entry whole or not at all, with a digest of each array. Other entries are deleted for it as soon as the first part shows how large it will be."""
     digests = {name: hashlib.sha256() for name in FIELDS}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def _write(folder: Path, parts: Iterator[dict[str, Tensor]], links: int, owner: 
             files = {name: stack.enter_context((partial / name).open("wb")) for name in FIELDS}
             for done, part in enumerate(parts):
                 if not done:
-                    _make_room(folder, sum(t.nbytes for t in part.values()) * links // max(len(part["sizes"]), 1))
+                    _evict_for(folder, sum(t.nbytes for t in part.values()) * links // max(len(part["sizes"]), 1))
                 for name, file in files.items():
                     data = part[name].cpu().numpy().tobytes()
                     digests[name].update(data)
@@ -125,8 +125,8 @@ def _write(folder: Path, parts: Iterator[dict[str, Tensor]], links: int, owner: 
             write_text(partial / OWNER, str(owner.absolute()))
 
 
-def _make_room(folder: Path, needed: int) -> None:
-    """Delete what is needed least until an entry of so many bytes keeps the cache within its limit."""
+def _evict_for(folder: Path, needed: int) -> None:
+    """Deletes the least needed entries until one of so many bytes keeps the cache within its limit."""
     limit, cache = cache_limit(), folder.parent
     if needed > limit:
         raise DoesNotFit(
@@ -161,7 +161,7 @@ def entries(cache: Path) -> list[Entry]:
     found = []
     for folder in cache.iterdir() if cache.is_dir() else ():
         used, size = _usage(folder)
-        # a folder of a hidden name is being written by another process, or was left by one that was killed
+        # a hidden folder is being written by another process, or was left by a killed one
         partial = folder.name.startswith(".")
         busy = partial and time.time() - used < ABANDONED
         found.append(Entry(folder, used, size, (partial and not busy) or _abandoned(folder), busy))
@@ -182,11 +182,11 @@ def _abandoned(folder: Path) -> bool:
     try:
         return not Path((folder / OWNER).read_text(encoding="utf-8")).exists()
     except (OSError, ValueError):
-        return False  # nobody's
+        return False  # without an owner
 
 
 def _usage(folder: Path) -> tuple[float, int]:
-    """When a folder was last used, and its bytes; nothing of one that another process has just renamed or removed."""
+    """When a folder was last used, and its bytes; zeros where another process has just renamed or removed it."""
     try:
         return folder.stat().st_mtime, sum(file.stat().st_size for file in folder.iterdir())
     except OSError:
@@ -194,7 +194,7 @@ def _usage(folder: Path) -> tuple[float, int]:
 
 
 def _read(folder: Path, links: int, steps: int) -> EncodedLinks:
-    """The arrays, mapped, after each was compared with its digest: it costs a look at each byte, which an epoch does many times."""
+    """The arrays, memory-mapped, after a check of their digests: that reads each byte once, which an epoch does many times."""
     _verify(folder)
     rows = int(_map(folder, "sizes", links).sum())
     count = {"sizes": links, "vectors": rows * steps} | dict.fromkeys(("values", "mask", "residual"), links * steps)
@@ -214,7 +214,7 @@ def _verify(folder: Path) -> None:
 
 
 def _map(folder: Path, name: str, count: int) -> Tensor:
-    """So many numbers of a file, not read before they are touched."""
+    """`count` numbers of a file, memory-mapped."""
     path, dtype = folder / name, FIELDS[name]
     if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
         raise _damaged(folder)

@@ -1,4 +1,4 @@
-"""BasisConfig: how a pair becomes a basis, in one record that travels whole from the caller to the cache and the kernels."""
+"""BasisConfig: how a pair becomes a basis, in one record that goes from the caller to the cache and the kernels."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ DEFAULT_CAP = 10_000
 largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
 
 MOST_HOPS = 127
-"""What a byte holds; the largest distance between two nodes of a real graph is rarely more than some dozen."""
+"""Hops are stored in a byte; real graphs rarely have distances above a few dozen."""
 
 MOST_COLUMNS = 4096
 """Basis vectors, and deleted vertices: each is a row of float64 as long as the subgraph; ten of each are usual."""
 MOST_NODES = 2**31 - 1
 MOST_DISTANCE = 21
-"""The classes of more would not fit a byte."""
+"""Distance classes are stored in a byte."""
 
 
 @dataclass(frozen=True)
 class BasisConfig:
-    """How a pair becomes a basis.
+    """How a pair of nodes becomes an eigenbasis. Every field is checked when the record is made.
 
+    >>> BasisConfig(constraints="neumann+vertex_deleted", count=4).stochastic    # deleted vertices are redrawn each epoch
+    True
     >>> BasisConfig(start="qury")
     Traceback (most recent call last):
     llwlc.errors.InputError: start must be 'query', 'random' or 'constraint', got 'qury'
@@ -55,15 +57,16 @@ class BasisConfig:
     start: str = "query"
     """Where the recurrence begins: a name of `bases.starts.STARTS`."""
     laplacian: Laplacian = "normalized"
+    """`"normalized"`, L = I − D^−½ A D^−½, or `"combinatorial"`, L = D − A (the paper's)."""
     max_nodes_per_hop: int | None = DEFAULT_CAP
     """Nodes that one hop keeps, drawn by the pair; None for all."""
     seed: int = 0
-    """Of every draw that belongs to a link."""
+    """Of all random draws for a link."""
     draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
-    """What those draws know a node by: "name", which stays with it however a file numbers it (its number where it has none), or "number", as
-    runs were fitted before there was a choice."""
+    """What random draws identify a node by: "name", which does not depend on the order of a file (its number where it has no name), or "number", as in
+    runs from before this option."""
     distance_cap: int = 3
-    """Distances from the ends are told apart up to here; a basis does not depend on it, what is encoded with it does."""
+    """Distances from the ends are told apart up to here. Bases do not depend on it, but the encoded links do."""
 
     redraw: bool | None = field(default=None, metadata={"absent": None})
     """Whether each epoch of training draws its random starts and deleted vertices anew; None: deleted vertices are redrawn (the paper's), with them the starts, and starts alone are
@@ -98,16 +101,16 @@ class BasisConfig:
 
     @property
     def stochastic(self) -> bool:
-        """Whether a new epoch asks for new bases."""
+        """Whether every epoch needs new bases."""
         drawn = any(family.drawn for family in self.families)
         return drawn if self.redraw is None else self.redraw and (drawn or self.start == "random")
 
     def drawn_by(self, graph: Graph) -> Tensor | None:
-        """What the draws know the nodes of a graph by, `[n]`, None for their numbers."""
+        """What random draws identify the nodes of a graph by, `[n]`, None for their numbers."""
         return graph.identity if self.draw_by == "name" else None
 
     def draws(self, graph: Graph) -> bool:
-        """Whether something in a basis on this graph may be drawn at random."""
+        """Whether a basis on this graph may depend on random draws."""
         capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
         drawn = any(family.drawn for family in self.families)
         return self.start == "random" or drawn or capped or bool(self.code)  # a user's own code may draw
@@ -121,7 +124,7 @@ class BasisConfig:
 
     @property
     def code(self) -> dict[str, str]:
-        """What did not come with this package: a digest of the code of each such constraint and start, by kind and name."""
+        """Digests of the code of constraints and starts that are no part of this package, by kind and name."""
         records = [*(("constraint", family) for family in self.families), ("start", STARTS[self.start])]
         return {f"{kind} {record.name}": record.digest for kind, record in records if not record.builtin}
 

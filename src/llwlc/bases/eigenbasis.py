@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Columns(Protocol):
-    """What a basis needs to know of its constraints: `columns [N, k]`, and where all are vertex-deleted ones, `deleted [N]`."""
+    """The constraints of a basis: `columns [N, k]`, and where all are vertex-deleted ones, `deleted [N]`."""
 
     @property
     def columns(self) -> Tensor: ...
@@ -51,13 +51,25 @@ def eigenbasis(
 ) -> Eigenbasis:
     """Ritz pairs of PLP for every subgraph: L its Laplacian, P the projector onto the null space of its constraints.
 
-    start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
-    `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on neither batch nor order), `"constraint"` (P L C 1), a
-    signal `[N]` or a block `[N, b]`. cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos. `complete=True` returns all
-    eigenpairs on the null space. Computed in float64, stored in `dtype`.
-
     A graph with nothing to span (null space {0}, start in the range of C) or with entries that are not finite has an empty mask; the
-    others of its batch do not notice.
+    others of its batch are not affected. Computed in float64, stored in `dtype`.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos.
+        steps: κ, the number of basis vectors.
+        start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
+            `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on neither batch nor order),
+            `"constraint"` (P L C 1), a signal `[N]` or a block `[N, b]`.
+        laplacian: `"normalized"`, or `"combinatorial"` (the paper's).
+        complete: return all eigenpairs on the null space.
+        dtype: float32 or float64, of the result.
+        seed: of the start `"random"`.
+        epoch: likewise; each epoch has its own draw.
+        backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
+
+    Returns:
+        `values [B, κ]`, `vectors [N, κ]`, `mask [B, κ]`, `residual [B, κ]` and `ptr [B + 1]`.
 
     >>> ring = Subgraphs(
     ...     ptr=torch.tensor([0, 4]), node=torch.arange(4), row=torch.tensor([0, 0, 1, 1, 2, 2, 3, 3]),
@@ -72,7 +84,7 @@ def eigenbasis(
     if laplacian not in LAPLACIANS:
         raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {laplacian!r}")
     columns, deleted = _columns(subs, cons)
-    operator = cache(lambda: laplacian_of(subs, laplacian))  # the kernels need none, most starts neither
+    operator = cache(lambda: laplacian_of(subs, laplacian))  # neither the kernels nor most starts need it
     inputs = StartInputs(subs, columns, operator, seed, epoch)
     chosen = choose(backend, _unable(subs, columns, start, complete), what="this basis").name
     if chosen == "cuda":
@@ -93,7 +105,7 @@ def eigenbasis(
 
 
 def _unable(subs: Subgraphs, columns: Tensor, start: str | Tensor, complete: bool) -> dict[str, str]:
-    """Why a kernel cannot make these bases."""
+    """For each backend, why it cannot compute these bases."""
     signal = isinstance(start, Tensor) and start.requires_grad
     weighted = subs.weight is not None and subs.weight.requires_grad
     common = (
@@ -136,7 +148,7 @@ def basis_inputs(
     start: str | Tensor,
     inputs: StartInputs,
 ) -> BasisInputs:
-    """What the CUDA kernel takes; it knows the query nodes by itself."""
+    """The inputs of the CUDA kernel, which makes the query start itself."""
     from llwlc.kernels.cuda.solving import BasisInputs
 
     columns, deleted = _columns(subs, None if isinstance(cons, int) else cons)
@@ -144,7 +156,7 @@ def basis_inputs(
     block = None if asked_for_ends else start_block(start, inputs._replace(columns=columns))
     shown = None if isinstance(cons, int) else columns
     for name, x in (("cons", shown), ("start", block)):
-        if x is not None and x.device != subs.ptr.device:  # the kernel would follow an address of another memory
+        if x is not None and x.device != subs.ptr.device:  # its address would be invalid on this device
             raise InputError(f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there")
     ptr, row, col, hop, u, v = (x.long() for x in (subs.ptr, subs.row, subs.col, subs.hop, subs.u, subs.v))
     return BasisInputs(ptr, row, col, weight, shown, block, hop, u, v, deleted)

@@ -1,4 +1,4 @@
-"""EncodedLinks: the eigenbases of many links as data, one behind the other, as a network reads them.
+"""EncodedLinks: the eigenbases of many links as arrays, in the form that a network reads.
 
 With fixed constraints nothing in a basis is learned, so it is computed once for a (graph, pairs, configuration) and kept as plain arrays, in
 memory or in the cache (`bases.cache`).
@@ -43,7 +43,7 @@ FIELDS = {
 @dataclass(frozen=True, eq=False)
 class EncodedLinks:
     """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`;
-    `pair [B, P]`, what `PairInputs` say of each pair, where it was asked: it is cheap, so no cache keeps it.
+    `pair [B, P]`, the `PairInputs` of each pair where they are wanted; they are cheap and not cached.
 
     In every graph row 0 is u and row 1 is v, the smaller id first, so (u, v) and (v, u) are one link to the last bit.
     """
@@ -82,8 +82,7 @@ class EncodedLinks:
         return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1, self._pair(index))
 
     def uniform_batch(self, index: Tensor, width: int) -> LinkBatch:
-        """`batch` with `width` rows for each link, the last of them empty: every shape is known beforehand, so nothing waits for the device.
-        No link may be larger."""
+        """`batch` with `width` rows for each link, padded with empty rows: all shapes are known beforehand, so nothing waits for the device. No link may be larger."""
         place = torch.arange(width, device=index.device)
         live = (place < self.sizes[index].unsqueeze(1)).flatten()
         rows = (self.ptr[index].unsqueeze(1) + place).flatten().clamp(max=len(self.node) - 1)
@@ -119,7 +118,7 @@ def encode(
 
 
 def messages_on(graph: Graph, device: torch.device | str) -> Graph:
-    """The graph as its bases are computed for a network there: on the GPU if the network is on one and the kernels are."""
+    """The graph on the device that computes the bases of a network on `device`: the GPU where both the network and the kernels run there."""
     return replace(graph, time=None, x=None).to(device) if cuda.available() else graph
 
 
@@ -135,8 +134,7 @@ def encode_parts(
 
 
 def encode_chunk(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0) -> dict[str, Tensor]:
-    """The fields of pairs that were looked at before, the smaller id first, all at once: by one kernel where it can, else from
-    whatever makes the bases."""
+    """The fields of checked pairs, the smaller id first, all at once: by the fused kernel where it can, else from `link_bases`."""
     if choose("auto", unable(graph, config), what="these links").name == "numba":
         return _by_kernel(graph, pairs, config, epoch)
     return fields_of(*link_bases_checked(graph, pairs, config, epoch=epoch, dtype=torch.float32), config)
@@ -158,7 +156,7 @@ def fields_of(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) -> dict[s
 
 
 def estimate_bytes(num_links: int, mean_size: float, steps: int) -> int:
-    """What `EncodedLinks` of so many links takes."""
+    """Bytes of `EncodedLinks` of so many links."""
     return int(num_links * (mean_size * (4 * steps + 9) + 9 * steps + 8))
 
 

@@ -1,4 +1,4 @@
-"""What a compiled kernel is told: plain numbers, made from a `BasisConfig` here and nowhere else."""
+"""The options of compiled kernels: plain numbers, made from a `BasisConfig` here and nowhere else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from llwlc.kernels.numba.fused import Plan
 
 NEUMANN = {"boundary": 1, "degree": 2}
-"""The bits by which the CUDA kernel knows the columns that it makes by itself."""
+"""The bits that stand for the columns that the CUDA kernel makes itself."""
 
 
 def solve_of(steps: int, laplacian: str, dtype: torch.dtype) -> Solve:
@@ -25,14 +25,14 @@ def solve_of(steps: int, laplacian: str, dtype: torch.dtype) -> Solve:
 
 
 def neumann_bits(config: BasisConfig) -> int:
-    """The Neumann columns as the CUDA kernel makes them, 0 where these are not the constraints, or where the start needs them written out."""
+    """The Neumann columns that the CUDA kernel is to make; 0 with other constraints, or where the start needs explicit columns."""
     columns = [column for family in config.families for column in family.kernel or ("given",)]
     alone = bool(columns) and set(columns) <= set(NEUMANN) and len(set(columns)) == len(columns)
     return sum(NEUMANN[column] for column in columns) if alone and config.start in ("query", "random") else 0
 
 
 def not_fusible(config: BasisConfig) -> str:
-    """Why the fused CPU kernel cannot make these bases, "" where it can: the stages are then taken one by one, or say what is wrong."""
+    """Why the fused CPU kernel cannot make these bases, "" where it can: otherwise the stages are computed one by one."""
     from llwlc.bases.starts import STARTS
 
     for family in config.families:
@@ -42,7 +42,7 @@ def not_fusible(config: BasisConfig) -> str:
         return f"start {config.start!r} is made in Python"
     columns = [column for family in config.families for column in family.kernel or ()]
     if len(set(columns)) < len(columns):
-        # a column twice over spans no more, but weighs twice in the start "constraint"
+        # a repeated column does not change the span, but counts twice in the start "constraint"
         return f"constraints={config.constraints!r} name a column twice"
     if "deleted" in columns and config.count == "all" and len(columns) > 1:
         return 'count="all" beside other constraints'
@@ -58,7 +58,7 @@ def reach_of(config: BasisConfig) -> Reach:
 
 
 def plan_of(config: BasisConfig, *, epoch: int, dtype: torch.dtype) -> Plan:
-    """What the fused kernel has to do for a configuration that is `not_fusible` for no reason."""
+    """The options of the fused kernel, for a configuration for which `not_fusible` is empty."""
     from llwlc.kernels.numba.fused import STARTS, Plan
 
     columns = {column for family in config.families for column in family.kernel or ()}

@@ -21,5 +21,5 @@ def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
 
 
 def node_degree(subs: Subgraphs, weight: Tensor) -> Tensor:
-    """Summed in float64 as the constraint columns are: float32 sums would leave the closed form's null space beside theirs."""
+    """Degrees, summed in float64 as in the constraint columns: with float32 sums the closed-form projector would belong to another null space."""
     return torch.zeros(subs.num_nodes, dtype=torch.float64, device=weight.device).index_add(0, subs.row, weight)

@@ -41,15 +41,25 @@ def link_bases(
     backend: str = "auto",
     **options: Unpack[BasisOptions],
 ) -> tuple[Subgraphs, Eigenbasis]:
-    """The enclosing subgraphs of the pairs `[B, 2]` and the Ritz pairs of PLP on each.
+    """The enclosing subgraphs of pairs and the Ritz pairs of PLP on each.
 
-    The same as `extract`, `constraints.by_name` and `eigenbasis` one after the other. `options` are fields of `BasisConfig` (`hops`, `constraints`,
-    `count`, `steps`, `start`, `laplacian`, `max_nodes_per_hop`, `seed`, `draw_by`) and change the configuration that is given, or the default one.
-    `constraints`: a name or several joined by "+" (see `constraints.FAMILIES`; `count` is the number of deleted vertices), or a function from
-    `Subgraphs` to `Constraints`. `max_nodes_per_hop`: None for no limit; a warning says how many pairs met the usual one. `backend`: "numba" is a
-    compiled kernel that takes one link at a time through all stages, in as many threads as torch uses; "cuda", for a graph on a
-    GPU (`graph.to("cuda")`), gives each link a block of threads; "reference" is the specification in torch; "auto" takes the kernel of
-    the graph's device where it can do what is asked.
+    The same as `subgraphs.extract`, `constraints.by_name` and `eigenbasis` one after the other, in one pass where a backend can.
+
+    Args:
+        graph: the links that are known.
+        pairs: `[B, 2]` node numbers; a pair that is a link loses it in its own subgraph.
+        config: how a pair becomes a basis; None is the default `BasisConfig`.
+        epoch: of what is drawn at random for a link.
+        dtype: float32 or float64, of the basis.
+        backend: `"numba"` is a compiled kernel that takes one link at a time through all stages, in as many threads as torch uses;
+            `"cuda"`, for a graph on a GPU (`graph.to("cuda")`), gives each link a block of threads; `"reference"` is the
+            specification in torch; `"auto"` takes the kernel of the graph's device where it can do what is asked.
+        **options: fields of `BasisConfig` that change `config`: `hops`, `constraints` (a name, several joined by "+", see
+            `constraints.FAMILIES`, or a function from `Subgraphs` to `Constraints`), `count` (deleted vertices), `steps`, `start`,
+            `laplacian`, `max_nodes_per_hop` (None for no limit; a warning says how many pairs met the usual one), `seed`, `draw_by`.
+
+    Returns:
+        `Subgraphs` of B pairs with N nodes in all, and their `Eigenbasis`, `values [B, κ]`, `vectors [N, κ]`.
 
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
     >>> subs, basis = link_bases(ring, torch.tensor([[0, 1], [0, 3]]), steps=4)
@@ -74,8 +84,21 @@ def stream_bases(
 ) -> Iterator[tuple[Subgraphs, Eigenbasis]]:
     """`link_bases` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
 
-    On the CPU small batches are the faster ones: the system hands out and clears memory anew for every large array, while small ones are
-    used again. On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
+    On the CPU small batches are faster: the system provides and zeroes memory anew for every large array, while small ones are reused.
+    On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]` node numbers.
+        config: how a pair becomes a basis; None is the default `BasisConfig`.
+        batch_size: pairs in a batch.
+        epoch: of what is drawn at random for a link.
+        dtype: float32 or float64, of the bases.
+        backend: as in `link_bases`.
+        **options: fields of `BasisConfig`, as in `link_bases`.
+
+    Yields:
+        What `link_bases` returns for each batch.
 
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [0, 3]]))
     >>> [basis.num_graphs for _, basis in stream_bases(ring, ring.edges, batch_size=3, steps=2)]
@@ -92,11 +115,13 @@ def stream_bases(
 def link_bases_checked(
     graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int, dtype: torch.dtype, backend: str = "auto"
 ) -> tuple[Subgraphs, Eigenbasis]:
-    """`link_bases` of pairs that were looked at before."""
+    """`link_bases` of checked pairs."""
     chosen = choose(backend, unable(graph, config), what="these bases").name
     made = _fused if chosen == "numba" else _staged
     subs, basis = made(graph, pairs, config, epoch, dtype, backend)
-    if config.max_nodes_per_hop == DEFAULT_CAP:  # one that somebody chose is met by most pairs, and each takes a look
+    if (
+        config.max_nodes_per_hop == DEFAULT_CAP
+    ):  # warned about only at the default: most pairs reach a cap that the user chose
         warn_of_hubs(graph, len(pairs), _full(subs, config.max_nodes_per_hop), config.max_nodes_per_hop)
     return subs, basis
 
@@ -112,7 +137,7 @@ def unable(graph: Graph, config: BasisConfig) -> dict[str, str]:
 def _fused(
     graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, dtype: torch.dtype, backend: str
 ) -> tuple[Subgraphs, Eigenbasis]:
-    """All stages of a link before the next one, compiled."""
+    """Compiled: all stages of one link, then the next link."""
     from llwlc.kernels.numba import fused
 
     kind = torch.empty(0, dtype=dtype).numpy().dtype.type
@@ -130,7 +155,7 @@ def _fused(
 def _staged(
     graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int, dtype: torch.dtype, backend: str
 ) -> tuple[Subgraphs, Eigenbasis]:
-    """Subgraphs, constraints, bases, one stage of all links after the other, each by whichever backend can."""
+    """Subgraphs, constraints, bases, one stage after the other for all links, each by the first backend that can."""
     cap, known = config.max_nodes_per_hop, config.drawn_by(graph)
     subs = extract_checked(graph, pairs, config.hops, cap, config.seed, backend, known)
     gradients = subs.weight is not None and subs.weight.requires_grad
@@ -155,7 +180,7 @@ def _staged(
 
 
 def _full(subs: Subgraphs, cap: int | None) -> int:
-    """How many of the subgraphs have a hop of `cap` nodes. Only those with two ends and as many nodes more are looked at, nearly always none."""
+    """How many of the subgraphs have a hop of `cap` nodes. Only subgraphs of at least cap + 2 nodes are examined, nearly always none."""
     if cap is None:
         return 0
     large = (subs.ptr.diff() >= cap + 2).nonzero()[:, 0].tolist()
@@ -167,7 +192,7 @@ def gpu_basis(
     subs: Subgraphs, cons: Constraints | int, config: BasisConfig, *, epoch: int = 0, dtype: torch.dtype = torch.float32
 ) -> Eigenbasis:
     """The bases of subgraphs on a GPU by the CUDA kernel; `cons` is a number where the kernel makes the columns by itself."""
-    # of an undirected graph: both directions of an edge weigh the same already
+    # both directions of an edge have the same weight in an undirected graph
     weight = None if subs.weight is None else subs.weight.double()
     none = torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device)
     inputs = StartInputs(subs, none, lambda: laplacian_of(subs, config.laplacian), config.seed, epoch)
@@ -176,7 +201,7 @@ def gpu_basis(
 
 
 def warn_of_hubs(graph: Graph, links: int, full: int, cap: int | None) -> None:
-    """Says how many pairs met the cap, `full` of so many, where nobody chose it."""
+    """Warns that `full` of `links` pairs reached the default cap."""
     if full and cap == DEFAULT_CAP:
         warnings.warn(
             f"{full} of {links} pairs reach {cap} nodes in one hop (the largest degree is {int(graph.degree.max())}); "

@@ -1,4 +1,4 @@
-"""LinkBatch: all that the network sees of a batch of candidate links."""
+"""LinkBatch: the inputs of the network for a batch of candidate links."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from llwlc.linalg.basis import Eigenbasis
 
 @dataclass(frozen=True, eq=False)
 class LinkBatch:
-    """B enclosing subgraphs with N nodes in all, reduced to what the network reads; edges are gone, the basis holds them.
+    """B enclosing subgraphs with N nodes in all, reduced to what the network reads: their edges are in it only through the basis.
 
     Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered distance
     class, −1 at rows that only fill a uniform basis up; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes; `pair [B, P]`
-    what `PairInputs` say of the two ends, where the network reads it.
+    the `PairInputs` of the two ends, where the network reads them.
+
+    >>> import llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs, basis = llwlc.link_bases(path, torch.tensor([[0, 2], [1, 3]]), steps=4)
+    >>> label = llwlc.subgraphs.distance_encoding(subs)
+    >>> LinkBatch(basis, subs.node, label, subs.degree.float(), subs.u, subs.v).num_links
+    2
     """
 
     basis: Eigenbasis

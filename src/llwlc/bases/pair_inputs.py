@@ -1,4 +1,4 @@
-"""PairInputs: what a network is told of a pair beside its subgraph, exactly: common neighbours, degrees, the cosine of the raw features."""
+"""PairInputs: exact statistics of a pair for the network, beside its subgraph: common neighbours, degrees, the cosine of the raw features."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PairInputs:
 
     def _cosine(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         if isinstance(self.unit, np.ndarray):
-            # the smaller number first, so that the order of the ends cannot show in the last bit
+            # the smaller number first, so that the order of the ends does not change the last bit
             low, high = pairs.min(1), pairs.max(1)
             parts = [np.zeros(0)]
             for at in range(0, len(pairs), 65_536):
@@ -47,7 +47,7 @@ class PairInputs:
 
     @cached_property
     def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """The sparse rows as the kernel reads them, converted once and not for every chunk of pairs."""
+        """The sparse rows in the kernel's types, converted once."""
         assert isinstance(self.unit, csr_array)
         return self.unit.indptr.astype(np.int64), self.unit.indices.astype(np.int64), self.unit.data
 

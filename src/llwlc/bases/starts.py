@@ -1,4 +1,4 @@
-"""STARTS: where the recurrence begins, by name."""
+"""STARTS: start blocks of the recurrence, by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class StartInputs(NamedTuple):
-    """What a start may look at: the subgraphs, the constraint columns `[N, k]`, the Laplacian (made when it is called), the numbers of a draw."""
+    """The inputs of a start: the subgraphs, the constraint columns `[N, k]`, the Laplacian (a function that makes it), seed and epoch of random draws."""
 
     subs: Subgraphs
     columns: Tensor
@@ -31,7 +31,7 @@ class StartInputs(NamedTuple):
 class Start(Record):
     """A start: `target(inputs)` gives a block `[N, b]` in float64, before projection.
 
-    `kernel`: whether compiled kernels make it by themselves; of another one they are given the block.
+    `kernel`: whether compiled kernels make it themselves; otherwise the block is passed to them.
     """
 
     kernel: bool = False

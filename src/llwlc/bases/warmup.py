@@ -1,8 +1,7 @@
-"""Kernels compiled before they are needed, by another process, once for a machine.
+"""Compiles kernels before they are needed, in another process, once for a machine.
 
-Machine code that was compiled in a process and the same code found on disk differ in how calls are inlined, and so in the last bits of a
-sum: a run that compiled would not be equal to the one that resumes it. So whoever begins long work warms up first; nothing on the way of a pair
-to its basis starts a process.
+Machine code that a process compiled itself and the same code loaded from disk differ in inlining, and so in the last bits of sums: a run that compiled
+would differ from one that resumes it. So long work begins with a warm-up; the computation of bases itself never starts a process.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from llwlc.bases.encoded_links import encode
 from llwlc.constraints.columns import custom
 from llwlc.graph.graph import Graph
 fused, weight = json.loads(sys.argv[1])
-# whatever a user's own constraint computes, the kernels are given columns
+# any constraint of a user's own reaches the kernels as columns
 config = BasisConfig() if fused else BasisConfig(constraints=lambda subs: custom(subs, torch.ones(subs.num_nodes)))
 weight = None if weight is None else torch.ones(6, dtype=getattr(torch, weight))
 ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]), weight=weight)
@@ -42,14 +41,14 @@ encode(ring, ring.edges, config, about="")
 
 
 LONGEST = 600
-"""Seconds that compiling may take; it takes about one minute. After that a process compiles for itself."""
+"""Seconds that compiling may take; it takes about one minute. After that the process compiles the kernels itself."""
 
 
 def warm_up(graph: Graph, config: BasisConfig) -> None:
-    """Has the kernels for this kind of configuration on this kind of graph compiled and kept, if they are not yet."""
+    """Compiles and caches the kernels for this kind of configuration and graph, if they are not cached yet."""
     if without_numba() or graph.indptr.is_cuda:
         return
-    # machine code depends on types, not on values: hops, steps, constraints and starts are numbers to a kernel
+    # machine code depends on types, not on values: hops, steps, constraints and starts are plain numbers
     fused = not not_fusible(config) and not not_compilable(graph, config.hops)
     weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
     kernel = Kernel(COMPILE, json.dumps([fused, weight]), "llwlc.kernels.numba.fused", "bases")
@@ -57,12 +56,12 @@ def warm_up(graph: Graph, config: BasisConfig) -> None:
         kernel.compile_elsewhere()
 
 
-_READY: set[str] = set()  # what this process has looked up already
+_READY: set[str] = set()  # kernels that this process has found in the cache
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Kernels of a module that another process compiles and keeps when it runs `code` with the argument `what`; `about`: what they are for."""
+    """Kernels of a module: another process compiles and caches them by running `code` with the argument `what`; `about`: their purpose, for messages."""
 
     code: str
     what: str
@@ -71,7 +70,7 @@ class Kernel:
 
     @property
     def ready(self) -> bool:
-        """Whether some process did so before."""
+        """Whether they are in the cache."""
         known = self.module + self.what
         if known not in _READY and self.stamp.exists():
             _READY.add(known)
@@ -79,25 +78,25 @@ class Kernel:
 
     @cached_property
     def stamp(self) -> Path:
-        """The file that says so. (Found by reading sources: not by two threads at once, which Python 3.11 does not bear.)"""
+        """The file that marks them as compiled. (Its name is a digest of sources, which two threads must not compute at once in Python 3.11.)"""
         from llwlc.support.compiler import cache_dir
 
-        # numba finds machine code by the place and the age of its source: another copy of this package has its own
+        # numba finds machine code by the path and age of its source: each copy of this package has its own
         sources = sorted(Path(kernels.__path__[0]).rglob("*.py"))
         copy = [self.what, *((str(source), source.stat().st_mtime_ns) for source in sources)]
         return Path(cache_dir(self.module)) / f"ready-{hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]}"
 
     def compile_elsewhere(self) -> None:
-        """Says so, and how long it took. Where compiling fails, the call itself will say what is wrong."""
+        """Compiles in another process, with a message before and after. Where compiling fails, the later call itself raises the error."""
         from llwlc.support.machine_code import code_root
 
         begin, stamp = time.perf_counter(), self.stamp
         notice(f"compiling the kernels for {self.about}, once for this machine: about a minute")
-        # told where: a folder that lasts as long as this process is not found by itself
+        # passed on, since a temporary folder of this process would not be found
         where = {"NUMBA_CACHE_DIR": str(code_root())}
         if run_child(self.code, [self.what], environment=where, seconds=LONGEST) != 0:
             return
         notice(f"the kernels for {self.about} are compiled, in {time.perf_counter() - begin:.0f} s")
         _READY.add(self.module + self.what)
-        with contextlib.suppress(OSError):  # a full disk: the next process asks again
+        with contextlib.suppress(OSError):  # on a full disk the next process compiles again
             stamp.touch()

@@ -1,4 +1,4 @@
-"""Timing on a machine that others use too: methods take turns, and the best of their turns counts."""
+"""Timing on a shared machine: methods take turns, and the fastest turn of each counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import torch
 Work = Callable[[], object]
 
 
-def take_turns(works: Mapping[str, Work], *, repeats: int, at_least: float = 0.2) -> dict[str, float]:
+def take_turns(contestants: Mapping[str, Work], *, repeats: int, at_least: float = 0.2) -> dict[str, float]:
     """Seconds of one call of each, the least over `repeats` rounds in which every method has a turn.
 
     A turn repeats the call until `at_least` seconds are over, so that a fast method gets as many chances to run undisturbed.
@@ -28,11 +28,11 @@ def take_turns(works: Mapping[str, Work], *, repeats: int, at_least: float = 0.2
     >>> times["nothing"] < 0.01 <= times["sleep"]
     True
     """
-    for work in works.values():
+    for work in contestants.values():
         work()
-    best = dict.fromkeys(works, float("inf"))
+    best = dict.fromkeys(contestants, float("inf"))
     for _ in range(repeats):
-        for name, work in works.items():
+        for name, work in contestants.items():
             spent = 0.0
             while True:
                 begin = time.perf_counter()

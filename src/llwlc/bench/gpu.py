@@ -30,8 +30,16 @@ REFERENCE_LINKS = 4096
 
 @dataclass(frozen=True)
 class GpuReport:
-    """Seconds for all links by stage, and a link for the reference in torch on the same device; `bytes_moved` of one pass, at least;
-    `bandwidth` of a copy on the same device, bytes a second, read and written; seconds of a training epoch where there are features."""
+    """What `run_gpu` measured.
+
+    `links` of `graph`, with `nodes_per_link` and `edges_per_link` in the mean; `seconds` for all of them by stage; `reference_per_link`, seconds of the
+    reference in torch on the same device; `bytes_moved` by one pass, at least; `bandwidth` of a copy on the same device, bytes a second, read and written;
+    seconds of a training `epoch` where there are features; the `machine`.
+
+    >>> report = GpuReport("cora", 4, 36.0, 90.0, {"bases": 1e-6}, 1e-3, 1e5, 1e12)
+    >>> report.links
+    4
+    """
 
     graph: str
     links: int
@@ -51,7 +59,16 @@ class GpuReport:
 
 
 def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int = 0) -> GpuReport:
-    """Times `links` pairs (default: twice the edges), half of them edges, of a dataset or a generated graph."""
+    """Times pairs to bases on a GPU, half of the pairs edges. Needs one.
+
+    Args:
+        name: a dataset or a generated graph.
+        links: pairs; by default twice the edges.
+        repeats: the best of so many turns counts.
+        seed: of the pairs.
+
+    >>> run_gpu("cora").seconds    # doctest: +SKIP
+    """
     if not cuda.available():
         raise InputError(
             "bench --device cuda needs an NVIDIA GPU and a torch built for it: there is none here; leave --device out"
@@ -115,7 +132,14 @@ def _median(work: Callable[[], object], repeats: int) -> float:
 
 
 def gpu_table(report: GpuReport) -> list[tuple[str, str]]:
-    """What `run_gpu` measured, as rows."""
+    """What `run_gpu` measured, as rows of (what, figure).
+
+    Args:
+        report: of `run_gpu`.
+
+    >>> gpu_table(GpuReport("cora", 4, 36.0, 90.0, {"pairs to bases": 1e-6}, 1e-3, 1e5, 1e12))[0]
+    ('links', '4, 36 nodes and 90 edges each')
+    """
     whole = report.seconds["pairs to bases"]
     rows = [
         ("links", f"{report.links:,}, {report.nodes_per_link:.0f} nodes and {report.edges_per_link:.0f} edges each"),

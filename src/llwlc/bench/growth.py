@@ -78,8 +78,8 @@ def measure(*, repeats: int = 3) -> Growth:
     """Times one quantity after the other, the rest at its base value; exponents by least squares on logarithms."""
     cases = [(name, case_of(name, value)) for name, grid in GRIDS.items() for value in grid]
     tasks = {case: _task(case) for case in {case for _, case in cases}}
-    works: dict[str, Work] = {str(case): partial(solve, task, case.steps) for case, task in tasks.items()}
-    times = take_turns(works, repeats=repeats, at_least=0.02)
+    contestants: dict[str, Work] = {str(case): partial(solve, task, case.steps) for case, task in tasks.items()}
+    times = take_turns(contestants, repeats=repeats, at_least=0.02)
     points, exponents = [], {}
     for name in GRIDS:
         own = []

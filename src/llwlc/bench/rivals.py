@@ -34,7 +34,7 @@ def slicing_and_drnl(adjacency: scipy.sparse.csr_matrix, pairs: Tensor, hops: in
     total = 0
     for u, v in pairs.tolist():
         inside, label = _slice_and_label(adjacency, u, v, hops)
-        # what a network is given: an edge list and labels, as tensors
+        # the inputs of a network: an edge list and labels, as tensors
         row, col, _ = scipy.sparse.find(inside)
         torch.stack([torch.from_numpy(row), torch.from_numpy(col)]).long()
         total += len(torch.from_numpy(label).long())
@@ -85,7 +85,7 @@ Problem = tuple[scipy.sparse.csr_matrix, np.ndarray, float]
 
 
 def problems(subs: Subgraphs, basis: Eigenbasis) -> list[Problem]:
-    """What (c) is given, so that only its own work is timed."""
+    """The inputs of (c), so that only its own work is timed."""
     operator = laplacian_of(subs, "normalized")
     columns = neumann(subs).columns.numpy()
     ends = torch.searchsorted(operator.row, operator.ptr).tolist()
@@ -116,7 +116,7 @@ def _lobpcg(L: scipy.sparse.csr_matrix, Y: np.ndarray, tolerance: float, pairs: 
         warnings.simplefilter("ignore")
         try:
             found = lobpcg(L, X, Y=Y if k else None, tol=max(tolerance, 1e-8), maxiter=200, largest=False)[0]
-        except ValueError:  # it gives up on one graph in a thousand; the time until then counts
+        except ValueError:  # it fails on one graph in a thousand; the time until then counts
             found = np.empty(0)
     return np.asarray(found)
 

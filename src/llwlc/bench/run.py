@@ -25,8 +25,15 @@ EPOCH_FRACTION = 0.2  # of the training links: a whole epoch of Pubmed is half a
 
 @dataclass(frozen=True)
 class Report:
-    """Seconds a link by method, in the order of the table; ratios that were asked for; growth; memory in GB; seconds of an epoch; the
-    machine."""
+    """What `run` measured.
+
+    `links` of `graph`, with `nodes_per_link` and `edges_per_link` in the mean; `seconds` a link by method, in the order of the table; `ratios` of them;
+    how the time grows (`exponents` of the measured `points`, and the median `model_error`); peak `memory` in GB; seconds of a training `epoch`;
+    seconds against a `plain` loop in C++; the `machine`.
+
+    >>> Report("cora", 4, 36.0, 90.0, {"numba": 1e-5}, {}).seconds
+    {'numba': 1e-05}
+    """
 
     graph: str
     links: int
@@ -46,13 +53,25 @@ class Report:
 def run(
     name: str = "cora", *, links: int = 1024, repeats: int = 3, seed: int = 0, with_growth: bool = True, with_memory: bool = True, with_epoch: bool = True
 ) -> Report:  # fmt: skip
-    """Times everything on `links` pairs of the graph, half of them edges: one core against one core, the best of `repeats` turns. Of the
-    dense rivals, which take a thousand times as long, only on the first `DENSE_LINKS` of them."""
+    """Times everything on pairs of a graph, half of them edges: one core against one core, the best of `repeats` turns. Takes minutes. Dense rivals, which take a
+    thousand times as long, are timed on the first `DENSE_LINKS` pairs only.
+
+    Args:
+        name: of a dataset.
+        links: pairs.
+        repeats: turns.
+        seed: of the pairs.
+        with_growth: measure how the time grows with nodes, edges and steps too.
+        with_memory: measure memory too, in processes of their own.
+        with_epoch: time an epoch of training too.
+
+    >>> run("cora", links=64, with_growth=False, with_memory=False, with_epoch=False).ratios    # doctest: +SKIP
+    """
     graph = datasets.load(name)
     pairs = sample(graph, links, seed)
     with threads(1):
         subs, _ = link_bases(graph, pairs)
-        times = take_turns(works(graph, pairs), repeats=repeats)
+        times = take_turns(contestants(graph, pairs), repeats=repeats)
         seconds = {
             method: spent / (len(pairs[:DENSE_LINKS]) if "dense" in method else len(pairs))
             for method, spent in times.items()
@@ -87,8 +106,8 @@ def sample(graph: Graph, links: int, seed: int) -> Tensor:
     return torch.cat([edges, other])[torch.randperm(links, generator=draw)]
 
 
-def works(graph: Graph, pairs: Tensor) -> dict[str, Work]:
-    """What takes turns. Rivals of one stage are given the stages before it."""
+def contestants(graph: Graph, pairs: Tensor) -> dict[str, Work]:
+    """The methods to time, by name; a rival of one stage gets the results of our earlier stages."""
     subs, basis = link_bases(graph, pairs)
     few = extract(graph, pairs[:DENSE_LINKS])
     cons = neumann(subs)
@@ -111,7 +130,7 @@ def works(graph: Graph, pairs: Tensor) -> dict[str, Work]:
 
 
 def ratios_of(seconds: dict[str, float]) -> dict[str, float]:
-    """How many times as long others take as pairs to bases takes us."""
+    """The times of the others as multiples of ours from pairs to bases."""
     ours = seconds[OURS]
     return {
         "recipe (a) alone": seconds[RECIPE] / ours,

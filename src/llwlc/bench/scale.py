@@ -39,7 +39,17 @@ def scale(
     batch_size: int = 1024,
     seed: int = 0,
 ) -> Scale:
-    """Streams `links` pairs (default: as many as twice the edges), half edges and half others, under a bar."""
+    """Streams pairs of a large graph through `stream_bases` under a bar, half edges and half others.
+
+    Args:
+        name: of a generated graph.
+        links: pairs; by default as many as twice the edges.
+        batch_size: pairs in a batch.
+        seed: of the pairs.
+
+    >>> scale("coauthor-like", links=100_000).links_per_second    # doctest: +SKIP
+    40000.0
+    """
     graph = datasets.generate(name)
     pairs = sample(graph, links or 2 * graph.num_edges, seed)
     for _ in stream_bases(graph, pairs[:64]):
@@ -63,7 +73,14 @@ def scale(
 
 
 def scale_table(found: Scale) -> list[tuple[str, str]]:
-    """What `scale` measured, as rows."""
+    """What `scale` measured, as rows of (what, figure).
+
+    Args:
+        found: of `scale`.
+
+    >>> scale_table(Scale("coauthor-like", 1000, 5000, 64, 0.5, 36.0, 1, 0.2, 0.3))[2]
+    ('time', '0.5 s on 1 threads, 128 links/s')
+    """
     return [
         ("nodes, edges", f"{found.nodes:,}, {found.edges:,}"),
         ("links", f"{found.links:,}, {found.nodes_per_link:.0f} nodes each"),

@@ -1,6 +1,6 @@
-"""What a user waits for: pairs to scores and an epoch of training, one core and two, beside the opponents on the same links in the same run.
+"""Times of what users wait for: pairs to scores, and an epoch of training, on one core and two, beside the opponents on the same links in the same run.
 
-Networks are as they are before training: the time does not depend on what weights say. An epoch of an opponent reads the graph as its recipe does, batch by batch; ours has its
+Networks are untrained: the time does not depend on the weights. An epoch of an opponent reads the graph as its recipe does, batch by batch; ours has its
 bases computed before, as `fit` has.
 """
 
@@ -49,7 +49,14 @@ AT_MOST = {SCORES: 3, EPOCH: 6}  # times the bases
 
 @dataclass(frozen=True)
 class ScoresReport:
-    """Microseconds a link by number of cores and method; `links` were scored, an epoch has three for each of `positives`; memory in GB."""
+    """What `run_scores` measured: `microseconds` a link by number of cores and method.
+
+    `links` of `graph` were scored, with `nodes_per_link` in the mean; an epoch has three links for each of `positives`, in batches of `batch`; peak
+    `memory` in GB; the `machine`.
+
+    >>> ScoresReport("cora", 4, 36.0, positives=2, batch=1024, microseconds={"1": {"numba": 12.0}}).microseconds["1"]
+    {'numba': 12.0}
+    """
 
     graph: str
     links: int
@@ -64,18 +71,31 @@ class ScoresReport:
 def run_scores(
     name: str = "cora", *, links: int = 2048, repeats: int = 3, seed: int = 0, opponents: tuple[str, ...] = OPPONENTS, with_memory: bool = True
 ) -> ScoresReport:  # fmt: skip
-    """Times everything on `links` pairs, half of them edges, and epochs on half as many training links of protocol `ncn`; the best of `repeats` turns counts."""
+    """Times scores of pairs and epochs of training, ours and opponents'; the best of `repeats` turns counts. Takes minutes.
+
+    Args:
+        name: of a dataset.
+        links: pairs, half of them edges; an epoch is timed on half as many training links of protocol `ncn`.
+        repeats: turns.
+        seed: of the pairs.
+        opponents: methods to time beside ours.
+        with_memory: measure memory too, in processes of their own.
+
+    >>> print(scores_table(run_scores("cora")))    # doctest: +SKIP
+    """
     graph = datasets.load(name)
     split = splits.make(graph, protocol="ncn", seed=seed)
     split = replace(split, train_pos=split.train_pos[: links // 2])
     pairs = sample(graph, links, seed)
     ours, sizes, batch = _ours(graph, split, pairs)
-    works = ours | {k: v for method in opponents for k, v in _opponent(method, name, graph, split, pairs, seed).items()}
+    contestants = ours | {
+        k: v for method in opponents for k, v in _opponent(method, name, graph, split, pairs, seed).items()
+    }
     found: dict[str, dict[str, float]] = {}
     for cores in (1, 2):
         with threads(cores):
-            times = take_turns({what: work for what, (work, _) in works.items()}, repeats=repeats, at_least=0)
-        found[str(cores)] = {what: 1e6 * spent / works[what][1] for what, spent in times.items()}
+            times = take_turns({what: work for what, (work, _) in contestants.items()}, repeats=repeats, at_least=0)
+        found[str(cores)] = {what: 1e6 * spent / contestants[what][1] for what, spent in times.items()}
     peaks = memory(name) if with_memory else {}
     return ScoresReport(name, links, float(sizes.double().mean()), len(split.train_pos), batch, found, peaks, machine())
 
@@ -184,7 +204,14 @@ def _opponent(method: str, name: str, graph: Graph, split: LinkSplit, pairs: Ten
 
 
 def scores_table(report: ScoresReport) -> list[tuple[str, str]]:
-    """Rows of (what, figures)."""
+    """What `run_scores` measured, as rows of (what, figures).
+
+    Args:
+        report: of `run_scores`.
+
+    >>> scores_table(ScoresReport("cora", 4, 36.0, positives=2, batch=1024, microseconds={"1": {BASES: 12.0}}))[1]
+    ('pairs to bases, 1 core', '12.0 µs a link   1.0 × bases')
+    """
     rows = [
         ("links", f"{report.links:,} scored, {report.nodes_per_link:.0f} nodes each; epochs of {3 * report.positives:,}, batches of {report.batch}")
     ]  # fmt: skip

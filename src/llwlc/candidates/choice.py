@@ -9,17 +9,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from llwlc.candidates import nearest
 from llwlc.candidates.config import CandidateConfig
-from llwlc.candidates.lists import ENTRIES_PER_BLOCK, Lister
+from llwlc.candidates.lists import Lister
+from llwlc.candidates.retrieval import LONGER
 
 DEGREE, WALK = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.0, 0.02, 0.05, 0.1)
 LINKS = 1000
 """Hidden links that are looked at, drawn at random where there are more."""
 ENTRIES = 100_000_000
-"""Hidden links times nodes at most: each is compared with all nodes."""
-LONGER = (
-    1.3  # a list may be longer than the budget where partners want each other, which is so for about a third of them
-)
+"""Hidden links times nodes at most, where each is compared with all nodes."""
+
+
+def links_to_try(num_nodes: int, links: int) -> int:
+    """How many of so many hidden links are looked at on a graph."""
+    return links if num_nodes > nearest.EXACT_NODES else max(1, min(links, ENTRIES // max(num_nodes, 1)))
 
 
 def chosen(lister: Lister, hidden: Tensor, *, links: int = LINKS, seed: int = 0) -> CandidateConfig:
@@ -28,21 +32,21 @@ def chosen(lister: Lister, hidden: Tensor, *, links: int = LINKS, seed: int = 0)
     if not len(hidden):
         return config
     n = lister.graph.num_nodes
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: max(1, min(links, ENTRIES // n))])
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: links_to_try(n, links)])
     looked_at = hidden.numpy()[drawn]
     length = LONGER * config.budget_for(n)
     tried = [
         replace(config, degree=d, walk=w) for d, w in product(DEGREE, WALK if lister.smoothed is not None else (1.0,))
     ]
     held = torch.zeros(len(tried), len(looked_at), dtype=torch.bool)
-    step = max(1, ENTRIES_PER_BLOCK // max(lister.graph.num_nodes, 1))
+    step = lister.sources_at_once
     for at in range(0, len(looked_at), step):
         part = looked_at[at : at + step]
         for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
-            evidence = lister.evidence(u)
+            evidence, place = lister.evidence(u, v)
             for i, one in enumerate(tried):
                 score = evidence.score(one, lister.log_degree)
-                own = score[torch.arange(len(u)), torch.from_numpy(v)]
+                own = score[torch.arange(len(u)), place]
                 better = (score > own.unsqueeze(1)).sum(1)
                 held[i, at : at + step] |= ((own > float("-inf")) & (better < length)).cpu()
     best, most = config, -1.0

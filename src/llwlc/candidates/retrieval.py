@@ -11,12 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from llwlc.candidates.lists import ENTRIES_PER_BLOCK, Integers, Lister, Lists
+from llwlc.candidates.lists import Integers, Lister, Lists
 from llwlc.support.compiler import in_order
 from llwlc.support.progress import track
 from llwlc.support.threads import number_of_threads, over_links
 
 NODES_PER_BLOCK = 16_384
+LONGER = 1.3
+"""A list is longer than the budget where partners want each other, which is so for about a third of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +38,14 @@ class Candidates:
         return (self.pairs == node).any(1).nonzero().view(-1)
 
 
-def candidates(lister: Lister, *, about: str = "candidates") -> Candidates:
-    """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node."""
+def candidates(lister: Lister, *, sources: Integers | None = None, about: str = "candidates") -> Candidates:
+    """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node.
+
+    `sources`: only the own lists of these nodes. Which partners want them too is not known then, so their lists, and those of all others in `length`, are taken as long as
+    lists are in the mean.
+    """
     n = lister.graph.num_nodes
+    nodes = np.arange(n) if sources is None else np.sort(sources)
     budget = lister.config.budget_for(n)
     if budget < lister.config.budget:
         warnings.warn(
@@ -46,15 +53,21 @@ def candidates(lister: Lister, *, about: str = "candidates") -> Candidates:
             stacklevel=2,
         )
     longest = min(2 * budget, max(n - 1, 1))
-    partner = np.full((n, longest), -1, dtype=np.int32)
-    score = np.full((n, longest), -np.inf, dtype=np.float32)
-    blocks = list(range(0, n, NODES_PER_BLOCK))
+    partner = np.full((len(nodes), longest), -1, dtype=np.int32)
+    score = np.full((len(nodes), longest), -np.inf, dtype=np.float32)
+    blocks = list(range(0, len(nodes), NODES_PER_BLOCK))
     for at in track(blocks, about) if about else blocks:
-        nodes = np.arange(at, min(at + NODES_PER_BLOCK, n))
-        found: Lists = lister(nodes, longest)
-        partner[nodes], score[nodes] = found.partner, found.score
-    length = shared_lengths(partner, budget)
-    return _merged(partner, score, length)
+        rows = slice(at, at + NODES_PER_BLOCK)
+        found: Lists = lister(nodes[rows], longest)
+        partner[rows], score[rows] = found.partner, found.score
+    if sources is None:
+        length = shared_lengths(partner, budget)
+        return _merged(n, nodes, partner, score, length, length)
+    usual = min(round(LONGER * budget), longest)
+    own = np.minimum((partner >= 0).sum(1), usual)
+    length = np.full(n, usual)
+    length[nodes] = own
+    return _merged(n, nodes, partner, score, own, length)
 
 
 def shared_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
@@ -100,13 +113,15 @@ def _places(partner: Any, back: Any, begin: int, end: int) -> None:
                     break
 
 
-def _merged(partner: NDArray[np.int32], score: NDArray[np.float32], length: Integers) -> Candidates:
-    n = len(partner)
+def _merged(
+    n: int, nodes: Integers, partner: NDArray[np.int32], score: NDArray[np.float32], own: Integers, length: Integers
+) -> Candidates:
+    """Each pair once, of the lists of some `nodes`, as far as each of their `own` goes."""
     keys, values = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
-    for at in range(0, n, NODES_PER_BLOCK):
-        rows = np.arange(at, min(at + NODES_PER_BLOCK, n))
-        inside = np.arange(partner.shape[1])[None] < length[rows][:, None]
-        u = np.repeat(rows, inside.sum(1))
+    for at in range(0, len(nodes), NODES_PER_BLOCK):
+        rows = slice(at, at + NODES_PER_BLOCK)
+        inside = np.arange(partner.shape[1])[None] < own[rows][:, None]
+        u = np.repeat(nodes[rows], inside.sum(1))
         v = partner[rows][inside].astype(np.int64)
         keys.append(np.minimum(u, v) * n + np.maximum(u, v))
         values.append(score[rows][inside])
@@ -122,15 +137,16 @@ def _merged(partner: NDArray[np.int32], score: NDArray[np.float32], length: Inte
 def would_be_candidates(lister: Lister, links: Tensor, length: Integers) -> tuple[Tensor, Tensor]:
     """Which of the graph's own links `[m, 2]` would be candidates if each were missing, alone, from the graph, and the score they would have."""
     member, best = torch.zeros(len(links), dtype=torch.bool), torch.full((len(links),), float("-inf"))
-    step = max(1, ENTRIES_PER_BLOCK // max(lister.graph.num_nodes, 1))
+    step = lister.sources_at_once
     for at in range(0, len(links), step):
         part = links[at : at + step].numpy()
         for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
-            score = lister.evidence(u, v).score(lister.weights, lister.log_degree)
+            evidence, column = lister.evidence(u, v, removed=True)
+            score = evidence.score(lister.weights, lister.log_degree)
             # without the link the other end has a neighbour less
             degree = lister.graph.degree[torch.from_numpy(v)].float()
             less = lister.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))
-            score, place = score.cpu(), (torch.arange(len(u)), torch.from_numpy(v))
+            score, place = score.cpu(), (torch.arange(len(u)), column)
             own = score[place] - less
             score[place] = float("-inf")  # it is not better than itself
             better = (score > own.unsqueeze(1)).sum(1)

@@ -17,11 +17,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def walk_ends(graph: Graph, sources: Integers, removed: Integers, kinds: Kinds, most: int) -> tuple[Integers, Floats]:
+def walk_ends(
+    graph: Graph, sources: Integers, removed: Integers, kinds: Kinds, most: int, precision: float = PRECISION
+) -> tuple[Integers, Floats]:
     """For each source the `most` nodes of largest PageRank that it is not linked to, `[m, most]`, −1 where there are fewer, and their PageRank.
 
     `removed [m]`: a neighbour whose link with the source is left out of the graph, −1 for none; that neighbour is a candidate like any other.
-    Only nodes are listed whose kind a link may join with the source's.
+    Only nodes are listed whose kind a link may join with the source's. `precision`: what a walk leaves at a node, for each of its links, is below it.
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     n, m = graph.num_nodes, len(sources)
@@ -42,6 +44,7 @@ def walk_ends(graph: Graph, sources: Integers, removed: Integers, kinds: Kinds, 
             removed[begin:end],
             kinds.kind,
             kinds.joined,
+            precision,
             found[begin:end],
             rank[begin:end],
             *scratch,
@@ -59,6 +62,7 @@ def _push(
     removed: Any,
     kind: Any,
     joined: Any,
+    precision: Any,
     found: Any,
     best: Any,
     rank: Any,
@@ -88,7 +92,7 @@ def _push(
                     continue
                 residual[v] += (1 - TELEPORT) * pushed / degree
                 own = indptr[v + 1] - indptr[v] - (gone >= 0 and v in (source, gone))
-                if not waiting[v] and residual[v] >= TELEPORT * PRECISION * own:
+                if not waiting[v] and residual[v] >= TELEPORT * precision * own:
                     waiting[v] = True
                     stack[height] = v
                     height += 1

@@ -15,9 +15,12 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from llwlc.errors import InputError
+from llwlc.support.repeated_warnings import once_each
 from llwlc.support.text import visible
 
 HERE = Path(__file__).parents[1]
+RESUMED = ("fit", "reproduce")
+"""Commands that go on where they were stopped."""
 
 
 class PlainConsole(Console):
@@ -34,10 +37,18 @@ ERR = PlainConsole(stderr=True)
 class Group(TyperGroup):
     """Commands whose `InputError` ends in one plain sentence on stderr and exit code 2, and so does what the system refuses."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with visible_usage():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            with plain_warnings():
+            with plain_warnings(), visible_usage():
                 return super().invoke(ctx)
+        except KeyboardInterrupt:
+            if ctx.invoked_subcommand in RESUMED:
+                say("Stopped. Run the same command to go on where it was.")
+            raise  # typer ends with code 130
         except BrokenPipeError:
             raise  # whoever read the output has seen enough: typer ends quietly
         except (InputError, OSError, MemoryError, UnicodeError, RuntimeError) as error:
@@ -71,6 +82,20 @@ def _sentence(error: Exception) -> str:
 
 
 @contextmanager
+def visible_usage() -> Iterator[None]:
+    """What an argument that cannot be read is quoted with is no command to a terminal; older versions of typer print it as it is."""
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if hasattr(error, "format_message") and isinstance(
+            message, str
+        ):  # click's, which typer brings along under various names
+            error.message = visible(message)  # type: ignore[attr-defined]
+        raise
+
+
+@contextmanager
 def plain_warnings() -> Iterator[None]:
     """Says the library's own warnings without Python's file and line."""
     with warnings.catch_warnings():
@@ -90,7 +115,8 @@ def plain_warnings() -> Iterator[None]:
                 python_says(message, category, filename, lineno, file, line)
 
         warnings.showwarning = show_warning
-        yield
+        with once_each():
+            yield
 
 
 def say(text: str, *, style: str | None = None) -> None:

@@ -12,10 +12,22 @@ from llwlc.subgraphs.batch import Subgraphs
 def neumann(subs: Subgraphs, *, boundary: bool = True, degree: bool = True) -> Constraints:
     """The two Neumann conditions around the query pair: S its one-hop nodes, δS the two-hop nodes adjacent to S.
 
-    `boundary`: Σ (f(y) − f(x)) = 0 over the edges between y ∈ S and x ∈ δS. The entry of a node is the number of S–δS edges at it,
-    positive on S, negative on δS: not its degree, as the paper's text has it, against its own equation and examples.
-    `degree`: Σ_{x∈S} d_x f(x) = 0, with the degrees inside the enclosing subgraph. With edge weights, sums of weights take the
-    place of counts. Where S or δS is empty, the column is zero.
+    With edge weights, sums of weights take the place of counts. Where S or δS is empty, the column is zero.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        boundary: Σ (f(y) − f(x)) = 0 over the edges between y ∈ S and x ∈ δS. The entry of a node is the number of S–δS edges at it,
+            positive on S, negative on δS: not its degree, as the paper's text has it, against its own equation and examples.
+        degree: Σ_{x∈S} d_x f(x) = 0, with the degrees inside the enclosing subgraph.
+
+    Returns:
+        `Constraints` with columns `[N, k]`, k the number of conditions asked for.
+
+    >>> import torch, llwlc
+    >>> ring = llwlc.Graph.from_edges(torch.tensor([[i, (i + 1) % 10] for i in range(10)]))
+    >>> subs = llwlc.subgraphs.extract(ring, torch.tensor([[0, 1]]))
+    >>> list(zip(subs.node.tolist(), neumann(subs, degree=False).columns[:, 0].tolist()))
+    [(0, 0.0), (1, 0.0), (9, 1.0), (2, 1.0), (8, -1.0), (3, -1.0)]
     """
     columns, names = [], []
     if boundary:

@@ -21,6 +21,9 @@ class Constraints:
     `ptr[b]` to `ptr[b + 1]`; `names`, one for each column; `deleted [N]` true at deleted vertices, only where *all* columns are
     vertex-deleted ones, since then the projector has a closed form; `cut [B]` true where a graph was too small for the number
     of constraints asked for.
+
+    >>> Constraints(torch.ones(3, 1).double(), torch.tensor([0, 3]), ("mean zero",), torch.tensor([False]))
+    Constraints(1 columns [mean zero], 1 graphs)
     """
 
     columns: Tensor
@@ -50,12 +53,29 @@ class Constraints:
 
 
 def none(subs: Subgraphs) -> Constraints:
-    """No constraint: k = 0, and the projector is the identity."""
+    """No constraint: k = 0, and the projector is the identity.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+
+    Returns:
+        `Constraints` with columns `[N, 0]`.
+
+    >>> import llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2]]))
+    >>> none(llwlc.subgraphs.extract(path, torch.tensor([[0, 2]]))).columns.shape
+    torch.Size([3, 0])
+    """
     return custom(subs, torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device), names=())
 
 
 def custom(subs: Subgraphs, columns: Tensor | np.ndarray, *, names: Sequence[str] | None = None) -> Constraints:
-    """Any columns: `[N]` for one, `[N, k]` for k.
+    """Constraints of any columns.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        columns: `[N]` for one constraint, `[N, k]` for k.
+        names: of the columns; by default numbered.
 
     >>> from llwlc.subgraphs import Subgraphs
     >>> one, ends = torch.zeros(2, dtype=torch.long), torch.tensor([0, 1])
@@ -82,7 +102,15 @@ def custom(subs: Subgraphs, columns: Tensor | np.ndarray, *, names: Sequence[str
 
 
 def stack(*cons: Constraints) -> Constraints:
-    """All columns side by side: a signal has to satisfy every one of them."""
+    """All columns side by side: a signal has to satisfy every one of them.
+
+    Args:
+        *cons: constraints of the same subgraphs.
+
+    >>> one = Constraints(torch.ones(3, 1).double(), torch.tensor([0, 3]), ("mean zero",), torch.tensor([False]))
+    >>> stack(one, one).columns.shape
+    torch.Size([3, 2])
+    """
     if not cons:
         raise InputError("stack: needs at least one set of constraints; for no constraint at all use none(subs)")
     if any(not torch.equal(c.ptr, cons[0].ptr) for c in cons):
@@ -99,9 +127,20 @@ def stack(*cons: Constraints) -> Constraints:
 
 
 def combine(cons: Constraints, weights: Tensor) -> Constraints:
-    """C·W, the columns mixed by `weights` `[k]` (into one column) or `[k, m]` (into m): a learnable constraint.
+    """C·W, the columns mixed by weights: a learnable constraint.
 
     Differentiable in both. The null space of one column c₁w₁ + c₂w₂ depends on the direction of w, not on its length.
+
+    Args:
+        cons: k columns.
+        weights: `[k]` for one column, `[k, m]` for m.
+
+    Returns:
+        `Constraints` with columns `[N, 1]` or `[N, m]`.
+
+    >>> two = Constraints(torch.eye(2).double(), torch.tensor([0, 2]), ("a", "b"), torch.tensor([False]))
+    >>> combine(two, torch.tensor([3.0, -1.0])).columns.tolist()
+    [[3.0], [-1.0]]
     """
     weights = weights[:, None] if weights.ndim == 1 else weights
     if weights.ndim != 2 or len(weights) != cons.count:

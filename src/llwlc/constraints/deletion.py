@@ -17,11 +17,25 @@ from llwlc.support.counter import DELETED
 def vertex_deleted(subs: Subgraphs, *, count: Count = 10, seed: int = 0, epoch: int = 0) -> Constraints:
     """One column for each of `count` vertices drawn at random: the degrees in the subgraph, zero at the deleted vertex.
 
-    Every node of the subgraph may be drawn, the query nodes too, as the paper excludes none. In a graph of n nodes at most
-    ⌊n/2⌋ are, since n columns leave nothing of the null space; `cut` marks the graphs where that was fewer than asked for. "all"
-    deletes every vertex in turn, without that limit. The vertices with the lowest (signed) hashes of (seed, epoch, pair, node)
-    are chosen, so a draw belongs to the link: neither the batch nor the order of nodes or pair changes it, nor, where nodes have names,
-    their numbers.
+    Every node of the subgraph may be drawn, the query nodes too, as the paper excludes none. The vertices with the lowest (signed) hashes of
+    (seed, epoch, pair, node) are chosen, so a draw belongs to the link: neither the batch nor the order of nodes or pair changes it, nor, where
+    nodes have names, their numbers.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        count: columns. In a graph of n nodes at most ⌊n/2⌋, since n columns leave nothing of the null space; `cut` of the result marks the
+            graphs where that was fewer than asked for. "all" deletes every vertex in turn, without that limit.
+        seed: of the draw.
+        epoch: likewise; each epoch has its own draw.
+
+    Returns:
+        `Constraints` with columns `[N, count]`, and `deleted [N]`.
+
+    >>> import torch, llwlc
+    >>> ring = llwlc.Graph.from_edges(torch.tensor([[i, (i + 1) % 10] for i in range(10)]))
+    >>> cons = vertex_deleted(llwlc.subgraphs.extract(ring, torch.tensor([[0, 1]])), count=2)
+    >>> cons.columns.shape, int(cons.deleted.sum())
+    (torch.Size([6, 2]), 2)
     """
     # of a string "5" the repr has quotes, of numpy's 5 the str is plain
     if count != "all" and not (str(count).isdigit() and "'" not in repr(count)):

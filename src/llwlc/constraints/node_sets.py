@@ -18,7 +18,19 @@ def induced(
 ) -> Constraints:
     """Σ_{x∈S} d_x f(x) = 0 for any node sets S: the degrees (in the whole subgraph) on S, zero elsewhere.
 
-    `sets` is a mask `[N]` or `[N, k]`, or a list of k sets of node ids of the graph, each cut down to what a subgraph holds of it.
+    Args:
+        subs: B subgraphs with N nodes in all.
+        sets: a mask `[N]` or `[N, k]`, or a list of k sets of node ids of the graph, each cut down to what a subgraph holds of it.
+        names: of the k columns; by default numbered.
+
+    Returns:
+        `Constraints` with columns `[N, k]`.
+
+    >>> import torch, llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs = llwlc.subgraphs.extract(path, torch.tensor([[0, 3]]))
+    >>> dict(zip(subs.node.tolist(), induced(subs, [{1, 2}]).columns[:, 0].tolist()))
+    {0: 0.0, 3: 0.0, 1: 2.0, 2: 2.0}
     """
     if isinstance(sets, Tensor):
         if sets.dtype != torch.bool:

@@ -55,6 +55,7 @@ class Family(Record):
 
 
 FAMILIES: Registry[Family] = Registry("constraint")
+"""The constraint families by name, built in or registered: `FAMILIES[name]`, `list(FAMILIES)`."""
 _ROOM = "llwlc.constraints"
 FAMILIES.add(Family("none", "no constraint: plain Lanczos", f"{_ROOM}.columns:none", kernel=()))
 FAMILIES.add(
@@ -92,7 +93,21 @@ FAMILIES.add(
 def register(name: str, *, about: str = "") -> Callable[[F], F]:
     """Gives a function from `Subgraphs` to `Constraints` a name; see `llwlc.constraints` for what to know when writing one.
 
-    Its parameters `count`, `seed` and `epoch`, where it has them, are filled in; one with `epoch` is redrawn in every epoch of training.
+    Parameters `count`, `seed` and `epoch` of the function, where it has them, are filled in; one with `epoch` is redrawn in every epoch of training.
+
+    Args:
+        name: what `link_bases`, `LinkPredictor` and the command line call it.
+        about: one line for lists; by default the first line of the function's docstring.
+
+    >>> import torch, llwlc
+    >>> @register("mean_zero")
+    ... def mean_zero(subs):
+    ...     return llwlc.constraints.custom(subs, torch.ones(subs.num_nodes))
+    >>> ring = llwlc.Graph.from_edges(torch.tensor([[i, (i + 1) % 10] for i in range(10)]))
+    >>> subs, basis = llwlc.link_bases(ring, ring.edges[:2], constraints="mean_zero", steps=4)
+    >>> llwlc.health(basis, mean_zero(subs)).ok
+    True
+    >>> FAMILIES.remove("mean_zero")
     """
 
     def decorate(function: F) -> F:
@@ -146,7 +161,23 @@ def families(name: str) -> tuple[Family, ...]:
 
 
 def by_name(subs: Subgraphs, name: str, *, count: Count = 10, seed: int = 0, epoch: int = 0) -> Constraints:
-    """The constraints that a string names: one of `FAMILIES`, or several joined by "+", as in "neumann+vertex_deleted"."""
+    """The constraints that a string names.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        name: one of `FAMILIES`, or several joined by "+", as in "neumann+vertex_deleted".
+        count: vertex-deleted columns, or "all".
+        seed: of what is drawn at random.
+        epoch: likewise; each epoch has its own draw.
+
+    Returns:
+        `Constraints` with columns `[N, k]`.
+
+    >>> import torch, llwlc
+    >>> ring = llwlc.Graph.from_edges(torch.tensor([[i, (i + 1) % 10] for i in range(10)]))
+    >>> by_name(llwlc.subgraphs.extract(ring, ring.edges), "neumann+vertex_deleted", count=2)
+    Constraints(4 columns [neumann_boundary, neumann_degree, vertex_deleted_0, vertex_deleted_1], 10 graphs)
+    """
     from llwlc.constraints.columns import stack
 
     return stack(*(family.columns(subs, count=count, seed=seed, epoch=epoch) for family in families(name)))

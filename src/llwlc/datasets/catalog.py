@@ -25,7 +25,11 @@ class Info(Record):
 
     `nodes`, `edges` and `features` are those of the graph that `load` returns; of ogbl-collab and ogbl-vessel, `edges` is the
     number OGB publishes, over all parts of the split and with repeated pairs. `split(name, root=..., **options)` gives the split that it
-    brings, where it brings one, and `metric` is what its evaluator measures there.
+    brings, where it brings one, and `metric` is what its evaluator measures there. `name` and `about` are for lists, `origin` and `licence` say whose it is,
+    `files` where it lies in the data root.
+
+    >>> info("cora").nodes, info("cora").about
+    (2708, 'citations, words of papers')
     """
 
     nodes: int = 0
@@ -44,6 +48,7 @@ class Info(Record):
 
 
 DATASETS: Registry[Info] = Registry("dataset")
+"""The datasets by name, built in or registered: `DATASETS[name]`, `list(DATASETS)`."""
 _ROOM = "llwlc.datasets"
 _PLANETOID = ("github.com/kimiyoung/planetoid", "MIT")
 _SEAL = ("github.com/muhanzhang/SEAL", "MIT")
@@ -120,7 +125,25 @@ def register(
     origin: str = "",
     licence: str = "",
 ) -> Callable[[F], F]:
-    """Gives a function that returns a `Graph`, and may take the data root as `root`, a name as a dataset."""
+    """Gives a function that returns a `Graph`, and may take the data root as `root`, a name as a dataset.
+
+    Args:
+        name: what `load` and the command line call it.
+        about: one line for lists; by default the first line of the function's docstring.
+        nodes: how many it has, for lists; likewise the next two.
+        edges: undirected ones.
+        features: columns of `x`.
+        origin: where it comes from.
+        licence: its licence.
+
+    >>> import torch, llwlc
+    >>> @register("triangle", nodes=3, edges=3)
+    ... def triangle():
+    ...     return llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 0]]))
+    >>> load("triangle")
+    Graph(num_nodes=3, num_edges=3)
+    >>> DATASETS.remove("triangle")
+    """
 
     def decorate(function: F) -> F:
         what = about or first_line(function) or "a user's own dataset"
@@ -131,12 +154,19 @@ def register(
 
 
 def names() -> tuple[str, ...]:
-    """The names that `load` knows."""
+    """The names that `load` knows.
+
+    >>> names()[:3]
+    ('cora', 'cora-planetoid', 'citeseer')
+    """
     return tuple(DATASETS)
 
 
 def info(name: str) -> Info:
     """What the dataset is, its size, origin and licence.
+
+    Args:
+        name: one of `names()`.
 
     >>> info("cora").licence
     'Apache-2.0'
@@ -147,9 +177,12 @@ def info(name: str) -> Info:
 def load(name: str, *, root: str | Path | None = None) -> Graph:
     """The graph of this name.
 
-    Files come from the data root (`root`, else `LLWLC_DATA`, else `~/.cache/llwlc`), which is only read, or else from the cache
-    (`LLWLC_CACHE`, else `~/.cache/llwlc/derived`), into which they are fetched where there is a network. An `ogbl-*` graph holds
-    its training links alone, as OGB's own does.
+    Files come from the data root, which is only read, or else from the cache (`LLWLC_CACHE`, else `~/.cache/llwlc/derived`), into which they
+    are fetched where there is a network. An `ogbl-*` graph holds its training links alone, as OGB's own does.
+
+    Args:
+        name: one of `names()`.
+        root: the data root; by default `LLWLC_DATA`, else `~/.cache/llwlc`.
 
     >>> load("cora")
     Graph(num_nodes=2708, num_edges=5278, x)
@@ -173,8 +206,20 @@ def load_split(
     repeats: bool = True,
     seed: int = 0,
 ) -> LinkSplit:
-    """The split that comes with an `ogbl-*` dataset; see `llwlc.datasets.ogb.ogb_split` for the options. `splits.make(graph, protocol="ogb")` gives
-    the same of a graph that was loaded by its name."""
+    """The split that comes with an `ogbl-*` dataset. `splits.make(graph, protocol="ogb")` gives the same of a graph that was loaded by its name.
+
+    Args:
+        name: of the dataset.
+        root: the data root, as in `load`.
+        valid_messages: whether validation links carry messages at test time.
+        since: the first year whose training links are trained on (ogbl-collab).
+        repeats: keep pairs that the dataset lists several times.
+        seed: of the training negatives.
+
+    >>> load_split("cora")
+    Traceback (most recent call last):
+    llwlc.errors.InputError: cora comes without a split: make one with llwlc.splits.make (those with one: ogbl-ddi, ogbl-collab, ogbl-vessel)
+    """
     record = info(name)
     if not record.split:
         having = ", ".join(r.name for r in DATASETS.records() if r.split)

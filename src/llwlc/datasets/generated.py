@@ -1,4 +1,4 @@
-"""Graphs of the size and shape of those that are not at hand: a co-authorship graph and a vessel graph, from a seed."""
+"""Generated graphs with the size and shape of large public ones: a co-authorship graph and a vessel graph."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ Array = np.ndarray
 
 
 def generate(kind: str, *, seed: int = 0, scale: float = 1.0) -> Graph:
-    """A `coauthor-like` or `vessel-like` graph; `scale` multiplies the numbers of nodes and edges of the original.
+    """A generated graph of the size and shape of a large public one.
 
     Small vessel graphs have somewhat fewer edges: more of their nodes lie at the border.
+
+    Args:
+        kind: `coauthor-like` or `vessel-like`.
+        seed: of what is drawn.
+        scale: multiplies the numbers of nodes and edges of the original.
 
     >>> generate("vessel-like", scale=0.001)
     Graph(num_nodes=3538, num_edges=5308, x)

@@ -18,13 +18,13 @@ from llwlc.support.roots import locate
 from llwlc.support.text import reason
 
 PARTS = ("tx", "allx", "graph", "test.index")
-# all that these files name; scipy and numpy have moved theirs since
+# the only classes that these files may name; scipy and numpy have moved theirs since
 SAFE = {
     "collections.defaultdict": defaultdict,
     "__builtin__.list": list,
     "numpy.ndarray": np.ndarray,
     "numpy.dtype": np.dtype,
-    # where arrays are put together is numpy's private business; an array tells
+    # numpy's private constructor of arrays, found through an array
     "numpy.core.multiarray._reconstruct": np.empty(0).__reduce__()[0],
     "scipy.sparse.csr.csr_matrix": scipy.sparse.csr_matrix,
 }

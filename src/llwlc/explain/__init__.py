@@ -1,4 +1,4 @@
-"""Why a pair has its score: parts of the readout, eigenvectors, filters, edges, common neighbours, paths, features and like links.
+"""Why a pair has its score: parts of the readout, eigenvectors, filters, edges, common neighbours, paths, features and similar links.
 
-`LinkPredictor.explain` is the way in.
+Use it by `LinkPredictor.explain`.
 """

@@ -1,4 +1,4 @@
-"""Explainer: from a fitted network to the reasons of one pair's score."""
+"""Explainer: explains the score of one pair by a fitted network."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Explainer:
             odds = log_odds_of(net, net.readout(batch, self.scorer.features), population)
         lost = (odds[0] - odds[1:]).tolist()
         vectors = whole.vectors[:, :live].double()
-        # an eigenvector has no sign of its own: the entry that is largest, up to rounding at the node of the smallest id, is made positive
+        # the sign of an eigenvector is arbitrary: its largest entry (among nearly equal ones that of the smallest id) is made positive
         size = (vectors.abs() > vectors.abs().amax(0) * (1 - 1e-4)).long() * (
             whole.node.max() + 1 - whole.node
         ).unsqueeze(1)
@@ -258,7 +258,7 @@ class Explainer:
         )
 
     def _drawing(self, around: Surroundings, loss: list[float | None], vectors: Tensor) -> Drawing:
-        """The pair, then the nodes whose edges matter most, then those nearest to it, as many as can be looked at."""
+        """The pair, then the nodes whose edges matter most, then those nearest to it, as many as fit a drawing."""
         subs, edges = around.subs, around.edges.tolist()
         hop, ids, weight = subs.hop.tolist(), subs.node.tolist(), [0.0] * subs.num_nodes
         for (a, b), value in zip(edges, loss, strict=True):

@@ -1,4 +1,4 @@
-"""Explanation: the reasons of one pair's score, as a reader wants to see them."""
+"""Explanation: the reasons of one pair's score, as text, JSON, HTML and a picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Explanation(Reasons):
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False, indent=1)
 
     def to_text(self, top: int = TOP) -> str:
-        """Names as they are: show it on a terminal by `support.text.visible`."""
+        """Lines of text, with names as they are: pass it through `support.text.visible` before printing it."""
         return as_text(self, top)
 
     def to_html(self, top: int = TOP) -> str:

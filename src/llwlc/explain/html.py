@@ -1,4 +1,4 @@
-"""An explanation as HTML: a fragment for notebooks, a whole page for a file. Every name is escaped: it is text, whatever it says."""
+"""An explanation as HTML: a fragment for notebooks, a whole page for a file. Every name is escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Population: among which pairs a probability is meant, and how a network's score becomes one there."""
+"""Populations of pairs: what a probability refers to, and how a score becomes one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POPULATIONS = ("random", "candidates")
 
 @dataclass(frozen=True)
 class Random:
-    """What `score` says: the chance among random pairs of which a share `prior` are links."""
+    """The population of `score`: random pairs, of which a share `prior` are links."""
 
     calibration: Calibration
     prior: float = 0.5
@@ -33,13 +33,13 @@ class Random:
         return self.calibration.slope * score + self.calibration.offset + log_odds(self.prior)
 
     def range(self, score: Tensor, sharing: Tensor) -> tuple[float, float] | None:
-        """None: nobody has measured how far validation links leave it open."""
+        """None: the uncertainty among random pairs is not measured."""
         return None
 
 
 @dataclass(frozen=True)
 class AmongCandidates:
-    """What `recommend` says: the chance among candidates where `rho` links are missing for each known one."""
+    """The population of `recommend`: candidates, where `rho` links are missing for each known one."""
 
     ranking: RankingConfig
     rho: float
@@ -58,7 +58,7 @@ class AmongCandidates:
         return self.ranking.calibration.log_ratio(score, sharing) + math.log(self.rho)
 
     def range(self, score: Tensor, sharing: Tensor) -> tuple[float, float] | None:
-        """What validation links leave open in nine cases of ten, of one pair."""
+        """The 90 % range of one pair's probability, by the refitted calibrations."""
         drawn = torch.sigmoid(self.ranking.calibration.draws(score, sharing) + math.log(self.rho))[:, 0]
         said = float(torch.sigmoid(self.log_odds(score, sharing))[0])
         low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64)).tolist()

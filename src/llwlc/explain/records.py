@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Said:
-    """A probability and the population it is about; `low` and `high`, where known, are what validation links leave open in nine cases of ten."""
+    """A probability and its population; `low` and `high`, where known, are its 90 % range."""
 
     population: str
     about: str

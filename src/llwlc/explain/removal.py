@@ -1,6 +1,6 @@
-"""A pair's enclosing subgraph with some of its edges removed, many times over in one batch: what the network would have said without them.
+"""A pair's enclosing subgraph with some of its edges removed, many times in one batch, for the scores without these edges.
 
-Removing an edge means what it says: the score is that of the pair on the graph without the edge. Distances, nodes that are then out of reach, degrees, constraints, the
+The score after a removal is that of the pair on the graph without the edge. Distances, nodes that are then out of reach, degrees, constraints, the
 basis, common neighbours and their weights are all computed anew. Weights of the network, features of the nodes and calibration stay as they are.
 """
 
@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 EDGES_AT_ONCE = 200_000
-"""Edges that the altered subgraphs of one batch have together: what fits the cache of a processor is several times as fast."""
+"""Edges of all altered subgraphs of one batch: batches that fit the processor's cache are several times as fast."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +99,12 @@ class Surroundings:
             _search(*arrays, among.numpy(), first, last, barred, 2 * old.hops + 1, out.numpy())
             return out
 
-        # a hop that kept only some of its nodes may have met one later than a search would
+        # with a capped hop a node may be found later than by a search
         hop = torch.maximum(search(0, 1, -1, torch.ones(copies, n, dtype=torch.bool)), old.hop)
         alive = hop <= old.hops
         dist_u, dist_v = search(0, 0, 1, alive), search(1, 1, 0, alive)
         place = (alive.flatten().cumsum(0) - 1).view(copies, n)
-        # edges by copy, then row, then the neighbour's id: as they stand in the one that is copied
+        # edges by copy, then row, then the neighbour's id, as in the original
         kept = ~removed[:, self._number] & alive[:, old.row] & alive[:, old.col]
         copy, edge = kept.nonzero(as_tuple=True)
         row, col = place[copy, old.row[edge]], place[copy, old.col[edge]]
@@ -129,7 +129,7 @@ class Surroundings:
         return torch.searchsorted(ids[self.edges] @ torch.tensor([n, 1]), low * n + high)
 
     def _pair_inputs(self, removed: Tensor) -> Tensor:
-        """`PairInputs` on the graph without each copy's removed edges `[M, P]`; what they say of features stays."""
+        """`PairInputs` on the graph without each copy's removed edges `[M, P]`; their feature part does not change."""
         assert self.inputs is not None
         graph, (u, v) = self.graph, self.pair
         gone = removed.numpy()
@@ -170,8 +170,8 @@ def _search(
     far: int,
     out: Integers,
 ) -> None:
-    """Steps of every node from the nearest of the nodes `source` to `last_source` in each copy, on ways among the marked nodes that do not enter `barred`; `far` where
-    that or more."""
+    """Steps of every node from the nearest of the nodes `source` to `last_source` in each copy, on paths through marked nodes that avoid `barred`; at most
+    `far`."""
     queue = np.empty(out.shape[1], np.int64)
     for copy in range(len(out)):
         dist, gone, passable = out[copy], removed[copy], among[copy]

@@ -7,7 +7,7 @@ from llwlc.support.text import html_text
 
 SIDE = 420
 FOR, AGAINST, PLAIN = "#1f6fb2", "#c2571a", "#9aa0a6"
-"""Colours of edges that speak for the link, against it, and that hardly matter; apart also for eyes that see no red and green."""
+"""Colours of edges that speak for the link, against it, and that hardly matter; distinguishable without red and green."""
 
 
 def edge_colour(lost: float | None, most: float) -> str:
@@ -35,7 +35,7 @@ def as_svg(drawing: Drawing, *, eigenvector: int = 0, labels: int = 14) -> str:
     entries = [n.vectors[eigenvector] if eigenvector < len(n.vectors) else 0.0 for n in nodes]
     largest = max(map(abs, entries), default=0.0)
     parts = [f'<svg class="llwlc-graph" viewBox="0 0 {SIDE} {SIDE}" role="img" aria-label="the enclosing subgraph">']
-    ordered = sorted(drawing.edges, key=lambda e: abs(e[2] or 0.0))  # what matters is drawn above the rest
+    ordered = sorted(drawing.edges, key=lambda e: abs(e[2] or 0.0))  # the largest effects are drawn on top
     for a, b, lost in ordered:
         width = 0.8 + (3.2 * abs(lost) / most if lost and most else 0)
         about = f"{nodes[a].name} – {nodes[b].name}: {'not tried' if lost is None else f'{lost:+.2f}'}"

@@ -10,7 +10,7 @@ BAR = 20
 
 
 def as_text(found: Reasons, top: int) -> str:
-    """Names stand as they are: whoever shows the text on a terminal makes them visible first."""
+    """The text, with names as they are: pass it through `support.text.visible` before printing it."""
     return "\n".join(_lines(found, top)) + "\n"
 
 

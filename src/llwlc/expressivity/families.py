@@ -28,7 +28,12 @@ BREC = {
 
 
 class Pair(NamedTuple):
-    """Two graphs as adjacency matrices `[n, n]` of zeros and ones."""
+    """Two graphs, `a` and `b`, as adjacency matrices `[n, n]` of zeros and ones, and the `name` of the pair.
+
+    >>> pair = Pair("path and nothing", np.eye(2)[::-1], np.zeros((2, 2)))
+    >>> pair.a.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
 
     name: str
     a: Real
@@ -45,7 +50,16 @@ def adjacency(graph: nx.Graph) -> Real:
 
 
 def relabelled(a: Real, seed: int) -> Real:
-    """The same graph, its nodes in another order."""
+    """The same graph, its nodes in another order.
+
+    Args:
+        a: adjacency matrix `[n, n]`.
+        seed: of the permutation.
+
+    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0.0]])
+    >>> sorted(relabelled(path, 0).sum(0).tolist())
+    [1.0, 1.0, 2.0]
+    """
     order = np.random.default_rng(seed).permutation(len(a))
     return a[np.ix_(order, order)]
 
@@ -125,7 +139,10 @@ SUITES: dict[str, Callable[[], list[Pair]]] = {
 
 
 def suite(name: str) -> list[Pair]:
-    """The pairs of a suite, a key of `SUITES`.
+    """The pairs of a suite of graphs.
+
+    Args:
+        name: a key of `SUITES`.
 
     >>> [pair.name for pair in suite("paper")]
     ['C10 | 2 C5', 'rook | Shrikhande']

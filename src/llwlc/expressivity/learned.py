@@ -75,6 +75,12 @@ def _view(parameters: list[float], graph: Real, subsets: Subsets) -> Tensor:
 class SubsetNet(nn.Module):
     """The network above: `[n, n]` adjacency to 16 numbers, float64.
 
+    Args:
+        order: how many vertices are deleted at once.
+        seed: of the weights.
+        channels: filters.
+        hidden: width of the MLPs.
+
     >>> net = SubsetNet(order=1, seed=0)
     >>> triangle = np.ones((3, 3)) - np.eye(3)
     >>> net(triangle).shape
@@ -125,6 +131,18 @@ def learn(
 
     The loss is the cosine of the two embeddings (`CosineEmbeddingLoss` with target −1 and margin 0), Adam with weight decay 1e-4.
     One copy of each graph stands for all in training: the others give the same gradient to 1e-10.
+
+    Args:
+        pair: two graphs.
+        seed: of the weights and copies.
+        epochs: of training.
+        lr: learning rate.
+        budget: filter entries for a graph and channel; it bounds how many vertices are deleted at once.
+        largest: that number at most.
+
+    >>> from llwlc.expressivity.families import paper
+    >>> learn(paper()[0], largest=1, epochs=1).comparison.reliable
+    True
     """
     net = SubsetNet(order=order(len(pair.a), budget=budget, largest=largest), seed=seed)
     loss_of = nn.CosineEmbeddingLoss(margin=0.0)

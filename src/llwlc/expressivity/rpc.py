@@ -27,7 +27,11 @@ Embedding = Callable[[Real], Real]
 
 
 class Comparison(NamedTuple):
-    """T² between the two graphs, and between copies of one of them."""
+    """T² between the two graphs (`statistic`), and between copies of one of them (`reliability`).
+
+    >>> Comparison(statistic=300.0, reliability=1.0).separated, Comparison(statistic=300.0, reliability=300.0).reliable
+    (True, False)
+    """
 
     statistic: float
     reliability: float
@@ -57,7 +61,17 @@ def t_squared(x: Real, y: Real) -> float:
 
 
 def compare(embed: Embedding, pair: Pair, *, seed: int = 0) -> Comparison:
-    """The paired comparison of an embedding `[n, n] → [16]`: 4 × 32 relabelled copies, one of the two graphs (drawn) for the check."""
+    """BREC's paired comparison of an embedding: 4 × 32 relabelled copies, one of the two graphs (drawn) for the check.
+
+    Args:
+        embed: a function from an adjacency matrix `[n, n]` to 16 numbers.
+        pair: two graphs.
+        seed: of the copies.
+
+    >>> from llwlc.expressivity.families import paper
+    >>> compare(lambda a: np.linalg.eigvalsh(a + np.eye(len(a)))[:16].repeat(2)[:16], paper()[0]).reliable
+    True
+    """
     rng = np.random.default_rng(seed)
 
     def copies(graph: Real, count: int) -> Real:

@@ -47,7 +47,15 @@ class SampledVerdict(NamedTuple):
 def separate_sampled(
     pair: Pair, k: int, *, count: int = 20_000, alpha: float = 1e-9, seed: int = 0, hashes: Hashes = filter_hashes
 ) -> SampledVerdict:
-    """Compare two graphs by `count` random k-subsets of deleted vertices of each.
+    """Compare two graphs by random k-subsets of deleted vertices of each.
+
+    Args:
+        pair: two graphs.
+        k: vertices deleted at once.
+        count: subsets drawn of each graph.
+        alpha: the chance of telling two copies of one graph apart.
+        seed: of the draw.
+        hashes: what is computed of a graph and its subsets.
 
     >>> from llwlc.expressivity.families import paper
     >>> squares = paper()[1]

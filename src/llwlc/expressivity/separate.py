@@ -51,10 +51,13 @@ LADDER = ("filter-0", "filter-1", "filter-2", "filter-3", "narrow-3", "filter-4"
 
 
 class Verdict(NamedTuple):
-    """What a policy says of a pair. `distance` is ∞ where the fingerprints have different lengths.
+    """What a `policy` says of a pair of graphs, and how many `seconds` that took.
 
-    `noise` is the distance of the first graph from a relabelled copy of itself, None where that was not looked at; `sets` is
-    the number of constraint sets.
+    `distance` is that of the two fingerprints, ∞ where they have different lengths; `noise` that of the first graph from a relabelled copy of
+    itself, None where that was not looked at; `sets` is the number of constraint sets.
+
+    >>> Verdict("none", distance=0.5, sets=1, seconds=0.0, noise=0.0).separated
+    True
     """
 
     policy: str
@@ -88,16 +91,28 @@ def distance(x: Real, y: Real) -> float:
 
 
 def fingerprint(adjacency: Real, policy: str) -> Real:
-    """The fingerprint of a graph under a policy, a key of `POLICIES`."""
+    """The fingerprint of a graph under a policy: one number for each constraint set, ascending.
+
+    Args:
+        adjacency: `[n, n]`.
+        policy: a key of `POLICIES`.
+
+    >>> triangle = np.ones((3, 3)) - np.eye(3)
+    >>> fingerprint(triangle, "deleted-1").shape
+    (3,)
+    """
     if policy not in POLICIES:
         raise InputError(f"policy {policy!r} is not known; choose from {', '.join(POLICIES)}")
     return POLICIES[policy](adjacency)
 
 
 def separate(pair: Pair, policy: str | Fingerprint, *, check: int | None = None) -> Verdict:
-    """Compare the two graphs of a pair under one policy: a key of `POLICIES`, or a function of one's own.
+    """Compare the two graphs of a pair under one policy.
 
-    `check` is the seed of a relabelled copy of the first graph, which must have that graph's fingerprint.
+    Args:
+        pair: two graphs.
+        policy: a key of `POLICIES`, or a function of one's own from an adjacency matrix `[n, n]` to an ascending vector.
+        check: the seed of a relabelled copy of the first graph, which must have that graph's fingerprint; None for no check.
 
     >>> from llwlc.expressivity.families import paper
     >>> cycles, squares = paper()
@@ -118,7 +133,17 @@ def separate(pair: Pair, policy: str | Fingerprint, *, check: int | None = None)
 
 
 def climb(pair: Pair, ladder: Sequence[str] = LADDER, *, check: int | None = None) -> list[Verdict]:
-    """The verdicts of a ladder of policies, up to the first that separates the pair."""
+    """The verdicts of a ladder of policies, up to the first that separates the pair.
+
+    Args:
+        pair: two graphs.
+        ladder: keys of `POLICIES`, the cheapest first.
+        check: the seed of a relabelled copy, as in `separate`.
+
+    >>> from llwlc.expressivity.families import paper
+    >>> [(verdict.policy, verdict.separated) for verdict in climb(paper()[1])]
+    [('filter-0', False), ('filter-1', False), ('filter-2', True)]
+    """
     verdicts: list[Verdict] = []
     for policy in ladder:
         verdicts.append(separate(pair, policy, check=check))

@@ -20,6 +20,10 @@ Signature = Callable[[int, Colours, int], Colours]
 def wl1(a: Real, b: Real) -> bool:
     """Whether colour refinement (1-WL) tells two graphs apart.
 
+    Args:
+        a: adjacency matrix `[n, n]`.
+        b: adjacency matrix `[n, n]`.
+
     >>> import networkx as nx
     >>> cycle, two = nx.cycle_graph(6), nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
     >>> wl1(nx.to_numpy_array(cycle), nx.to_numpy_array(two))
@@ -32,6 +36,10 @@ def wl1(a: Real, b: Real) -> bool:
 
 def wl3(a: Real, b: Real) -> bool:
     """Whether 2-FWL, and so 3-WL, tells two graphs apart.
+
+    Args:
+        a: adjacency matrix `[n, n]`.
+        b: adjacency matrix `[n, n]`.
 
     >>> from llwlc.expressivity.families import paper
     >>> [wl3(a, b) for _, a, b in paper()]

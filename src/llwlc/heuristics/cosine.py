@@ -14,7 +14,21 @@ from llwlc.heuristics.products import adjacency, row_products
 
 
 def feature_cosine(graph: Graph, pairs: Tensor, *, hops: int = 2) -> Tensor:
-    """The cosine of rows u and v of Âʰ X, with Â = D^−½ (A + I) D^−½ and D the degrees of A + I, `[m]`; 0 where a row is zero."""
+    """The cosine of rows u and v of Âʰ X, with Â = D^−½ (A + I) D^−½ and D the degrees of A + I.
+
+    Args:
+        graph: the links that are known, with features `x [n, F]`.
+        pairs: `[m, 2]`.
+        hops: h, how often features are smoothed.
+
+    Returns:
+        Scores `[m]`; 0 where a row is zero.
+
+    >>> import torch
+    >>> path = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), x=torch.eye(3))
+    >>> feature_cosine(path, torch.tensor([[0, 2]]), hops=1).round(decimals=4).tolist()
+    [0.4]
+    """
     if graph.x is None:
         raise InputError("feature_cosine needs node features: load the graph with them, or use common_neighbors")
     n = graph.num_nodes

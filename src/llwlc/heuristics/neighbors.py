@@ -21,7 +21,14 @@ Weights = NDArray[np.float64]
 
 
 def common_neighbors(graph: Graph, pairs: Tensor) -> Tensor:
-    """|N(u) ∩ N(v)| of the pairs `[m, 2]`, `[m]` (networkx's `common_neighbors`).
+    """|N(u) ∩ N(v)|, the number of common neighbours (networkx's `common_neighbors`).
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]`.
+
+    Returns:
+        Scores `[m]`.
 
     >>> import torch
     >>> square = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0]]))
@@ -32,13 +39,39 @@ def common_neighbors(graph: Graph, pairs: Tensor) -> Tensor:
 
 
 def adamic_adar(graph: Graph, pairs: Tensor) -> Tensor:
-    """Σ 1 / log d(w) over the common neighbours w of u and v, `[m]` (networkx's `adamic_adar_index`)."""
+    """Σ 1 / log d(w) over the common neighbours w of u and v (networkx's `adamic_adar_index`).
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]`.
+
+    Returns:
+        Scores `[m]`.
+
+    >>> import torch
+    >>> square = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    >>> adamic_adar(square, torch.tensor([[0, 2], [0, 1]])).round(decimals=4).tolist()
+    [2.8854, 0.0]
+    """
     # a common neighbour has degree 2 at least, so no weight of smaller degrees is ever used
     return _shared(graph, pairs, lambda degree: 1 / np.log(np.maximum(degree, 2)))
 
 
 def resource_allocation(graph: Graph, pairs: Tensor) -> Tensor:
-    """Σ 1 / d(w) over the common neighbours w of u and v, `[m]` (networkx's `resource_allocation_index`)."""
+    """Σ 1 / d(w) over the common neighbours w of u and v (networkx's `resource_allocation_index`).
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]`.
+
+    Returns:
+        Scores `[m]`.
+
+    >>> import torch
+    >>> square = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    >>> resource_allocation(square, torch.tensor([[0, 2], [0, 1]])).tolist()
+    [1.0, 0.0]
+    """
     return _shared(graph, pairs, lambda degree: 1 / np.maximum(degree, 1))
 
 

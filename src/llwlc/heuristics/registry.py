@@ -16,6 +16,7 @@ class Heuristic(Record):
 
 
 HEURISTICS: Registry[Heuristic] = Registry("heuristic")
+"""Untrained scores that stand beside every fit: `HEURISTICS[name].load()(graph, pairs)`."""
 _ROOM = "llwlc.heuristics"
 HEURISTICS.add(
     Heuristic(

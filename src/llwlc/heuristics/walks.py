@@ -19,9 +19,16 @@ BLOCK = 1 << 22
 
 
 def katz(graph: Graph, pairs: Tensor, *, damping: float = 0.5, tolerance: float = 1e-12) -> Tensor:
-    """Σ_l β^l (A^l)_uv over walks of all lengths l ≥ 1, `[m]`: the entries of (I − βA)⁻¹ − I, with β = `damping` / λ_max(A).
+    """Σ_l β^l (A^l)_uv over walks of all lengths l ≥ 1: the entries of (I − βA)⁻¹ − I, with β = `damping` / λ_max(A).
 
-    Any shape `[..., 2]` gives `[...]`. The series is cut where a term is below `tolerance`.
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]`, or any shape `[..., 2]`.
+        damping: above 0 and below 1; small favours short walks.
+        tolerance: the series is cut where a term is below it.
+
+    Returns:
+        Scores `[m]`, or `[...]`.
 
     >>> path = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]))
     >>> [round(s, 6) for s in katz(path, torch.tensor([[0, 1], [0, 2]])).tolist()]
@@ -34,10 +41,23 @@ def katz(graph: Graph, pairs: Tensor, *, damping: float = 0.5, tolerance: float 
 
 
 def rooted_page_rank(graph: Graph, pairs: Tensor, *, teleport: float = 0.15, tolerance: float = 1e-7) -> Tensor:
-    """π_u(v) + π_v(u), `[m]`, π_u the PageRank that starts anew at u with probability `teleport` (networkx's `pagerank` with `personalization`).
+    """π_u(v) + π_v(u), π_u the PageRank that starts anew at u with probability `teleport` (networkx's `pagerank` with `personalization`).
 
-    Any shape `[..., 2]` gives `[...]`. With S = D^−½ A D^−½ and G = `teleport` (I − (1 − `teleport`) S)⁻¹, which is symmetric, π_u(v) = G_uv √(d_v / d_u): one
-    row serves both directions. The series is cut where a term is below `tolerance`.
+    With S = D^−½ A D^−½ and G = `teleport` (I − (1 − `teleport`) S)⁻¹, which is symmetric, π_u(v) = G_uv √(d_v / d_u): one row serves both
+    directions.
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]`, or any shape `[..., 2]`.
+        teleport: the chance of a walk to start anew.
+        tolerance: the series is cut where a term is below it.
+
+    Returns:
+        Scores `[m]`, or `[...]`.
+
+    >>> triangle = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 0]]))
+    >>> rooted_page_rank(triangle, torch.tensor([[0, 1]])).round(decimals=4).tolist()
+    [0.5965]
     """
     degree = np.maximum(graph.degree.double().numpy(), 1)
     scale = 1 / np.sqrt(degree)

@@ -1,4 +1,4 @@
-"""Backends: who computes subgraphs and bases, in the order in which they are asked, and why one was passed over.
+"""Backends: implementations of subgraphs and bases, in the order in which they are tried, and the reason why one was passed over.
 
 Nothing in this room knows of `Subgraphs` or torch modules: arrays in, arrays out, so that every room above may call it.
 """
@@ -19,11 +19,11 @@ LOG = logging.getLogger("llwlc")
 
 @dataclass(frozen=True)
 class Backend(Record):
-    """`target()` says why the backend is not at hand on this machine: nothing where it is."""
+    """`target()` returns why the backend is not available on this machine, "" where it is."""
 
 
 BACKENDS: Registry[Backend] = Registry("backend")
-"""In the order in which `choose` asks them."""
+"""In the order in which `choose` tries them."""
 BACKENDS.add(
     Backend(
         "cuda",
@@ -40,14 +40,14 @@ BACKENDS.add(Backend("reference", "the specification, in torch on any device", "
 
 
 class Choice(NamedTuple):
-    """The backend that was chosen, and for each that was asked before it why it was passed over."""
+    """The backend that was chosen, and why each of those before it was passed over."""
 
     name: str
     passed_over: Mapping[str, str]
 
 
 def choose(wanted: str, unable: Mapping[str, str], *, what: str = "this") -> Choice:
-    """The first backend that is at hand and can do what is asked, or the one that is wanted by name.
+    """The first backend that is available and can do what is asked, or the one that is wanted by name.
 
     `unable`: for a backend, why it cannot do it; an empty reason, or none, where it can.
 

@@ -1,4 +1,4 @@
-"""What a kernel is told of the recurrence, whichever processor it runs on."""
+"""The options of the recurrence, for kernels of any processor."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class Solve(NamedTuple):
-    """κ = `steps` vectors of the `normalized` or the combinatorial Laplacian; below these tolerances a candidate adds nothing, and a
-    constraint depends on those before it."""
+    """κ = `steps` vectors of the `normalized` or the combinatorial Laplacian; a candidate below `tolerance` adds nothing, a constraint below
+    `rank_tolerance` depends on those before it."""
 
     steps: int
     normalized: bool

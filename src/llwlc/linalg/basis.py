@@ -1,4 +1,4 @@
-"""Eigenbasis: what every route to a constrained eigenbasis returns."""
+"""Eigenbasis: the result of every function that computes a constrained eigenbasis."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Eigenbasis:
-    """Ritz pairs of PLP for a ragged batch of B graphs with N nodes in all.
+    """Ritz pairs of PLP for a ragged batch of B graphs with N nodes in all. κ is the number of columns; a column is *live* where the
+    recurrence found a direction, *dead* behind the last one.
 
     Shapes: `values [B, κ]` ascending, live columns first, 0 where dead; `vectors [N, κ]` ragged rows, zero where dead;
     `mask [B, κ]`, true where live; `residual [B, κ]` = ‖PLPv − λv‖, 0 where dead; `ptr [B + 1]`, graph b owns the rows
     `ptr[b]` to `ptr[b + 1]`. `tape`, where L, C or the start want gradients, is what `spectral_filter` needs for them; the five
     tensors themselves carry none, since a truncated basis is no smooth function of L and C.
+
+    >>> from llwlc.linalg.lanczos import constrained_lanczos
+    >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0, 3.0])), steps=3, start=torch.ones(3))
+    >>> basis.num_graphs, basis.steps, basis.values.round(decimals=6).tolist()
+    (1, 3, [[1.0, 2.0, 3.0]])
     """
 
     values: Tensor
@@ -34,15 +40,15 @@ class Eigenbasis:
 
     @classmethod
     def uniform(cls, values: Tensor, vectors: Tensor, mask: Tensor, residual: Tensor) -> Eigenbasis:
-        """A basis whose graphs all have as many rows, zero rows where a graph had fewer: its layout needs no look at the device."""
+        """A basis whose graphs all have the same number of rows, zero rows where a graph had fewer: its layout is known without reading from the device."""
         graphs = len(values)
         width = len(vectors) // max(graphs, 1)
         basis = cls(values, vectors, mask, residual, torch.arange(graphs + 1, device=values.device) * width)
-        basis.__dict__["slots"] = Slots(None, graphs, width)  # where the cached property keeps it
+        basis.__dict__["slots"] = Slots(None, graphs, width)  # the cached property's place
         return basis
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Eigenbasis:
-        """On another device, with real numbers of this type; without a tape."""
+        """A copy on another device, with real numbers of this type; without a tape."""
         values, vectors, residual = (x.to(device, dtype) for x in (self.values, self.vectors, self.residual))
         mask = self.mask.to(device)
         layout = self.__dict__.get("slots")
@@ -61,7 +67,7 @@ class Eigenbasis:
 
     @cached_property
     def slots(self) -> Slots:
-        """Where its rows stand in a padded layout."""
+        """The positions of its rows in a padded layout."""
         return slots(self.ptr)
 
     @cached_property

@@ -14,7 +14,7 @@ from llwlc.linalg.projector import Projector, direct, orthonormal_range, vertex_
 from llwlc.linalg.tape import Tape
 
 BUDGET = {"cpu": 1 << 19, "cuda": 1 << 26}
-"""Padded entries at work at once: what stays in a CPU's cache, and what keeps a GPU busy."""
+"""Padded entries computed at once: as many as fit a CPU's cache, or keep a GPU busy."""
 
 
 def lanczos(
@@ -30,8 +30,8 @@ def lanczos(
     """Ritz pairs of PLP for every graph of a ragged batch, computed in float64 and stored in `dtype`.
 
     Shapes: `columns [N, k]` of C, zero where a graph has no such constraint; `start [N, b]`; `deleted`: degrees and marks, both `[N]`,
-    where the columns are vertex-deleted ones and the closed-form projector serves. A graph with an entry that is not finite gets
-    no live column; the others do not notice. `complete=True` returns all n − rank eigenpairs of each graph, whatever `steps`.
+    where the columns are vertex-deleted ones and the projector has a closed form. A graph with an entry that is not finite gets
+    no live column; the others are not affected. `complete=True` returns all n − rank eigenpairs of each graph, whatever `steps`.
 
     >>> row, col = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> path = Operator(torch.tensor([0, 3]), row, col, -torch.ones(4), torch.tensor([1.0, 2.0, 1.0]))

@@ -146,7 +146,7 @@ def exact_counterpart(A: Tensor, Q: Tensor, F: Tensor) -> Tensor:
     mu: Tensor = torch.linalg.matrix_norm(F, 2)[..., None]
     sigma, B = _eigh(S)
     room = mu**2 - sigma**2
-    # no room, no G: the norm of [S; G] is at most μ in every direction
+    # where μ² − S² vanishes, G does too: the norm of [S; G] is at most μ in every direction
     factor = torch.where(room > SAME * mu**2, sigma / room.clamp(min=torch.finfo(room.dtype).tiny), 0)
     W = -((G @ B) * factor[..., None, :]) @ (G @ B).mT
     return A - (Q @ S @ Q.mT + G @ Q.mT + Q @ G.mT + W)

@@ -21,13 +21,18 @@ INVARIANT = 1e-8
 def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
     """V f(R) Vᵀ x.
 
-    f: a function applied to each eigenvalue, `[B, κ] → [B, κ]` or `[B, κ, S]` for S filters at once, or its values as a tensor.
-    x: `[N, d]` or `[N]`. The result has x's shape, or `[N, S, d]` (`[N, S]`) for S filters. Dead columns contribute 0.
-
     Gradients with respect to f and x are always exact. With respect to edge weights and constraint weights (a basis made of a
     `weight` or of columns that require grad) they are so on a complete basis, by divided differences (Daleckiĭ–Kreĭn), also at
     repeated eigenvalues; and for x in the span of the start block: that of f(PLP)P x where the Krylov space is exhausted, that of
     the recurrence where it is cut off. Any other x on an exhausted, incomplete basis is refused: no derivative exists there.
+
+    Args:
+        basis: V and R, B graphs with N rows in all.
+        f: a function applied to each eigenvalue, `[B, κ] → [B, κ]` or `[B, κ, S]` for S filters at once, or its values as a tensor.
+        x: a signal `[N]`, or d of them `[N, d]`.
+
+    Returns:
+        A tensor of x's shape, or `[N, S, d]` (`[N, S]`) for S filters. Dead columns contribute 0.
 
     >>> from llwlc.linalg.lanczos import constrained_lanczos
     >>> L = torch.tensor([[1.0, -1.0], [-1.0, 1.0]])

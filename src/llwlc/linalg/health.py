@@ -112,7 +112,14 @@ class Health:
 
 
 def health(basis: Eigenbasis, cons: Columns | Tensor | None = None) -> Health:
-    """Measure a basis; `cons` are the constraints it was computed under, or bare columns `[N, k]`, or None for none.
+    """Measure a basis: is it orthonormal, inside the null space, finite, converged?
+
+    Args:
+        basis: B graphs, N rows.
+        cons: the constraints that it was computed under, or bare columns `[N, k]`, or None for none.
+
+    Returns:
+        A `Health` with one number for each graph, `[B]`, a verdict (`ok`) and `advice`; printed, it is a summary.
 
     >>> basis = Eigenbasis(torch.zeros(1, 1), torch.tensor([[0.6], [0.8]], dtype=torch.float64), torch.ones(1, 1, dtype=torch.bool),
     ...                    torch.zeros(1, 1), torch.tensor([0, 2]))

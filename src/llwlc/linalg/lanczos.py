@@ -38,14 +38,26 @@ def constrained_lanczos(
 ) -> Eigenbasis:
     """Ritz pairs of PLP, P the projector onto the null space of Cᵀ, after `steps` vectors from `start`: Algorithm 1 of the paper.
 
-    L: symmetric `[n, n]`, dense or sparse, torch, numpy or scipy, or a function x ↦ L x on float64 vectors `[n]` (or a scipy
-    `LinearOperator`); then n comes from C, a given start or `num_nodes`. C: `[n, k]`, dense or sparse; None is plain Lanczos.
-    start: `"random"` (standard normal, by `seed`), `"constraint"` (P L C 1), `"query"` (the block e_u, e_v of `query=(u, v)`), a
-    vector `[n]` or a block `[n, b]`. Computed in float64, stored in `dtype`. `projector="lsqr"` is the inner–outer iteration of
-    Golub, Zhang and Zha, for a C too large to factorise; `"auto"` takes it for a large sparse C. `complete=True` returns
-    all eigenpairs on the null space, whatever `steps` and `start`. For gradients see `spectral_filter`; dense tensors carry them.
+    Computed in float64, stored in `dtype`. For gradients see `spectral_filter`; dense tensors carry them. Its oracle is
+    `scipy.sparse.linalg.eigsh` of PLP, and `lobpcg(PLP, X, Y=C)`.
 
-    Its oracle is `scipy.sparse.linalg.eigsh` of PLP, and `lobpcg(PLP, X, Y=C)`; the result is an `Eigenbasis` with B = 1.
+    Args:
+        L: symmetric `[n, n]`, dense or sparse, torch, numpy or scipy, or a function x ↦ L x on float64 vectors `[n]` (or a scipy
+            `LinearOperator`); then n comes from C, from a start vector or from `num_nodes`.
+        C: `[n, k]`, dense or sparse; None is plain Lanczos.
+        steps: κ, the number of basis vectors.
+        start: `"random"` (standard normal, by `seed`), `"constraint"` (P L C 1), `"query"` (the block e_u, e_v of `query=(u, v)`), a
+            vector `[n]` or a block `[n, b]`.
+        query: the two nodes of the start `"query"`.
+        complete: return all eigenpairs on the null space, whatever `steps` and `start`.
+        dtype: float32 or float64, of the result.
+        projector: `"direct"` factorises C; `"lsqr"` is the inner–outer iteration of Golub, Zhang and Zha, for a C too large to
+            factorise; `"auto"` takes it for a large sparse C.
+        num_nodes: n, where nothing else tells it.
+        seed: of the start `"random"`.
+
+    Returns:
+        An `Eigenbasis` with B = 1: `values [1, κ]`, `vectors [n, κ]`.
 
     >>> L = torch.tensor([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
     >>> basis = constrained_lanczos(L, torch.ones(3, 1), steps=3)

@@ -92,7 +92,13 @@ def tangent_range(C: Tensor) -> Range:
 
 
 def factorization_error(C: Tensor) -> FactorizationError:
-    """The error of the direct factorisation of `C [n, k]` or `[M, n, k]` as the paper's perturbation section defines it.
+    """The error of the direct factorisation of C, as the paper's perturbation section defines it.
+
+    Args:
+        C: `[n, k]`, or `[M, n, k]` for M matrices.
+
+    Returns:
+        `backward` = ‖Z − QR‖ / ‖Z‖ and `orthogonality` = ‖I − QᵀQ‖, each a number, or `[M]`.
 
     >>> error = factorization_error(torch.eye(4, 2))
     >>> error.backward.item() < 1e-15, error.orthogonality.item() < 1e-15
@@ -124,8 +130,8 @@ def direct(space: Range) -> Projector:
 def vertex_deleted(degree: Tensor, deleted: Tensor) -> Projector:
     """The closed form, O(n), for columns that are the degrees with one deleted vertex zeroed: `degree`, `deleted [M, n]`.
 
-    c_vᵀf = 0 for all v ∈ S ⇔ d_v f(v) = dᵀf for every v ∈ S: f is glued on S up to degree (f_S ∥ g = 1/d_S), and one scalar
-    condition is left, orthogonality to the mean column glued likewise. With a d_v = 0 in S, dᵀf = 0, so f vanishes on the rest of
+    c_vᵀf = 0 for all v ∈ S ⇔ d_v f(v) = dᵀf for every v ∈ S: on S, f is a multiple of g = 1/d_S, and one scalar condition
+    is left, orthogonality to the mean column, projected in the same way. With a d_v = 0 in S, dᵀf = 0, so f vanishes on the rest of
     S and is free on the nodes of degree 0: g = 0.
 
     >>> d, S = torch.tensor([[2.0, 1.0, 1.0]]), torch.tensor([[True, True, False]])
@@ -134,19 +140,19 @@ def vertex_deleted(degree: Tensor, deleted: Tensor) -> Projector:
     (True, True)
     """
     degree = degree.double()
-    glued = deleted & (degree > 0)
+    merged = deleted & (degree > 0)
     count = deleted.sum(1, keepdim=True).double()
-    loose = (deleted & (degree <= 0)).any(1, keepdim=True)
-    g = torch.where(glued & ~loose, 1 / torch.where(glued, degree, 1), 0)
-    g = g / torch.where(loose | (count == 0), 1, g.norm(dim=1, keepdim=True))
+    has_isolated = (deleted & (degree <= 0)).any(1, keepdim=True)
+    g = torch.where(merged & ~has_isolated, 1 / torch.where(merged, degree, 1), 0)
+    g = g / torch.where(has_isolated | (count == 0), 1, g.norm(dim=1, keepdim=True))
     mean = torch.where(count > 0, degree * torch.where(deleted, 1 - 1 / count.clamp(min=1), 1.0), 0)
-    y = torch.where(glued, g * (g * mean).sum(1, keepdim=True), mean)
+    y = torch.where(merged, g * (g * mean).sum(1, keepdim=True), mean)
     norm = y.norm(dim=1, keepdim=True)
     y = (y / torch.where(norm > 0, norm, 1))[:, :, None]
-    g, glued = g[:, :, None], glued[:, :, None]
+    g, merged = g[:, :, None], merged[:, :, None]
 
     def project(x: Tensor) -> Tensor:
-        x = torch.where(glued, g * (g.mT @ x), x)
+        x = torch.where(merged, g * (g.mT @ x), x)
         return x - y * (y.mT @ x)
 
     return project

@@ -1,4 +1,4 @@
-"""CompiledNetwork: an `LLwLCNet` as it scores on a CPU, pairs to logits in compiled passes over a few links at a time."""
+"""CompiledNetwork: an `LLwLCNet` compiled for scoring on a CPU, a few links at a time from pairs to logits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from llwlc.subgraphs.extraction import adjacency_of
 
 
 class CompiledNetwork:
-    """A network that `nn.packed.not_packable` has nothing against, with the compact features of all nodes, as they were when this was made.
+    """A snapshot of a network for which `nn.packed.not_packable` is empty, with the compact features of all nodes.
 
     Its scores agree with the network's own to rounding (float32, or float64 where rows are sorted), and each has the same bits in any batch.
     """
@@ -44,7 +44,7 @@ class CompiledNetwork:
         return torch.from_numpy(score_encoded(self.weights, rows))
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, pair: Tensor | None) -> Tensor:
-        """Logits `[B, outputs]` of pairs `[B, 2]` that were looked at before, the smaller id first; `pair [B, P]`: their `PairInputs`."""
+        """Logits `[B, outputs]` of checked pairs `[B, 2]`, the smaller id first; `pair [B, P]`: their `PairInputs`."""
         if choose("auto", unable(graph, config), what="these links").name != "numba":
             return self.encoded(with_pointer(encode_chunk(graph, pairs, config)).with_pair(pair))
         from llwlc.kernels.numba.scores import score_pairs

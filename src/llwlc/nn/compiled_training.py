@@ -1,6 +1,6 @@
 """CompiledTraining: `LLwLCNet.outputs` on encoded links with gradients, the blocks and their pooling in compiled code, the rest in torch.
 
-What is left to torch has one row a link: the layers behind the pooling, the ends, the heads; and it draws every dropout.
+Torch computes what has one row a link: the layers behind the pooling, the ends, the heads; and it draws all dropout.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from llwlc.kernels.numba.gradients import Pooled, TrainingRows, TrainingScratch
 
 GROUPS, IN_GROUP = 16, 12
-"""Links of a batch are taken in so many groups at most, of so many links at least, whatever the number of threads; the gradients of the groups are added in their order."""
+"""A batch is divided into at most `GROUPS` groups of at least `IN_GROUP` links, whatever the number of threads; their gradients are added in order."""
 
 
 def not_trainable(net: LLwLCNet) -> str:
-    """Why a network is trained by torch alone, "" where it is not."""
+    """Why a network is trained by torch alone, "" where kernels can train it."""
     if reason := not_packable(net):
         return reason
     return "" if isinstance(net.pool, ClassReadout) else f"readout {net.config.pooling!r} is trained in torch"
 
 
 class CompiledTraining:
-    """A network that is `not_trainable` for no reason, with the compact features `[n, F]`; scratch is kept from step to step."""
+    """A network for which `not_trainable` is empty, with the compact features `[n, F]`; scratch is reused from step to step."""
 
     def __init__(self, net: LLwLCNet, features: Tensor | None) -> None:
         self.net, self.features = net, features
@@ -74,13 +74,13 @@ class CompiledTraining:
     def _rows(self, links: EncodedLinks, index: Tensor, values: Tensor) -> TrainingRows:
         from llwlc.kernels.numba.gradients import TrainingRows
 
-        self._make_room(int(links.sizes[index].max()))
+        self._grow_scratch(int(links.sizes[index].max()))
         live, keep = links.mask[index].sum(1), self._keep(values)
         fields = (links.ptr, links.vectors, links.node, links.label, links.degree, index, live, values, keep)
         return TrainingRows(*(x.contiguous().numpy() for x in fields))
 
     def _keep(self, values: Tensor) -> Tensor:
-        """What the filters' dropout multiplies their hidden layers with, `[blocks, B, κ, H]`, drawn as torch draws it; of no blocks where there is none."""
+        """The factors of dropout on the filters' hidden layers, `[blocks, B, κ, H]`, drawn as torch draws them; `[0, …]` without dropout."""
         convs: Any = self.net.convs
         hidden, shares = self.net.config.filter_hidden, [conv.filter.layers[2].p for conv in convs]
         if not self.net.training or not any(shares):
@@ -88,7 +88,7 @@ class CompiledTraining:
         ones = values.new_ones(*values.shape, hidden)
         return torch.stack([F.dropout(ones, share) for share in shares])
 
-    def _make_room(self, largest: int) -> None:
+    def _grow_scratch(self, largest: int) -> None:
         if largest > self.room:
             self.scratch, self.room = [], largest + largest // 2
 
@@ -113,7 +113,7 @@ class CompiledTraining:
 
 
 def learned(net: LLwLCNet) -> list[Tensor]:
-    """The weights that kernels learn: of every block, then of their skips, then of all filters."""
+    """The weights whose gradients kernels compute: of every block, then of their skips, then of all filters."""
     convs: Any = net.convs
     found: list[Tensor] = [p for conv in convs for p in (conv.weight, conv.bias)]
     found += [conv.skip.weight for conv in convs if conv.skip is not None]
@@ -126,8 +126,8 @@ def groups_of(links: int) -> int:
 
 
 class PooledBlocks(torch.autograd.Function):
-    """Class means `[B, classes, blocks, C]`, largest entries `[B, blocks, C]` and the ends' rows `[B, 2, C]`, C in whole lanes, the gains of the ends' filter
-    `[B, κ, S]`; and, of which nothing is learned, the sizes of the classes `[B, classes]` and the spectrum of the features `[B, κ, F]`.
+    """Class means `[B, classes, blocks, C]`, largest entries `[B, blocks, C]` and the ends' rows `[B, 2, C]`, C padded to whole lanes, the gains of the ends' filter
+    `[B, κ, S]`; and, without gradient, the sizes of the classes `[B, classes]` and the spectrum of the features `[B, κ, F]`.
 
     Differentiable in the weights that `learned` lists.
     """
@@ -186,7 +186,7 @@ def _pooled(links: int, steps: int, blocks: Blocks, filters: Filters, count: int
 
 
 def _gradients(groups: int, blocks: Blocks, filters: Filters) -> tuple[np.ndarray, list[tuple[Blocks, Filters]]]:
-    """Room for the gradients of so many groups, a row each, and the same by weight; of the first block's in whole fours of rows."""
+    """Zeros for the gradients of the groups, a row each, and views of it by weight; rows of the first block are padded to a multiple of four."""
     shapes = {name: getattr(blocks, name).shape for name in WEIGHTS} | {
         name: getattr(filters, name).shape for name in filters._fields
     }

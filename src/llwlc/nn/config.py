@@ -22,21 +22,33 @@ WIDEST, DEEPEST = 1 << 16, 64
 
 @dataclass(frozen=True)
 class NetConfig:
-    """The shape of the network. The defaults are `anchored`'s; `PAPER` is the paper's."""
+    """The shape of the network. The defaults are those of the preset `anchored`; `PAPER` is the paper's.
+
+    >>> NetConfig(blocks=0)
+    Traceback (most recent call last):
+    llwlc.errors.InputError: blocks must be a whole number from 1 to 64, got 0
+    """
 
     feature_channels: int = 0
     """Width of the compact features, 0 for none."""
     blocks: int = 2
+    """`LLwLCConv` layers, one behind the other, on one basis."""
     channels: int = 32
+    """Width of a node's row between blocks."""
     filters: int = 4
+    """Filters of a block, S."""
     filter_hidden: int = 32
+    """Width of the filters' hidden layer."""
     skip: bool = True
+    """Add X W₀ in every block."""
     jumping: bool = True
+    """Read out the rows of all blocks, not of the last alone."""
     pooling: str = "class"
     """A name of `nn.registry.READOUTS`."""
     sort_rows: int = 30
     """Set by training where the readout sorts: the 60th percentile of the subgraphs' sizes."""
     distance_cap: int = 3
+    """Distances from the ends are told apart up to here."""
     labels: str = field(default="distance", metadata={"absent": "distance"})
     """A name of `LABELS`."""
     node_features: bool = field(default=False, metadata={"absent": False})
@@ -52,15 +64,17 @@ class NetConfig:
     cosines: bool = True
     """Read out the cosines between the ends' filtered features too: they need no weights."""
     pair_channels: int = field(default=0, metadata={"absent": 0})
-    """Width of what is known of the pair beside its subgraph, 0 for none: it follows from `pair_inputs`."""
+    """Width of the statistics of the pair beside its subgraph, 0 for none; set from `pair_inputs`."""
     pair_inputs: bool = field(default=True, metadata={"absent": False})
     """Read common neighbours, degrees and the cosine of the raw features, exactly."""
     ranking: bool = field(default=True, metadata={"absent": False})
-    """A second head for candidates, of which those that share a neighbour and those that do not have an output each."""
+    """A second head for candidates, with one output for pairs that share a neighbour and one for those that do not."""
     head: int = 32
+    """Width of the hidden layer that makes a score of what is read out."""
     dropout: float | None = None
-    """None here and below: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 if it is not."""
+    """In the head and the filters. None: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 if it is not."""
     feature_dropout: float | None = None
+    """Of the compact features; None as for `dropout`."""
 
     def __post_init__(self) -> None:
         if self.pooling not in READOUTS:

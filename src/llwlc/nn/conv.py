@@ -13,28 +13,32 @@ from llwlc.support.ragged import pad, unpad
 
 
 class LLwLCConv(torch.nn.Module):
-    r"""The block of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (Azizi, Kriege and
-    Bischof, ICML 2025), Algorithm 2.
+    """The block of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (Azizi, Kriege and
+    Bischof, ICML 2025), Algorithm 2:
 
-    .. math::
-        \mathbf{X}^{\prime} = \sum_{s=1}^{S} \mathbf{V} f_s(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X} \mathbf{W}_s
-        + \mathbf{X} \mathbf{W}_0
+    X′ = Σₛ V fₛ(R) Vᵀ X Wₛ + X W₀ + b,   s = 1 … S,
 
-    where :math:`\mathbf{V}, \mathbf{R}` are the Ritz vectors and values of one graph and the filters :math:`f_s` one MLP on each
-    eigenvalue. The paper has one filter and no skip :math:`\mathbf{W}_0`; the non-linearity is the network's.
+    where V, R are the Ritz vectors and values of one graph and the filters fₛ one MLP on each eigenvalue. The paper has one filter and no
+    skip W₀; the non-linearity is the network's.
 
     Args:
         in_channels: size of each input row.
         out_channels: size of each output row.
         num_filters: S, how many filters share the MLP.
         hidden_channels: width of the MLP's hidden layer.
-        skip: add :math:`\mathbf{X} \mathbf{W}_0`, what the low-rank basis cannot carry.
+        skip: add X W₀, what the low-rank basis cannot carry.
         powers: of an eigenvalue, which the MLP reads side by side.
         dropout: inside the MLP.
 
     Shapes:
-        - **input:** rows :math:`(N, F_{in})`, an `Eigenbasis` of the same N rows
-        - **output:** rows :math:`(N, F_{out})`
+        - **input:** rows `[N, in_channels]`, an `Eigenbasis` of the same N rows
+        - **output:** rows `[N, out_channels]`
+
+    >>> import llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs, basis = llwlc.link_bases(path, torch.tensor([[0, 2], [1, 3]]), steps=4)
+    >>> LLwLCConv(8, 16, num_filters=4)(torch.randn(subs.num_nodes, 8), basis).shape
+    torch.Size([8, 16])
     """
 
     def __init__(
@@ -75,9 +79,24 @@ class LLwLCConv(torch.nn.Module):
 
 
 class SpectralMLP(torch.nn.Module):
-    """f: one MLP on each eigenvalue, `[B, κ] → [B, κ, S]`, zero at dead columns.
+    """f: one MLP on each eigenvalue, zero at dead columns.
 
     With `powers` above 1 it reads λ, (λ/λ₁)², …, (λ/λ₁)^powers, λ₁ being the link's largest: λ itself says the scale, and no hub's λ^powers leaves the others no room.
+
+    Args:
+        num_filters: S, how many functions it has as outputs.
+        hidden_channels: width of the hidden layer.
+        powers: of an eigenvalue, which it reads side by side.
+        dropout: behind the hidden layer.
+
+    Shapes:
+        - **input:** an `Eigenbasis` with values `[B, κ]`
+        - **output:** `[B, κ, S]`
+
+    >>> from llwlc.linalg.lanczos import constrained_lanczos
+    >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0])), steps=2, dtype=torch.float32)
+    >>> SpectralMLP(3)(basis).shape
+    torch.Size([1, 2, 3])
     """
 
     def __init__(self, num_filters: int, *, hidden_channels: int = 32, powers: int = 1, dropout: float = 0.0) -> None:

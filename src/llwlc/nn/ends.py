@@ -1,4 +1,4 @@
-"""What is read out of the two ends themselves."""
+"""Readout of the two ends."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from llwlc.support.ragged import pad
 
 
 def symmetric(a: Tensor, b: Tensor) -> Tensor:
-    """Product and distance of two rows: all that a score symmetric in the ends reads of them."""
+    """Product and absolute difference of two rows, which are symmetric in them."""
     return torch.cat([a * b, (a - b).abs()], 1)
 
 
 class FilteredEnds(torch.nn.Module):
-    """Compact features at u and v after S learned filters: a graph convolution of the two ends that never saw their link.
+    """Compact features at u and v after S learned filters: a graph convolution at the two ends, without their link.
 
     Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a query start.
     """
@@ -39,7 +39,7 @@ class FilteredEnds(torch.nn.Module):
         return self.read(*self.ends(batch, features))
 
     def read(self, a: Tensor, b: Tensor) -> Tensor:
-        """What `ends` gave, mixed and compared, `[B, out_channels]`."""
+        """The outputs of `ends`, mixed and compared, `[B, out_channels]`."""
         mixed = symmetric(self.norm(self.mix(a.flatten(1))), self.norm(self.mix(b.flatten(1))))
         out = F.dropout(mixed, self.dropout, self.training)
         return torch.cat([out, cosines(a, b)], 1) if self.cosines else out
@@ -48,7 +48,7 @@ class FilteredEnds(torch.nn.Module):
         """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]` each."""
         basis = batch.basis
         spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
-        # in one order, since a matrix product and the product of the transposes may round differently
+        # in one order of the ends, since a matrix product and that of the transposes may round differently
         first = batch.node[batch.u] <= batch.node[batch.v]
         ends = torch.where(first, batch.u, batch.v), torch.where(first, batch.v, batch.u)
         own = [(basis.vectors[end], features[batch.node[end]]) for end in ends]
@@ -58,7 +58,7 @@ class FilteredEnds(torch.nn.Module):
         """`ends` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all nodes, and of each end the row of V `[B, κ]` and the
         features `[B, F]`."""
         gain = gain.transpose(1, 2)
-        # whole channels of a link are dropped, alike at both ends: dropped on their own, three products in four would vanish
+        # whole channels of a link are dropped, the same at both ends: with independent dropout of one half, three products in four would vanish
         ones = spectrum.new_ones(len(spectrum), 1, spectrum.shape[2])
         keep = F.dropout(ones, self.feature_dropout, self.training)
 

@@ -19,19 +19,26 @@ from llwlc.subgraphs.labels import distance_classes
 
 
 class LLwLCNet(torch.nn.Module):
-    r"""The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
-    what grew out of it here.
+    """The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
+    its extensions here.
 
-    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and its features where `node_features`. Blocks
-    :math:`\mathbf{X}_{i+1} = \mathrm{ReLU}(\mathbf{V} f_i(\mathbf{R}) \mathbf{V}^{\top} \mathbf{X}_i \mathbf{W}_i)` share one
+    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and its features where `node_features`. Blocks Xᵢ₊₁ = ReLU(V fᵢ(R) Vᵀ Xᵢ Wᵢ) share one
     basis. The score is symmetric in the two ends and does not depend on the order of nodes.
 
     Args:
         config: the shape; see `NetConfig`.
 
     Shapes:
-        - **input:** a `LinkBatch` of B links, compact features :math:`(n, F)` of the graph's nodes or None
-        - **output:** logits :math:`(B)`
+        - **input:** a `LinkBatch` of B links, compact features `[n, F]` of the graph's nodes or None
+        - **output:** logits `[B]`
+
+    >>> import llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs, basis = llwlc.link_bases(path, torch.tensor([[0, 2], [1, 3]]), steps=4)
+    >>> label = llwlc.subgraphs.distance_encoding(subs)
+    >>> batch = llwlc.nn.LinkBatch(basis, subs.node, label, subs.degree.float(), subs.u, subs.v)
+    >>> LLwLCNet(llwlc.nn.NetConfig(filtered_channels=0, cosines=False, ranking=False))(batch, None).shape
+    torch.Size([2])
     """
 
     def __init__(self, config: NetConfig) -> None:
@@ -52,7 +59,7 @@ class LLwLCNet(torch.nn.Module):
             width += self.filtered.out_channels
         width += c.pair_channels
         self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(dropout), Linear(c.head, 1))
-        # beside the hidden layer that both share, candidates read everything once more, linearly: a small layer of their own would die now and then
+        # candidates read the shared hidden layer and, linearly, all parts again: a small hidden layer of their own sometimes died
         self.ranking = Linear(c.head + width, 2) if c.ranking and c.pair_channels else None
 
     def _block(self, in_channels: int, out_channels: int, dropout: float) -> LLwLCConv:
@@ -68,7 +75,7 @@ class LLwLCNet(torch.nn.Module):
         )
 
     def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
-        """Among random pairs."""
+        """Logits `[B]` among random pairs."""
         return self.outputs(batch, features)[:, 0]
 
     def outputs(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
@@ -76,18 +83,18 @@ class LLwLCNet(torch.nn.Module):
         return self.heads(self.readout(batch, features), batch.pair)
 
     def heads(self, parts: Tensor, pair: Tensor | None) -> Tensor:
-        """The logits of what was read out, `[B, width]`."""
+        """The logits from the readout `[B, width]`."""
         hidden = self.head[:-1](parts)
         out: Tensor = self.head[-1](hidden)
         if self.ranking is None or pair is None:
             return out
-        # the first input is above 0 where the ends share a neighbour; the two kinds of candidates are populations of their own
+        # the first input is above 0 where the ends share a neighbour; candidates with and without one are two populations
         sharing = (pair[:, :1] > 0).to(out.dtype)
         both = self.ranking(torch.cat([hidden, parts], 1))
         return torch.cat([out, both[:, :1] * sharing + both[:, 1:] * (1 - sharing)], 1)
 
     def readout(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
-        """What the heads read of each link, `[B, width]`."""
+        """The inputs of the heads for each link, `[B, width]`."""
         c = self.config
         width = 0 if features is None else features.shape[1]
         if width != c.feature_channels:
@@ -115,7 +122,7 @@ class LLwLCNet(torch.nn.Module):
         return torch.cat(parts, 1)
 
     def _check_classes(self, label: Tensor) -> None:
-        """On the CPU only: a GPU would have to be waited for."""
+        """Refuses labels beyond the network's classes. On the CPU only: on a GPU the check would wait for the device."""
         most = int(label.max()) if label.numel() and not label.is_cuda else -1
         if most >= self.classes:
             raise InputError(

@@ -1,6 +1,6 @@
-"""The weights of an `LLwLCNet` as the compiled network reads them: plain arrays, in whole lanes, the parts of a layer apart.
+"""The weights of an `LLwLCNet` for the compiled network: plain arrays, rows padded to whole lanes, the parts of a layer separate.
 
-Float32, but float64 where rows are sorted: there a rounding can swap two rows, and the score is another one.
+Float32, but float64 with a sorting readout, where rounding can swap two rows and change the score.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floats = type[np.floating]
 
 
 def not_packable(net: LLwLCNet) -> str:
-    """Why the compiled network is not this one, "" where it is: it knows what the presets make, of any size."""
+    """Why a network cannot be compiled, "" where it can: networks of the presets can, of any size."""
     if missing := without_numba():
         return missing
     if type(net) is not LLwLCNet:
@@ -51,7 +51,7 @@ def unknown_shape(config: NetConfig) -> str:
 
 
 def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
-    """A network that is `not_packable` for no reason, with the features of all nodes `[n, F]`."""
+    """The arrays of a network for which `not_packable` is empty, with the features of all nodes `[n, F]`."""
     from llwlc.kernels.numba import network as kernel
 
     c = net.config
@@ -63,10 +63,10 @@ def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
     ranking = np.zeros((0, 0), dtype)
     ranking_bias = np.zeros(0, dtype)
     if net.ranking is not None:
-        whole = _array(net.ranking.weight, dtype)
+        weight = _array(net.ranking.weight, dtype)
         ranking = np.zeros((2, _whole(c.head) + -(-width // 16) * 16), dtype)
-        ranking[:, : c.head] = whole[:, : c.head]
-        ranking[:, _whole(c.head) : _whole(c.head) + width] = whole[:, c.head :]
+        ranking[:, : c.head] = weight[:, : c.head]
+        ranking[:, _whole(c.head) : _whole(c.head) + width] = weight[:, c.head :]
         ranking_bias = _array(net.ranking.bias, dtype)
     head = kernel.Head(
         hidden=_matrix(hidden.weight.T, width, dtype),
@@ -129,7 +129,7 @@ def pack_filters(net: Any, dtype: Floats) -> Filters:
 
 
 def _readout(net: Any, dtype: Floats) -> tuple[readouts.ClassReadout, readouts.SortReadout]:
-    """The one that the network has, and the other one empty."""
+    """Both readouts, that of the network and an empty one of the other kind."""
     from llwlc.kernels.numba import readouts
 
     none, C, channels = np.zeros((0, 0), dtype), _whole(net.config.channels), net.config.channels
@@ -182,7 +182,7 @@ def padded_table(features: Tensor, dtype: Floats) -> np.ndarray:
 
 
 def transposed_blocks(blocks: Blocks) -> Transposed:
-    """The weights as gradients flow back through them."""
+    """The transposed weights, for the backward pass."""
     from llwlc.kernels.numba.gradients import Transposed
     from llwlc.kernels.numba.lanes import padded_rows
 
@@ -195,9 +195,9 @@ def transposed_blocks(blocks: Blocks) -> Transposed:
 
 
 def _whole(count: int) -> int:
-    from llwlc.kernels.numba.lanes import whole
+    from llwlc.kernels.numba.lanes import padded_width
 
-    return whole(count)
+    return padded_width(count)
 
 
 def _array(x: Tensor, dtype: Floats) -> np.ndarray:

@@ -9,10 +9,18 @@ from llwlc.support.ragged import Slots, pad, slots
 
 
 def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
-    """The k rows that are largest in the last channel, in that order, `[B, k, d]`; zero rows where a graph has fewer.
+    """The k rows that are largest in the last channel, in that order; zero rows where a graph has fewer.
 
     Rows that tie in the last channel (after a ReLU many do, at zero) are ordered by the channel before, and so on, so that
     only equal rows are left to their order in the input: unlike PyG's `SortAggregation`, which breaks ties by index.
+
+    Args:
+        x: rows `[N, d]` of B graphs.
+        ptr: `[B + 1]`, graph b owns the rows `ptr[b]` to `ptr[b + 1]`.
+        k: rows to keep of each graph.
+
+    Returns:
+        `[B, k, d]`.
 
     >>> x = torch.tensor([[1.0, 0.0], [3.0, 0.0], [2.0, 5.0]])
     >>> sort_pool(x, torch.tensor([0, 3]), k=2)
@@ -53,7 +61,21 @@ def _sortable(keys: Tensor) -> Tensor:
 
 
 def class_pool(x: Tensor, label: Tensor, ptr: Tensor, num_classes: int) -> Tensor:
-    """Mean of the rows of each class, and log(1 + its size), `[B, num_classes, d + 1]`: continuous in x, so no tie matters."""
+    """Mean of the rows of each class, and log(1 + its size): continuous in x, so no tie matters.
+
+    Args:
+        x: rows `[N, d]` of B graphs.
+        label: the class of each row, `[N]`, from 0.
+        ptr: `[B + 1]`, graph b owns the rows `ptr[b]` to `ptr[b + 1]`.
+        num_classes: how many there are.
+
+    Returns:
+        `[B, num_classes, d + 1]`.
+
+    >>> class_pool(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 0]), torch.tensor([0, 2]), 2)
+    tensor([[[2.0000, 1.0986],
+             [0.0000, 0.0000]]])
+    """
     size = ptr.diff()
     graph = torch.repeat_interleave(torch.arange(len(size), device=x.device), size)
     cell = graph * num_classes + label
@@ -70,5 +92,16 @@ def uniform_class_pool(x: Tensor, member: Tensor) -> Tensor:
 
 
 def max_pool(x: Tensor, layout: Slots) -> Tensor:
-    """The largest entry of each channel, `[B, d]`, of rows that are nowhere negative: padding counts as zero."""
+    """The largest entry of each channel, of rows that are nowhere negative: padding counts as zero.
+
+    Args:
+        x: rows `[N, d]` of B graphs.
+        layout: where they stand in a padded layout (`Eigenbasis.slots`, or `support.ragged.slots(ptr)`).
+
+    Returns:
+        `[B, d]`.
+
+    >>> max_pool(torch.tensor([[1.0, 0.0], [0.0, 2.0], [5.0, 0.0]]), slots(torch.tensor([0, 2, 3]))).tolist()
+    [[1.0, 2.0], [5.0, 0.0]]
+    """
     return pad(x, layout).amax(1)

@@ -29,6 +29,7 @@ class Readout(Record):
 
 
 READOUTS: Registry[Readout] = Registry("readout")
+"""The readouts by name, built in or registered: `READOUTS[name]`, `list(READOUTS)`."""
 READOUTS.add(
     Readout(
         "class", "mean and number of the nodes of each distance class", "llwlc.nn.readouts:class_readout", uniform=True

@@ -1,4 +1,4 @@
-"""The compiled network made ready before it is needed, as `bases.warmup` does it for bases; meanwhile something else may go on."""
+"""Compiles the kernels of the network before they are needed, in the background, as `bases.warmup` does for bases."""
 
 from __future__ import annotations
 
@@ -24,42 +24,44 @@ SCORING, TRAINING = "scores", "training"
 MODULES = {SCORING: "llwlc.kernels.numba.network", TRAINING: "llwlc.kernels.numba.gradients"}
 
 
-def begin(config: NetConfig, *works: str) -> None:
-    """Has the kernels for scoring or training a network of this shape compiled in the background, if they are not yet: shapes make no difference, but readouts do."""
-    for work in works:
-        known = "class" if work == TRAINING else "class or sort"
+def begin(config: NetConfig, *purposes: str) -> None:
+    """Starts compiling the kernels for these purposes (`SCORING`, `TRAINING`) in the background, if they are not cached yet; they depend on the readout, not on sizes."""
+    for purpose in purposes:
+        known = "class" if purpose == TRAINING else "class or sort"
         if (
             without_numba()
             or unknown_shape(config)
             or config.pooling not in known.split(" or ")
-            or (work, config.pooling) in _begun
+            or (purpose, config.pooling) in _begun
         ):
             continue
-        kernel = Kernel(COMPILE, f"{work} {config.pooling}", MODULES[work], work)
+        kernel = Kernel(COMPILE, f"{purpose} {config.pooling}", MODULES[purpose], purpose)
         if kernel.ready:
             continue
-        thread = Thread(target=kernel.compile_elsewhere, daemon=True)  # nobody waits for it at the end
+        thread = Thread(
+            target=kernel.compile_elsewhere, daemon=True
+        )  # a daemon: the process does not wait for it at its end
         thread.start()
-        _begun[work, config.pooling] = thread
+        _begun[purpose, config.pooling] = thread
 
 
 _begun: dict[tuple[str, str], Thread] = {}
 
 
-def warm_up(config: NetConfig, *works: str) -> None:
-    """`begin`, and waits until they are there."""
-    begin(config, *works)
-    for work in works:
-        if (work, config.pooling) in _begun:
-            _begun[work, config.pooling].join()
+def warm_up(config: NetConfig, *purposes: str) -> None:
+    """`begin`, then waits until the kernels are compiled."""
+    begin(config, *purposes)
+    for purpose in purposes:
+        if (purpose, config.pooling) in _begun:
+            _begun[purpose, config.pooling].join()
 
 
 def compile_here(what: str) -> None:
-    """In the other process: one link through the network, or one step."""
-    work, pooling = what.split()
+    """Runs in the other process: scores one link, or takes one training step, which compiles the kernels."""
+    purpose, pooling = what.split()
     net = LLwLCNet(NetConfig(feature_channels=2, pair_channels=1, pooling=pooling, jumping=pooling == "class"))
     x, links = torch.zeros(2, 2), _one_link()
-    if work == SCORING:
+    if purpose == SCORING:
         from llwlc.nn.compiled import CompiledNetwork
 
         CompiledNetwork(net, x).encoded(links)

@@ -15,7 +15,7 @@ from llwlc.training.fingerprint import later_fingerprint
 
 
 def finished(folder: Path, fingerprint: str) -> RunConfig | None:
-    """The configuration of this very run where the folder holds it; another one, or anything else, is refused."""
+    """The configuration of this run where the folder holds it finished, else None; a folder with another run, or with other files, is refused."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     if not folder.is_dir():
@@ -35,7 +35,7 @@ def finished(folder: Path, fingerprint: str) -> RunConfig | None:
 
 
 def _older(folder: Path, config: RunConfig, fingerprint: str) -> bool:
-    """Whether this is the run, written when names, times and message graphs did not count yet: what it holds of them is compared then."""
+    """Whether this is the same run from an older version, whose fingerprint left out names, times and message graphs: these are compared directly."""
     first, _, later = fingerprint.partition("-")
     if config.info.fingerprint != first:
         return False
@@ -45,7 +45,7 @@ def _older(folder: Path, config: RunConfig, fingerprint: str) -> bool:
 
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
-    """The folder of a run, made if need be, and gone again where the input lets no run begin; no other fit works in it meanwhile."""
+    """Makes and locks the folder of a run; removes it again where bad input stops the fit."""
     new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""An opponent in the place of our network: what is chosen before a graph is seen, and graphs in the order of its nodes."""
+"""An opponent in the place of our network: its options, and graphs in the order of its nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from llwlc.training.presets import Preset
 from llwlc.training.rivals import Rival
 
 INSTEAD = "instead"
-"""Where a run that ranks by an untrained score keeps why."""
+"""The entry of a run's configuration that says why it ranks by an untrained score."""
 
 
 @dataclass(frozen=True)

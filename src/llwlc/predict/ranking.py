@@ -1,4 +1,4 @@
-"""Recommendations: candidates of a graph with their chance of being missing links, as a reader wants to see them."""
+"""Recommendations: candidates of a graph with their chance of being missing links, ready to print."""
 
 from __future__ import annotations
 
@@ -43,13 +43,15 @@ class Recommendation:
 @dataclass(frozen=True)
 class Recommendations(Sequence[Recommendation]):
     """The best links, best first. `missing_per_known`: how many links are taken to be missing for each known one; `expected`: the share of missing links to expect
-    among these, and a range of it; `candidates`: how many pairs they were chosen from; `calibrated`: whether validation links among candidates stand behind the probabilities."""
+    among these, and a range of it; `candidates`: how many pairs they were chosen from; `calibrated`: whether probabilities were calibrated on
+    validation links among candidates; `sources`: nodes whose lists they were chosen from, None for all."""
 
     links: tuple[Recommendation, ...] = ()
     missing_per_known: float = 0.0
     expected: tuple[float, float, float] = (0.0, 0.0, 0.0)
     candidates: int = 0
     calibrated: bool = True
+    sources: int | None = None
 
     @overload
     def __getitem__(self, at: int) -> Recommendation: ...

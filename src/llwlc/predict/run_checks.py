@@ -1,7 +1,7 @@
 """What a run folder must satisfy before any kernel sees it.
 
-A manifest says that files are as they were written, not by whom: a folder from a stranger has digests that fit. Kernels index without asking, so
-every index is looked at here, once, in time linear in the size of the arrays.
+A manifest tells that files are unchanged, not who wrote them: a hostile folder can have matching digests. Kernels do not check indices, so every index
+is checked here, once, in time linear in the size of the arrays.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_HOPS = 15
 
 
 def check_config(folder: Path, config: RunConfig) -> None:
-    """What the records, which know their own ranges, cannot know: that they fit together, and that numbers are finite."""
+    """Checks that the records fit together and that numbers are finite; each record has checked its own ranges."""
     info, where = config.info, folder / CONFIG
     if config.preset is not None:
         basis, net = config.preset.basis, config.preset.net
@@ -128,6 +128,18 @@ def check_features(folder: Path, x: Features | None, num_nodes: int, columns: in
         x.check_format(full_check=True)  # a ValueError that says what is wrong
 
 
+def check_shortlist(folder: Path, ranking: RankingConfig | None, channels: int) -> None:
+    """The shortlist weighs the score in an own list and as many inputs of a pair as there are with these features."""
+    if (
+        ranking is not None
+        and ranking.shortlist is not None
+        and len(ranking.shortlist.centre) != (wanted := 1 + channels)
+    ):
+        raise _wrong(
+            folder / CONFIG, f"the shortlist has {len(ranking.shortlist.centre)} inputs, its features give {wanted}"
+        )
+
+
 def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
     """Parts and message graphs name nodes of the graph."""
     where = folder / SPLIT
@@ -145,7 +157,7 @@ def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
 
 
 def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochRecord]) -> None:
-    """What was measured is numbers."""
+    """Refuses measurements that are no numbers."""
     flat = [
         value for found in (metrics.as_dict(), *metrics.as_dict()["heuristics"].values()) for value in found.items()
     ]
@@ -163,7 +175,7 @@ def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochReco
 
 
 def _check_numbers(where: Path, found: object) -> None:
-    """Numbers all the way down."""
+    """Refuses anything but numbers, at any depth."""
     if isinstance(found, Mapping):
         found = list(found.values())
     if isinstance(found, list | tuple):
@@ -226,7 +238,7 @@ def _check_names(where: Path, names: object, n: int) -> None:
 
 
 def _check_weights(where: Path, config: RunConfig, model: Mapping[str, Tensor]) -> None:
-    with torch.device("meta"):  # takes no memory, whatever the configuration says
+    with torch.device("meta"):  # takes no memory, however large the configuration
         wanted = (LLwLCNet(config.preset.net) if config.preset is not None else blank(config.method or {})).state_dict()
     found = {name.removeprefix("net."): tensor for name, tensor in model.items() if name.startswith("net.")}
     if set(found) != set(wanted):

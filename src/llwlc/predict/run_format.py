@@ -55,8 +55,8 @@ KINDS: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS, "rea
 class RunInfo:
     """What a run says of itself beside its options and arrays.
 
-    `candidate_prior`: the share of candidates that are links, of a run whose candidates were not calibrated. `needs`: code that is no part of this package, as in "constraint common", with the digest it had and the file it came from. `format`: that of the folder
-    it was read from. `lacks`: what a run of an older format cannot offer.
+    `candidate_prior`: the share of candidates that are links, of a run whose candidates were not calibrated. `needs`: code that is no part of this package, as in
+    "constraint common", with the digest it had and the file it came from. `format`: that of the folder it was read from. `lacks`: what a run of an older format cannot offer.
     """
 
     graph_name: str

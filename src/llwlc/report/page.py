@@ -148,7 +148,10 @@ def _links_section(links: int) -> str:
 <label>Probability at least <input id="least" type="number" min="0" max="1" step="0.01" value="0"></label>
 <label>Ends <select id="kind"><option value="">all</option><option value="share">share a neighbour</option><option value="apart">share none</option></select></label>
 <span id="count" role="status"></span></div>
-<div class="split"><div class="scroll"><table id="table"><thead><tr><th><button data-key="rank">#</button></th><th><button data-key="u">source</button></th><th><button data-key="v">target</button></th><th><button data-key="p">probability</button></th><th>90 % range</th><th><button data-key="cn" title="common neighbours">common</button></th><th><button data-key="d">distance</button></th></tr></thead><tbody></tbody></table></div>
+<div class="split"><div class="scroll"><table id="table"><thead><tr><th><button data-key="rank">#</button></th>
+<th><button data-key="u">source</button></th><th><button data-key="v">target</button></th>
+<th><button data-key="p">probability</button></th><th>90 % range</th>
+<th><button data-key="cn" title="common neighbours">common</button></th><th><button data-key="d">distance</button></th></tr></thead><tbody></tbody></table></div>
 <aside id="detail" tabindex="-1" aria-live="polite"><p>Choose a link to see its surroundings and its reasons.</p></aside></div></section>"""
 
 

@@ -1,4 +1,4 @@
-"""The app: page, files and interface behind one door."""
+"""The ASGI app: page, files and JSON interface, behind the access checks of `guard`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILES = {
     "/cytoscape.js": ("cytoscape.min.js", "text/javascript; charset=utf-8"),
     "/licence": ("cytoscape.LICENSE", "text/plain; charset=utf-8"),
 }
-"""All files there are; they are read once, so no request names one."""
+"""All files that are served; they are read once, and requests cannot name others."""
 LOG = logging.getLogger("llwlc.serve")
 
 
@@ -59,12 +59,12 @@ def make_app(
         lifespan=lifespan,
         exception_handlers={HTTPException: _no_such_thing},
     )
-    app.router.redirect_slashes = False  # an address is right or wrong
+    app.router.redirect_slashes = False  # no guessing of addresses
     return Guard(app, Door(names, token, frozenset(FILES)))
 
 
 def answer(data: object, status: int = 200) -> Response:
-    # what is no text, as a lone half of a character, is written as its code
+    # a lone surrogate is written as its code
     body = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return Response(body, status, media_type="application/json")
 

@@ -1,4 +1,4 @@
-"""What a request says, looked at before it is believed."""
+"""Checks of the contents of a request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def body_of(request: Request, limits: Limits) -> dict[str, Any]:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
                 size += len(chunk)
-                # what is too much is read on for a while and dropped: whoever still sends would not see the answer
+                # a body that is too large is read for a while and dropped: a client that is still sending would not see the answer
                 if size > READ_ON * limits.body:
                     break
                 raw += chunk if size <= limits.body else b""
@@ -52,8 +52,8 @@ def known(given: Mapping[str, Any], names: tuple[str, ...]) -> None:
 
 
 def clean(value: object) -> str:
-    """A given value inside a message, short and encodable."""
-    if isinstance(value, int) and abs(value) >= 10**18:  # Python refuses to write very long numbers
+    """A value for use in a message, short and encodable."""
+    if isinstance(value, int) and abs(value) >= 10**18:  # Python refuses to print very long numbers
         return "a huge number"
     return repr(str(value)[:60].encode("utf-8", "replace").decode())
 

@@ -1,6 +1,6 @@
-"""Who may ask at all: Host, Origin and token are looked at before anything else, and every answer forbids the browser whatever the page does not need.
+"""Access checks: Host, Origin and token are checked before anything else, and every answer forbids the browser what the page does not need.
 
-A page of another site that a browser shows cannot read or use this server: it has another Origin, and a name that it makes point here (DNS rebinding) is no Host that is answered to.
+A page of another site cannot read or use this server: its Origin differs, and a host name that it points here (DNS rebinding) is not accepted.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ HEADERS = [
 
 @dataclass(frozen=True)
 class Door:
-    """`names`: host names that are answered to beside localhost and bare addresses; `token`, where one is needed; `open_paths`: what needs none, since it holds no data of the run."""
+    """`names`: host names that are accepted beside localhost and bare addresses; `token`, where one is needed; `open_paths`: paths that need none, since they hold no data of the run."""
 
     names: frozenset[str] = frozenset()
     token: str | None = None
     open_paths: frozenset[str] = frozenset()
 
     def refusal(self, path: str, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
-        """Why a request is not let in."""
+        """The status and the reason of a refusal; None where the request is accepted."""
         host = headers.get(b"host", b"").decode("latin-1")
         name = _name_of(host)
         if name is None or not (name == "localhost" or name in self.names or _is_address(name)):
@@ -62,7 +62,7 @@ class Door:
 
 
 class Guard:
-    """The door around an ASGI app."""
+    """An ASGI app behind the checks of a `Door`."""
 
     def __init__(self, app: App, door: Door) -> None:
         self.app, self.door = app, door

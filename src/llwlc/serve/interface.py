@@ -23,7 +23,7 @@ Answer = Callable[[Request], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`query` and `body`: what may be given, as JSON schema by name; the names of `required` must be."""
+    """`query` and `body`: parameters as JSON schema by name; those in `required` must be present."""
 
     path: str
     method: str
@@ -35,7 +35,7 @@ class Endpoint:
 
 
 class Interface:
-    """A fitted run as it answers requests."""
+    """The answers to requests, from a fitted run."""
 
     def __init__(self, model: LinkPredictor, limits: Limits) -> None:
         self.model, self.limits = model, limits
@@ -116,7 +116,7 @@ class Interface:
         top = whole(given.get("top"), "top", 20, self.limits.links)
 
         def work() -> dict[str, Any]:
-            # all that may be asked for: a shorter list is its beginning, and costs the same
+            # the longest list allowed: a shorter one is its beginning, and costs the same
             found = self.model.recommend(node=node, top=self.limits.links)
             return {
                 "population": f"candidates, if {100 * found.missing_share:.3g} % of all links are missing",
@@ -141,7 +141,7 @@ class Interface:
         return await self._do(("explain", *sorted((u, v)), population, edges), work)
 
     def warm(self) -> None:
-        """Begins with what every first request would wait for: the candidates of the graph and the readouts of its links."""
+        """Starts computing what the first requests need: the candidates of the graph and the readouts of its links."""
 
         def work() -> None:
             self.model.recommend(node=self.model.graph.name(0), top=1)

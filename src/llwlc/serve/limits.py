@@ -1,4 +1,4 @@
-"""What one request may ask for, and how it is told that it asked for more."""
+"""Limits of one request, and the error of a request beyond them."""
 
 from __future__ import annotations
 

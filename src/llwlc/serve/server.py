@@ -1,4 +1,4 @@
-"""`serve_run`: the app on a socket, loopback unless told otherwise, and then with a token."""
+"""`serve_run`: the app on a socket; on loopback by default, elsewhere with a token."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def is_loopback(host: str) -> bool:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A listening socket on the address, or what is wrong with it."""
+    """A listening socket on the address; raises an error that says what is wrong with it."""
     made = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, socket.SOCK_STREAM)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
-        made.listen(128)  # so that whoever reads the address can connect at once
+        made.listen(128)  # a client that reads the address can connect at once
     except OSError as error:
         if made is not None:
             made.close()
@@ -51,7 +51,7 @@ def serve_run(
     names: Sequence[str] = (),
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serves until it is interrupted. Reached from other machines, it asks for a token, which stands in the address that is said."""
+    """Serves until it is interrupted. Where other machines can reach it, it requires a token, which is part of the printed address."""
     try:
         import uvicorn
 

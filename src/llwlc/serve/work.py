@@ -1,4 +1,4 @@
-"""One worker for all that needs the model: requests wait in a short line, none may wait for ever, and what was computed is kept."""
+"""One worker thread for all requests that need the model, with a short queue, a time limit and a cache of results."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ KEPT = 200
 class Worker:
     """A thread of its own: the model is used by one request at a time, while the server goes on answering others.
 
-    Work that is given up on (408) is not begun any more if it still waits; if it runs it ends by itself, since every request is bounded, and its result is kept for whoever asks
-    again.
+    A request that times out (408) is cancelled while it waits; once it runs it is finished, since every request is bounded, and its result is cached for the next
+    one.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -51,7 +51,7 @@ class Worker:
             job.cancel()
             raise late from None
         except asyncio.CancelledError:
-            if job.cancelled():  # by somebody who waited for the same work, and longer
+            if job.cancelled():  # by another request for the same work, which timed out
                 raise late from None
             raise
 

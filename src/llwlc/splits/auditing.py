@@ -31,7 +31,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found: `findings` are faults, `allowed` is what the protocol or the dataset does by design, with its count."""
+    """What an audit found: `sizes` of the parts, `findings` are faults, `allowed` is what the protocol or the dataset does by design, with its count.
+
+    >>> Audit({"train_pos": 17}, findings=(), allowed=()).ok
+    True
+    """
 
     sizes: Mapping[str, int]
     findings: tuple[Finding, ...]
@@ -50,13 +54,17 @@ class Audit:
 
 
 def audit(split: LinkSplit, graph: Graph | None = None) -> Audit:
-    """Check a split against itself and, where given, against the whole graph.
+    """Check a split against itself and, where there is one, against the whole graph.
 
     A fault is: a pair in two parts, in either direction; a pair twice in one part (of hard negatives, twice for one positive); a
     negative that is a link; a node paired with itself; a stage's messages holding a pair that is predicted at that stage or later; a
     positive or a message that is no link of the graph. Training links carry messages by design, since each is removed from its own
     subgraph, and so do validation links at test time under some protocols: both are listed as allowed, with what
     `split.repeated` allows.
+
+    Args:
+        split: any.
+        graph: the whole graph it was made of, or None.
 
     >>> from llwlc.splits import make
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
@@ -81,7 +89,20 @@ def audit_parts(
     graph: Graph | None = None,
     repeated: Mapping[str, int] | None = None,
 ) -> Audit:
-    """The same for plain tensors: any of the six parts `[m, 2]` by name, and any of the three message graphs."""
+    """`audit` for plain tensors.
+
+    Args:
+        parts: any of the six parts `[m, 2]` by name: `train_pos`, `train_neg`, `valid_pos`, and so on.
+        stages: any of the three message graphs by name: `train_graph`, `valid_graph`, `test_graph`.
+        num_nodes: of the graph.
+        graph: the whole graph, or None.
+        repeated: what is repeated by design, with its count.
+
+    >>> print(audit_parts({"train_pos": torch.tensor([[0, 1]]), "test_pos": torch.tensor([[1, 0]])}, num_nodes=2))
+    audit: 1 kinds of fault
+      train_pos 1, test_pos 1
+      FAULT train_pos & test_pos: 1 (such as 0–1)
+    """
     stages, allow = stages or {}, repeated or {}
     for name in (*parts, *stages):
         if name not in PARTS + STAGES:
@@ -179,7 +200,19 @@ def _require_pairs(name: str, pairs: Tensor, num_nodes: int) -> None:
 
 
 def from_pyg(train: Any, val: Any, test: Any) -> LinkSplit:
-    """The three `Data` objects of PyG's `RandomLinkSplit` as a `LinkSplit`, so that they can be audited and used here."""
+    """The three `Data` objects of PyG's `RandomLinkSplit` as a `LinkSplit`, so that they can be audited and used here.
+
+    Args:
+        train: of training.
+        val: of validation.
+        test: of test.
+
+    >>> from torch_geometric.transforms import RandomLinkSplit
+    >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
+    >>> parts = RandomLinkSplit(is_undirected=True)(ring.to_pyg())
+    >>> from_pyg(*parts).test_pos.shape
+    torch.Size([4, 2])
+    """
     parts: dict[str, Tensor] = {}
     stages = {}
     for name, data in (("train", train), ("valid", val), ("test", test)):

@@ -91,8 +91,8 @@ def hard_negatives(graph: Graph, positive: Tensor, *, known: Graph, num_hard: in
 
 
 def training_negatives(split: LinkSplit, count: int, seed: int) -> Tensor:
-    """So many pairs `[count, 2]` as hard as those that the recipe gives a validation link: partners of the ends of training links, drawn from among the `HARDEST` hardest of each. Never a training link,
-    nor a held-out one, nor a pair that is asked about in a pool."""
+    """`count` pairs `[count, 2]`, as hard as those that the recipe gives a validation link: partners of the ends of training links, drawn from among
+    the `HARDEST` hardest of each. Never a training link, nor a held-out one, nor a pair that is asked about in a pool."""
     graph, n, rng = split.train_graph, split.train_graph.num_nodes, np.random.default_rng([seed, 16])
     some = split.train_pos[torch.from_numpy(np.sort(rng.permutation(len(split.train_pos))[:DRAWN_FROM]))]
     room = n - 2 - int(graph.degree[some].max() if len(some) else 0)

@@ -25,11 +25,19 @@ class LinkSplit:
     """The links and negatives of each part, and the graph that carries messages at each stage.
 
     Node ids are those of the whole graph under every protocol, `buddy`'s largest component included; `nodes` are then the
-    component's nodes, inside which negatives are drawn, or None for all.
+    component's nodes, inside which negatives are drawn, or None for all. `protocol` and `seed` say how it was made, `notes` what a reader should know.
+    `train_graph`, `valid_graph` and `test_graph` carry messages at each stage.
 
-    Shapes: every part `[m, 2]` int64; `valid_neg` and `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive.
+    Shapes: every part, `train_pos`, `train_neg`, `valid_pos`, `valid_neg`, `test_pos` and `test_neg`, is `[m, 2]` int64; `valid_neg` and
+    `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive.
     `repeated` names what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed. `metric` is the number that
     the protocol, or the dataset's own evaluator, compares methods by: `hits@K`, `mrr` or `auc`.
+
+    >>> import torch, llwlc
+    >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
+    >>> split = llwlc.splits.make(ring, protocol="seal")
+    >>> split.test_pos.shape, split.train_graph.num_edges
+    (torch.Size([2, 2]), 17)
     """
 
     protocol: str

@@ -32,12 +32,19 @@ def make(
     test: float | None = None,
     num_hard: int = HARD,
 ) -> LinkSplit:
-    """The split of a graph by a named protocol: one of `PROTOCOLS`.
+    """The split of a graph by a named protocol.
 
-    `val` and `test` (default 0.05 and 0.1) are for `random` and `temporal`, the number of hard negatives for `heart`. Under `seal`
-    and `ncn` a seed gives the very links and negatives that the published code draws after `torch.manual_seed(seed)` from a graph
-    whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of NCN is seed r. `heart` is the
-    published split where its files are in the data root (`splits.heart_files`), whatever the seed.
+    Under `seal` and `ncn` a seed gives the very links and negatives that the published code draws after `torch.manual_seed(seed)` from a graph
+    whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of NCN is seed r. `heart` is the published split where its files
+    are in the data root (`splits.heart_files`), whatever the seed.
+
+    Args:
+        graph: all known links.
+        protocol: one of `PROTOCOLS`.
+        seed: of what is drawn.
+        val: the share of validation links under `random` and `temporal`, 0.05 by default; refused elsewhere.
+        test: likewise of test links, 0.1 by default.
+        num_hard: negatives for each link under `heart`.
 
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
     >>> make(ring, protocol="seal", seed=234)
@@ -96,6 +103,11 @@ def make(
     return _call(record.allow, split) if record.allow is not None else split
 
 
+def part_sizes(graph: Graph, protocol: str) -> Sizes:
+    """How many links and negatives each part of a graph has under a protocol that draws them."""
+    return sizes(protocol, len(_scope(graph, PROTOCOLS[protocol])[1]))
+
+
 def brought(graph: Graph, *, protocol: str, seed: int) -> LinkSplit:
     """The split that comes with the dataset a graph was loaded as; `seed` draws training negatives, where the dataset has none of its own."""
     origin = graph.origin
@@ -126,11 +138,23 @@ def _with_training_negatives(split: LinkSplit) -> LinkSplit:
 
 
 def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, count: int | None = None) -> Tensor:
-    """New training negatives `[count, 2]` for an epoch; epoch 0 with the split's own seed gives its `train_neg`.
+    """New training negatives for an epoch; epoch 0 with the split's own seed gives its `train_neg`.
 
     Never a training link, nor any pair asked about in validation or test, link or not: so no held-out link is trained on as a
-    negative, and what is left out tells nothing of which held-out pairs are links. `count` is the number of training links by
-    default, or what a dense graph has left.
+    negative, and what is left out tells nothing of which held-out pairs are links.
+
+    Args:
+        split: whose training links they go with.
+        epoch: each has its own draw.
+        seed: of the draw; by default the split's.
+        count: how many; by default as many as training links, or what a dense graph has left.
+
+    Returns:
+        Pairs `[count, 2]`.
+
+    >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
+    >>> fresh_negatives(make(ring, protocol="seal"), epoch=1).shape
+    torch.Size([17, 2])
     """
     free = training_non_edges(split)
     wanted = min(len(split.train_pos), len(free)) if count is None else count
@@ -150,7 +174,17 @@ def training_non_edges(split: LinkSplit) -> NonEdges:
 
 
 def largest_component(graph: Graph) -> Tensor:
-    """The nodes of the component with the most nodes, ascending."""
+    """The nodes of the component with the most nodes, ascending.
+
+    Args:
+        graph: any.
+
+    Returns:
+        Node numbers `[k]`.
+
+    >>> largest_component(Graph.from_edges(torch.tensor([[0, 1], [2, 3], [3, 4]]))).tolist()
+    [2, 3, 4]
+    """
     if not graph.num_nodes:
         return torch.empty(0, dtype=torch.long)
     matrix = csr_array(

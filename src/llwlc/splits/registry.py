@@ -10,7 +10,11 @@ from llwlc.support.registry import Record, Registry, Target
 
 
 class Sizes(NamedTuple):
-    """How many links and negatives each part has."""
+    """How many links and negatives each part has.
+
+    >>> Sizes(train=17, valid=1, test=2, valid_neg=1, test_neg=2).test
+    2
+    """
 
     train: int
     valid: int
@@ -49,6 +53,7 @@ class Protocol(Record):
 
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol")
+"""The protocols by name, built in or registered: `PROTOCOLS[name]`, `list(PROTOCOLS)`."""
 _SIZES, _MAKING = "llwlc.splits.sizing", "llwlc.splits.making"
 PROTOCOLS.add(
     Protocol("paper", "90/10 as in the paper, a tenth of the 90 for validation", f"{_SIZES}:paper", late=True)

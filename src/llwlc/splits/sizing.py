@@ -9,7 +9,13 @@ from llwlc.splits.registry import PROTOCOLS, Sizes
 
 
 def sizes(protocol: str, num_edges: int, *, val: float | None = None, test: float | None = None) -> Sizes:
-    """Sizes of the parts under a protocol; `val` and `test` are for those that leave them open.
+    """Sizes of the parts under a protocol.
+
+    Args:
+        protocol: one of `PROTOCOLS`.
+        num_edges: undirected ones.
+        val: the share of validation links, for protocols that leave it open.
+        test: likewise of test links.
 
     >>> sizes("ncn", 5278)
     Sizes(train=3696, valid=527, test=1055, valid_neg=1055, test_neg=1055)

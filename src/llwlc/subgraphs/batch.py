@@ -19,11 +19,17 @@ class Subgraphs:
     Shapes: `ptr [B + 1]`, graph b owns the nodes `ptr[b]` to `ptr[b + 1]`; `node [N]` ids in the graph; `row`, `col [E]`
     positions in the batch, both directions, sorted by row; `weight [E]` or None; `u`, `v [B]` positions of the query nodes;
     `hop [N]` distance from the nearer of the two; `dist_u`, `dist_v [N]` exact distances inside the subgraph with the link
-    and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable; `drawn_by [N]`, what draws know
-    the nodes by where that is not their ids (`Graph.identity`).
+    and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable; `drawn_by [N]`, by what random draws know
+    the nodes where that is not their ids (`Graph.identity`).
 
     Inside a graph the nodes stand in the order of a breadth-first search from u, then v, and inside a row the edges in the order
     of the neighbour's id: every backend gives the same arrays.
+
+    >>> import torch, llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs = llwlc.subgraphs.extract(path, torch.tensor([[1, 2]]), hops=1)
+    >>> subs.node.tolist(), subs.row.tolist(), subs.col.tolist()
+    ([1, 2, 0, 3], [0, 1, 2, 3], [2, 3, 0, 1])
     """
 
     ptr: Tensor
@@ -87,8 +93,20 @@ class Subgraphs:
 
 
 def symmetric_weight(subs: Subgraphs) -> Tensor:
-    """The weights `[E]` in float64, 1 where there are none. The mean of both directions: an edge is one parameter, whichever direction
-    a gradient is asked for."""
+    """The edge weights in float64, 1 where there are none. The mean of both directions: an edge is one parameter, whichever direction
+    a gradient is asked for.
+
+    Args:
+        subs: B subgraphs with E directed edges in all.
+
+    Returns:
+        Weights `[E]`.
+
+    >>> import torch, llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), weight=torch.tensor([2.0, 3.0]))
+    >>> symmetric_weight(llwlc.subgraphs.extract(path, torch.tensor([[0, 2]]))).tolist()
+    [2.0, 3.0, 2.0, 3.0]
+    """
     if subs.weight is None:
         return torch.ones(len(subs.row), dtype=torch.float64, device=subs.row.device)
     weight, n = subs.weight.double(), subs.num_nodes
@@ -99,7 +117,17 @@ def symmetric_weight(subs: Subgraphs) -> Tensor:
 
 
 def concat(parts: list[Subgraphs]) -> Subgraphs:
-    """Several batches as one."""
+    """Several batches as one.
+
+    Args:
+        parts: at least one, all with as many hops.
+
+    >>> import torch, llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> one, two = (llwlc.subgraphs.extract(path, torch.tensor([pair])) for pair in ([0, 2], [1, 3]))
+    >>> concat([one, two]).ptr.tolist()
+    [0, 4, 8]
+    """
     if len(parts) == 1:
         return parts[0]
     shift = pointer(torch.tensor([p.num_nodes for p in parts])).tolist()

@@ -37,10 +37,19 @@ def extract(
     seed: int = 0,
     backend: str = "auto",
 ) -> Subgraphs:
-    """The `hops`-hop enclosing subgraphs of the pairs `[B, 2]`: all nodes within `hops` of either end, all edges among them but the link.
+    """Enclosing subgraphs: all nodes within `hops` of either end, all edges among them but the link itself.
 
-    With `max_nodes_per_hop`, a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
-    alone (by their names, where the graph has any), so a subgraph never depends on the batch.
+    Args:
+        graph: the links that are known.
+        pairs: `[B, 2]` node numbers.
+        hops: how far to go.
+        max_nodes_per_hop: a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
+            alone (by their names, where the graph has any), so a subgraph never depends on the batch. None for no limit.
+        seed: of that draw.
+        backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
+
+    Returns:
+        `Subgraphs` of B pairs with N nodes and E directed edges in all.
 
     >>> path = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [0, 5]]))
     >>> subs = extract(path, torch.tensor([[0, 1]]), hops=1)
@@ -61,7 +70,24 @@ def stream(
     seed: int = 0,
     backend: str = "auto",
 ) -> Iterator[Subgraphs]:
-    """`extract` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs."""
+    """`extract` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]` node numbers.
+        hops: how far to go.
+        batch_size: pairs in a batch.
+        max_nodes_per_hop: as in `extract`.
+        seed: as in `extract`.
+        backend: as in `extract`.
+
+    Yields:
+        `Subgraphs` of each batch.
+
+    >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [0, 3]]))
+    >>> [subs.num_graphs for subs in stream(ring, ring.edges, batch_size=3)]
+    [3, 1]
+    """
     check_reach(hops, max_nodes_per_hop)
     pairs = check_pairs(graph, pairs)
     if batch_size < 1:

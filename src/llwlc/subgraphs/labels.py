@@ -9,9 +9,20 @@ from llwlc.subgraphs.batch import Subgraphs
 
 
 def drnl(subs: Subgraphs) -> Tensor:
-    """SEAL's double-radius node labels, `[N]`: 1 at both query nodes, 0 where one of them cannot be reached.
+    """SEAL's double-radius node labels: 1 at both query nodes, 0 where one of them cannot be reached.
 
     1 + min(d_u, d_v) + ⌊d/2⌋ (⌊d/2⌋ + d mod 2 − 1) with d = d_u + d_v. A distance at the cap counts as unreachable.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+
+    Returns:
+        Labels `[N]`.
+
+    >>> import torch, llwlc
+    >>> square = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    >>> drnl(llwlc.subgraphs.extract(square, torch.tensor([[0, 2]]))).tolist()
+    [1, 1, 2, 2]
     """
     near, far = torch.minimum(subs.dist_u, subs.dist_v), torch.maximum(subs.dist_u, subs.dist_v)
     label = _drnl(near, far, 2 * subs.hops + 1)
@@ -41,14 +52,33 @@ def _drnl(near: Tensor, far: Tensor, unreachable: int) -> Tensor:
 
 
 def distance_classes(cap: int) -> int:
-    """How many values `distance_encoding` takes."""
+    """How many values `distance_encoding` takes.
+
+    Args:
+        cap: distances are told apart up to here.
+
+    >>> distance_classes(3)
+    10
+    """
     return (cap + 1) * (cap + 2) // 2
 
 
 def distance_encoding(subs: Subgraphs, cap: int = 3) -> Tensor:
-    """The unordered pair of distances, each capped, as one number in `0 … distance_classes(cap) − 1`, `[N]`.
+    """The unordered pair of distances to the two ends, each capped, as one number in `0 … distance_classes(cap) − 1`.
 
     Unordered, so that a score cannot depend on which end is called u.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        cap: distances are told apart up to here.
+
+    Returns:
+        Classes `[N]`.
+
+    >>> import torch, llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> distance_encoding(llwlc.subgraphs.extract(path, torch.tensor([[1, 2]]))).tolist()
+    [6, 6, 7, 7]
     """
     near = torch.minimum(subs.dist_u, subs.dist_v).clamp(max=cap)
     far = torch.maximum(subs.dist_u, subs.dist_v).clamp(max=cap)

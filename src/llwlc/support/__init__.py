@@ -1,4 +1,4 @@
-"""What knows nothing of graphs: ragged arrays, draws, files, threads, registries, roots, the compiler."""
+"""Helpers that know nothing of graphs: ragged arrays, random draws, files, threads, registries, data and cache roots, the compiler."""
 
 from llwlc.support.lazy import lazy
 

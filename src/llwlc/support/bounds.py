@@ -1,4 +1,4 @@
-"""Numbers that options may be: a value of another type or beyond its range is refused by name, before anything computes with it."""
+"""Checks of options: a value of a wrong type or outside its range is refused by name, before anything is computed with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from llwlc.errors import InputError
 
 
 def is_whole(value: Any) -> bool:
-    """numpy's integers are whole numbers too, truth values and floats are not."""
+    """Whether a value is a whole number: Python's or numpy's integers, but no truth values and no floats."""
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
@@ -24,6 +24,6 @@ def require_whole(name: str, value: Any, *, least: int, most: int | None = None,
 
 
 def require_share(name: str, value: Any) -> None:
-    """A number from 0 to below 1."""
+    """Refuses a value that is no number from 0 to below 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
         raise InputError(f"{name} is at least 0 and below 1, got {value!r}")

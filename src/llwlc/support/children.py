@@ -1,4 +1,4 @@
-"""Processes that end when the one that started them does, however that ends."""
+"""Child processes that end with their parent, even where the parent is killed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 def run_child(
     code: str, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, seconds: float | None = None
 ) -> int:
-    """The exit code of another Python that runs `code`, which calls `watch_parent` first. What it prints is dropped. After so many `seconds`
-    it is ended, which counts as a failure."""
+    """The exit code of another Python that runs `code`, which calls `watch_parent` first. What it prints is dropped. After `seconds` it
+    is ended, which counts as a failure."""
     command = [sys.executable, "-c", code, *arguments]
     quiet = subprocess.DEVNULL
     where = None if environment is None else os.environ | dict(environment)
@@ -35,7 +35,7 @@ def run_child(
 
 
 def run_program(command: Sequence[str]) -> int:
-    """The exit code of a program, by a child that ends it when this process ends. What it prints is dropped."""
+    """The exit code of a program, run by a child that ends it when this process ends. Its output is dropped."""
     return run_child(PROGRAM, command)
 
 
@@ -48,7 +48,7 @@ sys.exit(subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL).returncode)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """A child and what it has started in turn, which are a group of their own."""
+    """Ends a child and the processes that it started, which form a process group."""
     if sys.platform == "win32":
         child.kill()
     else:
@@ -57,7 +57,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def watch_parent() -> None:
-    """In a child of `run_child`: from now on, ends this process, and what it has started, as soon as its parent is gone."""
+    """Called in a child of `run_child`: ends this process, and those it started, as soon as its parent is gone."""
 
     def watch() -> None:
         while os.read(0, 1):

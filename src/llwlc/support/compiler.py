@@ -21,11 +21,11 @@ from numba.core.compiler_lock import global_compiler_lock
 from llwlc.support.machine_code import code_root, seal_cache
 
 U = np.uint64
-"""The type of an index where speed counts: of a signed one numba has to ask each time whether it is negative."""
+"""The type of indices in inner loops: with signed ones numba tests each time whether they are negative."""
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# sums may be reordered, or no dot product would be vectorised; NaN and infinity keep their meaning
+# sums may be reordered, otherwise dot products are not vectorised; NaN and infinity keep their meaning
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 PACKAGE = "llwlc"
 ROOT = Path(__file__).parents[1]
@@ -37,13 +37,13 @@ def compiled(function: F) -> F:
 
 
 def in_order(function: F) -> F:
-    """`compiled`, sums in the order in which they are written: for short loops over scattered entries, which the compiler would otherwise
-    gather eight at a time, with more effort than there are entries."""
+    """`compiled`, with sums in the order in which they are written: for short loops over scattered entries, which are slower when the compiler vectorises
+    them."""
     return _compiled(function, FASTMATH - {"reassoc"})
 
 
 def exact(function: F) -> F:
-    """`compiled`, every operation as it is written: for results that have to equal another program's to the last bit."""
+    """`compiled`, with every operation as it is written: for results that have to equal another program's to the last bit."""
     return _compiled(function, set())
 
 
@@ -51,7 +51,7 @@ def _compiled(function: F, fastmath: set[str]) -> F:
     kept = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = cache_dir(function.__module__)
     try:
-        # the folder is looked up here and now, so other users of numba in this process keep theirs
+        # numba reads the setting in this call only, so other users of numba in this process keep their folder
         made = numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")
     finally:
         numba.config.CACHE_DIR = kept
@@ -61,13 +61,13 @@ def _compiled(function: F, fastmath: set[str]) -> F:
 
 
 def _with_pairs(compile_for: Callable[..., object]) -> Callable[..., object]:
-    """numba's compiler with one setting more for as long as it works: neighbouring scalars taken together as a short vector. Rows are read in
-    fours, and vectors in pairs, for that."""
+    """numba's compiler with SLP vectorisation on, which joins neighbouring scalar operations to short vectors. Kernels read rows in fours and vectors in
+    pairs for it."""
 
     def compile_it(*signature: object) -> object:
         with (
             global_compiler_lock
-        ):  # numba's own, so that nobody else compiles meanwhile, or restores what it found here
+        ):  # numba's own lock: no other thread compiles with this setting, or restores it, meanwhile
             kept = numba.config.SLP_VECTORIZE
             numba.config.SLP_VECTORIZE = 1
             try:
@@ -88,8 +88,8 @@ def cache_dir(module: str) -> str:
 
 
 def source_digest(module: str) -> str:
-    """A hash of the source of a module and of every module it imports, directly or not, from its own room, `kernels` and `support`: what kernels
-    are made of stands there."""
+    """A hash of the source of a module and of every module it imports, directly or not, from its own room, `kernels` and `support`: the code
+    of kernels stands there."""
     rooms = {_room(module), "kernels", "support"}
     digest, seen, waiting = hashlib.sha256(), set[str](), [module]
     while waiting:
@@ -108,7 +108,7 @@ def _room(module: str) -> str:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """The modules of this package that a source imports, at the top or inside a function; of a name that may be a module, that too."""
+    """The modules of this package that a source imports, at the top or inside a function; and imported names, which may be modules themselves."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE)

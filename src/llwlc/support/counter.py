@@ -1,7 +1,7 @@
 """Random draws that belong to a link: a counter hash instead of a generator's state.
 
 A draw is a function of (seed, epoch, min and max of the pair, node) alone, so it never depends on the batch, its order, the
-device or the backend; nor on how nodes are numbered, where the numbers given here stand for names (`Graph.identity`). The mixing
+device or the backend; nor on how nodes are numbered, where the numbers passed in stand for names (`Graph.identity`). The mixing
 function is splitmix64's finaliser; torch has no unsigned 64-bit arithmetic, so it is written on int64, whose multiplication wraps
 around and whose right shift is masked to a logical one.
 """

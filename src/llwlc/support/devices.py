@@ -1,4 +1,4 @@
-"""Where tensors live."""
+"""The device that tensors are on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KINDS = ("cpu", "cuda")
 
 
 def pick_device(name: str) -> torch.device:
-    """The device of this name, where this package runs and it is there."""
+    """The device of this name; refused where this package cannot run on it or it is not there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -1,4 +1,4 @@
-"""matplotlib figures that belong to nobody's global state, where matplotlib is there (extra `plots`)."""
+"""matplotlib figures outside pyplot's global state (extra `plots`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Files and folders written whole or not at all, in one place: written beside, synced, renamed; and what a file holds, as a digest.
+"""Files and folders that are written whole or not at all: under another name first, synced, then renamed; and digests of files.
 
-A process that is killed leaves at most things whose names end in `PARTIAL`. Whoever writes the same file next removes them. A disk that is full, a folder that
-is read-only and a file size limit end in an `InputError` that names the file.
+A process that is killed leaves at most files whose names end in `PARTIAL`, which the next process that writes the same file removes. A full disk, a read-only
+folder and a file size limit raise an `InputError` that names the file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from llwlc.errors import InputError
 from llwlc.support.lock import alive
 
 PARTIAL = ".partial"
-"""The ending of what is being written; found later, it was left behind by a process that was killed."""
+"""The ending of a file that is being written; one found later was left behind by a killed process."""
 
 
-_OWN: set[Path] = set()  # what this process is writing
+_OWN: set[Path] = set()  # files that this process is writing
 
 
 def check_place(path: Path) -> None:
-    """Complains of a file that cannot be written for lack of a folder, so that a long job can ask before it starts."""
+    """Refuses a file whose folder does not exist, so that a long job can check before it starts."""
     if not path.absolute().parent.is_dir():
         raise InputError(f"there is no folder {path.parent} to write {path.name} into: make it first")
     if path.is_dir():
@@ -39,7 +39,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write to, which takes its place when the block ends well: a kill at any moment leaves the old one or the new one.
+    """A temporary file to write to, which replaces `path` when the block succeeds: a kill at any moment leaves the old file or the new one.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "greeting.txt"
@@ -50,13 +50,13 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     with _beside(path) as partial:
         yield partial
-        _to_disk(partial)  # before the name changes: after a power cut it must not stand for an empty file
+        _to_disk(partial)  # before the rename: after a power cut the name must not stand for an empty file
         os.replace(partial, path)
 
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """`whole_file` for a folder of plain files; one that is there already, as another process was first, stays."""
+    """`whole_file` for a folder of plain files; a folder that another process put there first stays."""
     with _beside(path) as partial:
         partial.mkdir()
         yield partial
@@ -71,7 +71,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def filled_folder(path: Path) -> Iterator[Path]:
-    """A folder beside `path` to write to; when the block ends well, each file and folder in it takes its place in `path`, where others may be already."""
+    """A temporary folder to write to; when the block succeeds, each file and folder in it is moved to `path`, which may hold others."""
     with _beside(path) as partial:
         partial.mkdir()
         yield partial
@@ -87,8 +87,8 @@ def filled_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A name beside `path`, of this process, so that two may write the same and the last one to finish wins. Nothing is left under it, nor what processes
-    that are no more have left under theirs."""
+    """A temporary name beside `path`, of this process: where two processes write the same file, the last to finish wins. Removes what is left under it, and what
+    ended processes have left under theirs."""
     partial = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{PARTIAL}")
     _OWN.add(partial)
     try:
@@ -107,13 +107,13 @@ def _beside(path: Path) -> Iterator[Path]:
 def _remove_litter(path: Path) -> None:
     for left in path.parent.glob(f"{escape('.' + path.name)}.*{PARTIAL}"):
         pid = left.name.removeprefix(f".{path.name}.").partition("-")[0]
-        mine = pid == str(os.getpid())  # a number comes again, in a container often at once
+        mine = pid == str(os.getpid())  # process ids are reused, in a container often at once
         if pid.isdecimal() and left not in _OWN and (mine or not alive(int(pid))):
             remove(left)
 
 
 def remove(path: Path) -> None:
-    """A file or a folder, if it is there and this user may."""
+    """Removes a file or a folder, if it is there and this user may."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -139,7 +139,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
 
 
 def write_text(path: Path, text: str) -> None:
-    """UTF-8, whatever this machine's own encoding is: another one has to read it. What is no text, as a file name may be, is written as its codes."""
+    """Writes UTF-8, whatever the encoding of this machine, since others have to read it. Bytes that are no text, as in some file names, are written as codes."""
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 

@@ -8,7 +8,7 @@ from llwlc.support.text import html_text
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A titled table; every cell is text, whatever it says.
+    """A titled table; every cell is escaped.
 
     >>> html_table("People", ["name"], [["<b>"]])
     '<div><b>People</b><table><tr><th>name</th></tr><tr><td>&lt;b&gt;</td></tr></table></div>'

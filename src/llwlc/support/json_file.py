@@ -1,4 +1,4 @@
-"""JSON from a file that anybody may have written: of a size and depth that a tool's own files have, or refused."""
+"""JSON from files of unknown origin: refused beyond the size and depth that this package's own files have."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ DEEPEST = 16
 
 
 def read_json(path: Path, *, lines: bool = False) -> Any:
-    """What the file says; with `lines`, a list of what each line says."""
+    """The content of the file; with `lines`, a list of the content of each line."""
     try:
-        if not path.is_file():  # a pipe would never end
+        if not path.is_file():  # reading a pipe might never end
             raise ValueError("it is no file")
         size = path.stat().st_size
         if size > LARGEST:
@@ -31,7 +31,7 @@ def read_json(path: Path, *, lines: bool = False) -> Any:
 
 
 def _depth(found: object) -> int:
-    """How deep lists and mappings are nested, level by level, so that no depth is too deep to measure."""
+    """The nesting depth of lists and mappings, found level by level, without recursion."""
     depth, level = 0, [found]
     while level:
         inner = [entry for entry in level if isinstance(entry, dict | list)]

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that listing what there is never waits for torch."""
+"""Names of a package that are imported on first use, so that listing them never waits for torch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package: each name is found in its home, a module of the package ("" for a module
-    itself, a path from `llwlc.` on for one of an earlier room).
+    """`__getattr__` and `__dir__` of a package: `homes` maps each name to its module in the package ("" where the name is a
+    module itself, a full path `llwlc.…` for a module of an earlier room).
 
-    A module must not have the name of a function that its package shows: importing it would hide the function.
+    A module must not have the name of a function that its package exports: importing the module would hide the function.
 
     >>> find, names = lazy("llwlc", {"InputError": "errors", "support": ""})
     >>> find("InputError").__name__, find("support").__name__, names()
@@ -30,12 +30,12 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
 
 
 def _submodule(package: str, name: str) -> Any:
-    """A module of the package that nobody has imported yet, as in `llwlc.bases.starts`."""
+    """A module of the package that is not imported yet, as in `llwlc.bases.starts`."""
     path = f"{package}.{name}"
     try:
         if not name.startswith("_"):
             return import_module(path)
     except ModuleNotFoundError as error:
-        if error.name != path:  # something that the module itself needs
+        if error.name != path:  # a module that it imports is missing
             raise
     raise AttributeError(f"module {package!r} has no attribute {name!r}")

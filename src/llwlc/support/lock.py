@@ -1,4 +1,4 @@
-"""A lock on a folder: one process at a time, known by its id; that of a process that is no more is taken over."""
+"""A lock on a folder, held by one process at a time; the lock of an ended process is taken over."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ if sys.platform != "win32":
     import fcntl
 
 LOCK = ".lock"
-"""The file that says who works in a folder."""
+"""The file with the id of the process that works in a folder."""
 
 
 @contextmanager
 def locked(folder: Path, what: str) -> Iterator[None]:
-    """Nobody else works in the folder meanwhile, or this process is told who does.
+    """Holds the lock for the block; raises an error that names the process that has it, where another one does.
 
-    The system itself holds the lock (flock), so that it ends with its process, however that ends; the file only says the number of the process.
+    The system itself holds the lock (flock), so that it ends with its process, even if that is killed; the file only names the process.
     """
     handle = _claimed(folder / LOCK, f"{folder}: {what}")
     try:
-        with contextlib.suppress(OSError):  # a full disk: the lock holds, it only cannot say whose it is
+        with contextlib.suppress(OSError):  # on a full disk the lock holds, but the file cannot name the process
             os.ftruncate(handle, 0)
             os.write(handle, f"{os.getpid()}\n".encode())
         yield
     finally:
         try:
             with contextlib.suppress(OSError):
-                (folder / LOCK).unlink()  # before it is let go: whoever waits for this file finds out that it is gone
+                (
+                    folder / LOCK
+                ).unlink()  # before the lock is released: a process that waits for this file notices that it is gone
         finally:
             os.close(handle)
 
@@ -48,7 +50,7 @@ def _claimed(path: Path, who: str) -> int:
             holder = os.read(handle, 32).decode("ascii", "replace").strip()
             os.close(handle)
             raise InputError(f"{who} is under way in process {holder or '(unknown)'}: wait for it, or end it first")
-        # the one before may have removed the file between the two steps above: then this is a lock on nothing
+        # the previous holder may have removed the file between the two steps above; the lock would then protect nothing
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
@@ -56,26 +58,26 @@ def _claimed(path: Path, who: str) -> int:
 
 
 def _held(handle: int) -> bool:
-    """Whether the lock is this process's now."""
-    if sys.platform == "win32":  # which has no flock: nothing is locked
+    """Whether this process has the lock now."""
+    if sys.platform == "win32":  # no flock there: nothing is locked
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks: better none than no run
+    except OSError:  # a file system without locks: go on without one
         return True
     return True
 
 
 def alive(pid: int) -> bool:
-    """Whether there is a process of this number."""
-    if sys.platform == "win32":  # where asking would end it
+    """Whether there is a process with this id."""
+    if sys.platform == "win32":  # where the signal 0 would end it
         return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # somebody else's
+    except (OSError, OverflowError):  # another user's
         return True
     return True

@@ -1,6 +1,6 @@
-"""Where compiled kernels are kept: in a folder of this user's alone, each file under its digest.
+"""The cache of compiled kernels: in a folder that only this user can write, each file with its digest.
 
-numba keeps machine code as pickles, which run whatever they say as they are read, and reads them without a look at what became of the file since.
+numba stores machine code as pickles, which execute code as they are read, and does not check whether the file was changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from llwlc.support.seal import sealed, unsealed
 def code_root() -> Path:
     """A folder for machine code that only this user can write: `NUMBA_CACHE_DIR`, else one in the home or temporary directory.
 
-    Where there is none, one that lasts as long as this process.
+    Where there is none, a temporary one for this process.
     """
     stated = os.environ.get("NUMBA_CACHE_DIR")
     mine = f"llwlc-numba-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
@@ -46,12 +46,12 @@ def code_root() -> Path:
 def _in_home() -> Path | None:
     try:
         return Path.home() / ".cache" / "llwlc" / "numba"
-    except RuntimeError:  # a user without a home
+    except RuntimeError:  # a user without a home directory
         return None
 
 
 class SealedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
-    """numba's files of one function, each behind its digest: a damaged one counts as missing, so that the function is compiled again."""
+    """numba's cache files of one function, each with its digest: a damaged file counts as missing, and the function is compiled again."""
 
     def _read(self, path: str) -> Any:
         with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ class SealedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
         return None
 
     def _write(self, path: str, content: object) -> None:
-        with contextlib.suppress(OSError), self._open_for_write(path) as file:  # full: then it is compiled again
+        with contextlib.suppress(OSError), self._open_for_write(path) as file:  # a full disk: it will be compiled again
             file.write(sealed(self._dump(content)))
 
     def _load_index(self) -> Any:
@@ -80,7 +80,7 @@ class SealedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 def seal_cache(dispatcher: Any) -> None:
-    """Has a compiled function keep its machine code in `SealedCodeFile`s."""
+    """Makes a compiled function store its machine code in `SealedCodeFile`s."""
     kept = dispatcher._cache
     kept._cache_file = SealedCodeFile(
         cache_path=kept.cache_path,

@@ -16,7 +16,7 @@ from llwlc.support.registry import ADDED
 def load_plugin(path: Path | str) -> list[str]:
     """Runs the file as a module of its own and returns what it registered, as in ["constraint common"].
 
-    Loaded again it is run again, so that what was edited in between counts.
+    A file that is loaded again is run again, so that edits count.
     """
     path = Path(path)
     if path.is_dir():
@@ -39,11 +39,11 @@ def _run(path: Path, called: str) -> None:
         f"llwlc_plugin_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     )
     spec = spec_from_file_location(name, path)
-    assert spec is not None  # as the name ends in .py
+    assert spec is not None  # since the name ends in .py
     module = module_from_spec(spec)
-    sys.modules[name] = module  # where `inspect` looks for the file of a class
+    sys.modules[name] = module  # `inspect` looks up the file of a class there
     try:
-        # compiled here: the import system would leave a __pycache__ beside the file, and trust it for a second after an edit
+        # compiled here: the import system would leave a __pycache__ beside the file, and use it within a second of an edit
         exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         raise InputError(
@@ -52,7 +52,7 @@ def _run(path: Path, called: str) -> None:
 
 
 def _line(error: BaseException, path: Path) -> str:
-    """Where in the file it happened, "" where that is not known."""
+    """The line of the file at which the error occurred, "" where that is not known."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return "" if error.lineno is None else f", line {error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]

@@ -1,4 +1,4 @@
-"""Folders that nobody but this user can write: what is run from a folder must come from one of these."""
+"""Folders that only this user can write: code is loaded from such folders only."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 
 def private_folder(path: Path) -> Path | None:
-    """The folder, made where it is missing, without symbolic links on its way; None where somebody else could put files into it.
+    """The folder by its real path, made where it is missing; None where another user could put files into it.
 
-    It has to be this user's own, closed to all others for writing, and so has every folder above it, up to the root: who can write there could
-    put another one in its place. Above it, folders of root's count as well, and shared ones with the sticky bit, such as /tmp, in which
-    nobody can rename what is not theirs. A symbolic link that somebody else made is not followed.
+    The folder has to belong to this user and be closed to others for writing, and so has every folder above it, since whoever can write there could
+    replace it. Above it, folders of root are accepted as well, and shared ones with the sticky bit, such as /tmp, in which users can rename only
+    their own files. Symbolic links of other users are not followed.
     """
-    if not hasattr(os, "getuid"):  # no owners and modes to ask for; what is under the user's profile is theirs
+    if not hasattr(os, "getuid"):  # no owners and modes there; the user's profile is private
         return _made(path)
     me = os.getuid()
     try:
-        trusted = {me, 0, os.stat("/").st_uid}  # in a user namespace root's files have another number
+        trusted = {me, 0, os.stat("/").st_uid}  # in a user namespace the files of root have another id
         if any(link.is_symlink() and link.lstat().st_uid not in trusted for link in (path, *path.absolute().parents)):
             return None
         folder = _made(path)
@@ -33,7 +33,7 @@ def private_folder(path: Path) -> Path | None:
 
 
 def _made(path: Path) -> Path | None:
-    """The folder by its real name, writable; the missing ones above it are made for this user alone too."""
+    """The folder by its real path, writable; missing folders above it are made for this user alone as well."""
     try:
         for folder in (*reversed(path.absolute().parents), path):
             if not folder.exists():

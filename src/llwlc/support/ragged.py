@@ -1,4 +1,4 @@
-"""Index arithmetic for ragged batches: rows of many graphs, one behind the other, told apart by a pointer."""
+"""Index arithmetic for ragged batches: the rows of many graphs, one behind the other, with a pointer to where each graph begins."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def slots(ptr: Tensor) -> Slots:
 
 
 class _Pad(torch.autograd.Function):
-    """Rows to their slots; backward is `_Unpad`: a gather, where autograd's own would be a slow scatter-add."""
+    """Copies rows to their slots; backward is `_Unpad`, a gather, where autograd would use a slow scatter-add."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, slot: Tensor, rows: int) -> Tensor:

@@ -1,7 +1,7 @@
 """Frozen dataclasses as JSON and back, across versions of this package.
 
-A field that was added later says in its metadata what its absence means, `field(default=new, metadata={"absent": old})`: a record written before the
-field was there then reads as what it was, whatever the default has become.
+A field that was added later says in its metadata what its absence means, `field(default=new, metadata={"absent": old})`: a record that was
+written before the field existed then keeps its meaning, whatever the default is now.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read_record(kind: type[T], data: Mapping[str, Any], where: str) -> T:
             _require_type(field, data[name], where)
     try:
         return kind(**values)
-    except InputError as error:  # a value beyond its range: the record knows which, the reader knows where
+    except InputError as error:  # a value outside its range: the record knows which one, the reader knows in which file
         raise InputError(f"{where} cannot be used: {error}") from error
 
 
@@ -56,7 +56,7 @@ PLAIN: dict[str, tuple[type, ...]] = {
 
 
 def _require_type(field: Field[Any], value: object, where: str) -> None:
-    """A value is one of the plain types of its field; where the field has more than those, text or a number, which the record judges itself."""
+    """Refuses a value that has none of the plain types of its field; fields of other types take text or a number, which the record checks itself."""
     if str(field.type) == "tuple[int, ...]" and isinstance(value, list | tuple) and all(type(v) is int for v in value):
         return
     words = str(field.type).split(" | ")
@@ -64,7 +64,7 @@ def _require_type(field: Field[Any], value: object, where: str) -> None:
     kinds = {kind for word in (words if known else ("int", "str", "None")) for kind in PLAIN[word]}
     right = isinstance(value, tuple(kinds)) and (
         bool in kinds or not isinstance(value, bool)
-    )  # a truth value is an int to Python
+    )  # bool is a subclass of int
     if not right or (isinstance(value, float) and not math.isfinite(value)):
         raise InputError(
             f"{where} has {str(value)[:60]!r} for {field.name!r}, which is no {field.type}: copy it again, or fit again"
@@ -72,8 +72,8 @@ def _require_type(field: Field[Any], value: object, where: str) -> None:
 
 
 def plain(record: Any, *, settled: bool = False) -> dict[str, Any]:
-    """The record as a mapping for JSON. `settled`: without the fields that are what their absence means, so that the mapping of a record that
-    could be written before a field was there is the same as then."""
+    """The record as a mapping for JSON. `settled`: without fields whose value equals the meaning of their absence, so that the
+    mapping of an old record does not change when a field is added."""
     found = asdict(record)
     return _settled(record, found) if settled else found
 

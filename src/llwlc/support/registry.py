@@ -25,7 +25,7 @@ Target = str | Callable[..., Any]
 
 @dataclass(frozen=True)
 class Record:
-    """One of a kind: its name, one line about it, and its code."""
+    """One entry of a registry: its name, one line about it, and its code."""
 
     name: str
     about: str
@@ -66,7 +66,7 @@ class Registry(Generic[R]):
         self._records: dict[str, R] = {}
 
     def add(self, record: R) -> R:
-        """Adds a record. A name of this package stays what it is; one from outside it is replaced by a newer one of the same name."""
+        """Adds a record. Names of this package cannot be replaced; a record from outside is replaced by a newer one of the same name and file."""
         if not isinstance(record.name, str) or not record.name.replace("_", "").replace("-", "").isalnum():
             raise InputError(f"a {self.kind} is called by letters, digits, _ and -, got {record.name!r}")
         known = self._records.get(record.name)
@@ -78,12 +78,12 @@ class Registry(Generic[R]):
             )
         self._records[record.name] = record
         if not record.builtin:
-            record.digest  # noqa: B018  # of the code as it is now: its file may be edited later
+            record.digest  # noqa: B018  # computed now: the file may be edited later
             ADDED.append(f"{self.kind} {record.name}")
         return record
 
     def remove(self, name: str) -> None:
-        """Forgets a record from outside this package."""
+        """Removes a record that is no part of this package."""
         if self[name].builtin:
             raise InputError(f"the {self.kind} {name!r} came with llwlc and stays")
         del self._records[name]
@@ -153,19 +153,19 @@ def first_line(function: Callable[..., Any]) -> str:
 
 
 def code_digest(code: Any) -> str:
-    """A hash of what a function or class does: of the file that defines it, helpers included, or without a file of its own source or bytes.
+    """A hash of the code of a function or class: of the file that defines it, with its helpers; without a file, of its source or bytecode.
 
-    What it captures from outside (a closure's numbers and arrays) counts too.
+    Captured values (a closure's numbers and arrays) are part of the hash.
     """
     digest = hashlib.sha256()
-    if isinstance(code, partial):  # its own text would have the address of the function
+    if isinstance(code, partial):  # its repr would contain the address of the function
         captured = [code.func, *code.args, *(part for item in sorted(code.keywords.items()) for part in item)]
     elif hasattr(code, "__qualname__"):
         digest.update(code.__qualname__.encode() + _source(code) + _sources_beside(code))
         captured = [cell.cell_contents for cell in getattr(code, "__closure__", None) or ()]
         captured += [getattr(code, name, None) for name in ("__defaults__", "__kwdefaults__")]
         captured += [code.__self__] if inspect.ismethod(code) else []
-    else:  # an object that can be called
+    else:  # a callable object
         state = getattr(code, "__dict__", {})
         captured = [type(code), *(part for item in sorted(state.items()) for part in item)]
         captured += [] if state else [repr(code)]

@@ -16,7 +16,7 @@ Fetch = Callable[[Path], None]
 
 
 def data_root(root: str | Path | None = None) -> Path:
-    """The argument, else `LLWLC_DATA`, else `~/.cache/llwlc`. Nothing is ever written there."""
+    """The data root: the argument, else `LLWLC_DATA`, else `~/.cache/llwlc`. Nothing is ever written there."""
     return Path(root or os.environ.get("LLWLC_DATA") or Path.home() / ".cache" / "llwlc").expanduser()
 
 
@@ -40,7 +40,7 @@ def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | N
         raise InputError(f"the cache {places[1].parent} cannot be made ({reason(error)}): set LLWLC_CACHE") from error
     with filled_folder(places[1]) as target:
         try:
-            # loaders of others report to the terminal; a library keeps silent
+            # other libraries' loaders print to the terminal; this one does not
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 fetch(target)
         except Exception as error:

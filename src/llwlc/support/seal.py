@@ -1,4 +1,4 @@
-"""Bytes behind their own digest: what was damaged on a disk is noticed before it is used."""
+"""Bytes with their digest in front: damage on a disk is noticed before they are used."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ DIGEST = 32  # bytes of a SHA-256
 
 
 def sealed(data: bytes) -> bytes:
-    """The data behind their digest."""
+    """The digest, followed by the data."""
     return hashlib.sha256(data).digest() + data
 
 
 def unsealed(data: bytes) -> bytes | None:
-    """What was sealed; None where it is not that any more.
+    """The data that were sealed; None where they do not match their digest.
 
     >>> unsealed(sealed(b"code")), unsealed(sealed(b"code") + b"?")
     (b'code', None)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def free_disk(path: Path) -> int:
-    """Bytes that may still be written where a path lies or would lie."""
+    """Free bytes on the disk of a path, which need not exist yet."""
     while not path.exists() and path != path.parent:
         path = path.parent
     return shutil.disk_usage(path).free
 
 
 def free_memory() -> int | None:
-    """Bytes that programs may still take without pushing others out; None where the system does not say."""
+    """Bytes of memory available without swapping; None where the system does not tell."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:

@@ -1,16 +1,16 @@
-"""Text that others wrote, made safe to show."""
+"""Text from files of unknown origin, made safe to print."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 
-# control characters, what turns the direction of writing around, and halves of characters that no encoding has
+# control characters, marks that change the direction of writing, and lone surrogates
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""The text on one line, with what would move a cursor, change a colour or hide a word written as its code, but for what is to `keep`.
+    r"""The text on one line, with characters that move the cursor, change colours or hide words written as codes, except for those in `keep`.
 
     >>> visible("Ada\x1b[2J\nBob")
     'Ada\\x1b[2J\\nBob'
@@ -19,7 +19,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def html_text(text: str) -> str:
-    """Text inside a page: nothing in it is markup, and it reads in the direction in which it is written.
+    """Text for a page: escaped, and isolated from the direction of the text around it.
 
     >>> html_text("<b>Ada</b>")
     '&lt;b&gt;Ada&lt;/b&gt;'
@@ -38,7 +38,7 @@ def quoted(text: object, limit: int = 60) -> str:
 
 
 def reason(error: BaseException, limit: int = 200) -> str:
-    r"""What another library's error says, for a message of ours: its first line, cut where it quotes a long piece of somebody's file.
+    r"""The first line of another library's error, for use in a message, cut where it quotes a long piece of a file.
 
     >>> reason(ValueError("no number: 'xxx'\nsee line 3"), 12), reason(KeyError())
     ("no number: '…", 'KeyError')

@@ -12,9 +12,9 @@ from threading import Semaphore
 
 import torch
 
-# links of a run, at least and at most: handing one out takes some 30 µs under the GIL, a link 5 to 50, and the last thread keeps all waiting
+# links of a run, at least and at most: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs; and all threads wait for the last run
 FEWEST, MOST = 64, 256
-# scratch of one thread that grows with the graph; more threads than fit this are not started
+# bytes of scratch of all threads together; no more threads are started than fit
 SCRATCH_BYTES = 4 << 30
 
 
@@ -55,8 +55,8 @@ def over_links(links: int, threads: int, make: Callable[[], Callable[[int, int],
 
 
 def over_parts(parts: int, make: Callable[[], Callable[[int], None]]) -> None:
-    """Calls `work(part)` for every part. This thread works too, and waits for parts that others have begun, not for others to begin: on a busy machine a thread
-    may be called after all is done."""
+    """Calls `work(part)` for every part. The calling thread works too, and waits only for parts that other threads have begun: on a busy machine a thread may start
+    after all parts are done."""
     numbers, threads = count(), min(threads_for_kernels(), parts)
     undone, failed, done = Semaphore(0), list[BaseException](), [False]
 
@@ -66,7 +66,7 @@ def over_parts(parts: int, make: Callable[[], Callable[[int], None]]) -> None:
             try:
                 assert work is not None
                 work(part)
-            except BaseException as error:  # told to whoever waits
+            except BaseException as error:  # raised in the thread that waits
                 failed.append(error)
             finally:
                 undone.release()
@@ -83,12 +83,12 @@ def over_parts(parts: int, make: Callable[[], Callable[[int], None]]) -> None:
 
 @cache
 def _helpers(threads: int) -> ThreadPoolExecutor:
-    """Threads that stay: a step of training is over before new ones would have begun."""
+    """A permanent pool: a training step is shorter than the start of new threads."""
     return ThreadPoolExecutor(threads, "llwlc")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a forked child has none of its parent's threads
 
 
 def _below(starts: Iterator[int], links: int) -> Iterator[int]:
@@ -98,10 +98,10 @@ def _below(starts: Iterator[int], links: int) -> Iterator[int]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """torch on one thread: on batches of small graphs more threads mostly wait for each other, on a busy machine ruinously
-    so, and one thread adds up in one order, so the last bit does not depend on the machine's load.
+    """torch on one thread: on batches of small graphs several threads mostly wait for each other, above all on a busy
+    machine; and one thread adds in one order, so the last bit does not depend on the load of the machine.
 
-    Kernels keep theirs: each link, or group of links, is one thread's, and its last bit depends on none of that."""
+    Kernels keep their threads: each link, or group of links, is computed by one thread, so its bits do not depend on their number."""
     threads = torch.get_num_threads()
     _before.append(threads)
     torch.set_num_threads(1)

@@ -29,12 +29,12 @@ class Calibration:
         return self.at(score, log_odds(prior))
 
     def at(self, score: Tensor, odds: float) -> Tensor:
-        """`probability` for a prior that was looked at before, as its `log_odds`."""
+        """`probability` for a checked prior, as its `log_odds`."""
         return torch.sigmoid(self.slope * score + self.offset + odds)
 
 
 def log_odds(prior: float) -> float:
-    """The log-odds of a prior, or what is wrong with it."""
+    """The log-odds of a prior; refuses one outside (0, 1)."""
     if not 0 < prior < 1:
         raise InputError(f"prior is the share of candidates that are links, above 0 and below 1, got {prior}")
     return math.log(prior / (1 - prior))
@@ -43,8 +43,8 @@ def log_odds(prior: float) -> float:
 def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calibration:
     """Platt scaling by Newton's method, both classes weighing the same, with his smoothed targets against overconfidence.
 
-    A few scores say little of slope and offset, and where they nearly tie the best slope is enormous: a prior holds both to the
-    network's own log-odds (1, 0). It weighs about (10 / n)² and is gone at 200 scores, where the data speak in any unit.
+    Few scores determine slope and offset badly, and where they nearly tie the best slope is enormous: a prior keeps both near the
+    network's own log-odds (1, 0). Its weight is about (10 / n)², and it is left out from 200 scores on, where the scale of the scores must not matter.
     """
     if not len(pos) or not len(neg):
         raise InputError(
@@ -59,9 +59,7 @@ def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calib
     own = torch.tensor([1.0, 0.0], dtype=torch.float64)
     theta, hold = own.clone(), max((10 / len(score)) ** 2 - (10 / 200) ** 2, 0.0)
     spread = float(score.std(correction=0))
-    if (
-        spread > STEEP
-    ):  # there every probability is 0 or 1 and the loss is flat, so begin where it is not; it has one minimum
+    if spread > STEEP:  # every probability is 0 or 1 there and the loss is flat, so start elsewhere; it has one minimum
         theta = torch.stack([torch.ones_like(score[0]), -score.mean()]) / spread
 
     def loss(t: Tensor) -> Tensor:
@@ -82,5 +80,5 @@ def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calib
         theta = theta - size * step
         if float(step.abs().max()) < 1e-10:
             break
-    # scores that rank no better than chance must not turn the order around
+    # scores that rank no better than chance must not reverse the order
     return Calibration(max(float(theta[0]), 1e-6 / max(spread, 1.0)), float(theta[1]))

@@ -1,8 +1,8 @@
 """Probabilities among candidates: how the odds of a missing link grow with the network's score, fitted on hidden validation links.
 
-Let a pair be a link with odds ω before anybody hid links. If links are hidden at random, ρ_v validation and ρ_t test links for each known one, an unlinked
+Let ω be the odds that a pair is a link before links are hidden. If links are hidden at random, ρ_v validation and ρ_t test links for each known one, an unlinked
 pair is a validation link, a test link or no link at odds R ρ_v : R ρ_t : 1, with R the odds ω for each known link. The likelihood of validation links alone
-gives R as a function of the score, without a look at which pairs are test links; where ρ links are missing for each known one, the chance of a pair is
+gives R as a function of the score, without using which pairs are test links; where ρ links are missing for each known one, the chance of a pair is
 R ρ / (1 + R ρ).
 """
 
@@ -23,25 +23,25 @@ from llwlc.training.calibration import Calibration
 
 Floats = NDArray[np.float64]
 RANKS = (1_000, 200)
-"""The slope of a curve may change at the scores of these ranks: what is far down the list is most of the data and says little of its top."""
+"""The slope of a curve may change at the scores of these ranks: most data lie far down the list and tell little about its top."""
 CHANGE = 1.0
 """Standard deviation of a prior on how the logarithm of the slope changes from one piece to the next."""
 SLOPE, OFFSET = 1.0, 3.0
-"""Standard deviations of priors on the logarithm of the first slope, against that of the network itself, and on the offset: they decide where there are few
-links, and are nothing beside many."""
+"""Standard deviations of priors on the logarithm of the first slope, against that of the network itself, and on the offset: they matter where there are few
+links only."""
 
 
 DROP = 0.7
-"""How much smaller the logarithm of the slope is expected behind a knot: the best of many scores are those that luck has raised."""
+"""How much smaller the logarithm of the slope is expected behind a knot: the best of many scores are partly the luckiest (regression to the mean)."""
 REFITS = 50
 ALONE, BIN = 1_000, 100
 
 
 @dataclass(frozen=True)
 class Curve:
-    """log R as a function of the score: `offset` at `centre`, and positive slopes, one more than there are `knots`, ascending, between which they hold.
+    """log R as a function of the score: `offset` at `centre`, and positive slopes, one more than there are `knots`, ascending, one for each piece between them.
 
-    `weights`: offset and logarithms of the slopes. `others`: the same refitted on validation links drawn afresh, with replacement: what so many `links` leave open.
+    `weights`: offset and logarithms of the slopes. `others`: the same, refitted on bootstrap samples of the validation links (`links` of them): the uncertainty.
     """
 
     centre: float = 0.0
@@ -61,14 +61,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class CandidateCalibration:
-    """A curve for candidates that share a neighbour and one for those that do not: their scores come from outputs of their own."""
+    """A curve for candidates that share a neighbour and one for those that do not: the network has an output for each."""
 
     sharing: Curve
     apart: Curve
 
     @classmethod
     def as_random(cls, calibration: Calibration) -> CandidateCalibration:
-        """What is known of random pairs, taken for candidates: all that a run has whose candidates were not calibrated."""
+        """The calibration of random pairs, used for candidates: for runs whose candidates were not calibrated."""
         curve = Curve(weights=(calibration.offset, math.log(calibration.slope)))
         return cls(curve, curve)
 
@@ -77,7 +77,7 @@ class CandidateCalibration:
         return torch.where(sharing, self.sharing.log_ratio(score), self.apart.log_ratio(score))
 
     def draws(self, score: Tensor, sharing: Tensor) -> Tensor:
-        """log R `[draws, m]` under curves that the validation links would support as well."""
+        """log R `[draws, m]` under the refitted curves."""
         found = torch.empty(max(len(self.sharing.others), len(self.apart.others), 1), len(score), dtype=torch.float64)
         for curve, mine in ((self.sharing, sharing), (self.apart, ~sharing)):
             found[:, mine] = curve.draws(score[mine])
@@ -101,7 +101,7 @@ def fit_candidate_calibration(
     score: Tensor, sharing: Tensor, hidden: Tensor, *, rho: float, other: float
 ) -> CandidateCalibration:
     """The curves under which the `hidden` validation links `[m]` of candidates are likeliest; `rho` of them for each known link, and `other` links
-    for each known link that are hidden too and not told."""
+    for each known link that are hidden as well, but unknown here."""
     return CandidateCalibration(*(fit_curve(score[mine], hidden[mine], rho, other) for mine in (sharing, ~sharing)))
 
 
@@ -124,7 +124,7 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float) -> Curve:
 
 
 def _redrawn(hits: Floats, links: int, rng: np.random.Generator) -> Floats:
-    """As many links as there are, up to chance, drawn with replacement."""
+    """A bootstrap sample of the links."""
     if not links:
         return hits
     return rng.multinomial(rng.poisson(links), hits / hits.sum()).astype(np.float64)
@@ -145,7 +145,7 @@ def _binned(score: Tensor, hits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _fitted(
     pieces: Floats, hits: Floats, count: Floats, rho: float, other: float, *, start: Floats | None = None
 ) -> Floats:
-    """Offset and logarithms of the slopes under which the hits are likeliest, priors counted in: Gauss and Newton's method, halved where it overshoots."""
+    """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving."""
     size = pieces.shape[1]
     share = float((hits.sum() + 0.5) / (count.sum() + 1))
     first = math.log(share / max(1 - share * (1 + other / rho), 0.01) / rho)
@@ -162,7 +162,7 @@ def _fitted(
         return found
 
     def loss(theta: Floats) -> float:
-        # R ρ / (1 + R (ρ + other)) for links that are told, (1 + R other) / (1 + R (ρ + other)) for the rest
+        # R ρ / (1 + R (ρ + other)) for validation links, (1 + R other) / (1 + R (ρ + other)) for the rest
         eta = log_ratio(theta)
         likelihood = hits * eta + (count - hits) * np.logaddexp(0, eta + untold) - count * np.logaddexp(0, eta + hidden)
         return float(((rows @ theta - expected) ** 2).sum() / 2 - likelihood.sum())
@@ -189,7 +189,7 @@ def _numbers(values: Floats) -> tuple[float, ...]:
 
 
 def _pieces(score: Tensor, centre: float, knots: tuple[float, ...]) -> Tensor:
-    """What (offset, *slopes) are multiplied with, `[m, 2 + knots]`: 1, and how far a score goes into each piece, counted from the centre."""
+    """The factors of (offset, *slopes), `[m, 2 + knots]`: 1, and how far a score reaches into each piece, from the centre."""
     score, edges = score.double(), (-math.inf, *knots, math.inf)
     columns = [torch.ones_like(score)]
     for low, high in pairwise(edges):

@@ -1,7 +1,7 @@
 """Checkpoints: written whole after each epoch, read back to the last bit, or refused by name.
 
-A digest over every tensor, its name, type and shape, over the history and the fingerprint stands beside them: what would resume to other weights does not
-resume.
+A digest over every tensor, its name, type and shape, over the history and the fingerprint stands beside them: a damaged or altered checkpoint is
+refused.
 """
 
 from __future__ import annotations
@@ -88,6 +88,15 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
     return tensors, _history(path, about["history"])
 
 
+def epochs_done(path: Path) -> int:
+    """How many epochs a checkpoint has behind it, for a bar to begin there; 0 where there is none, or where it will be refused when it is read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return len(json.loads((file.metadata() or {}).get("history", "[]")))
+    except (OSError, SafetensorError, ValueError, TypeError, RecursionError):
+        return 0
+
+
 def _history(path: Path, text: str) -> list[EpochRecord]:
     try:
         history = [EpochRecord(**record) for record in json.loads(text)]
@@ -133,7 +142,7 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _require_moments(path: Path, net: LLwLCNet, state: Mapping[int, Mapping[str, Tensor]]) -> None:
-    """Adam's moments have the shapes of the parameters they belong to; training goes wrong without a word where they are missing."""
+    """Refuses moments of Adam whose shapes are not those of their parameters: training would go wrong silently."""
     parameters = list(net.parameters())
     fits = all(
         0 <= i < len(parameters)

@@ -14,7 +14,7 @@ WHOLE = {
     "epochs": (1, 1_000_000),
     "batch_size": (2, 1 << 30),  # half of a batch are links
     "patience": (1, 1 << 30),
-    "negative_pool": (1, 1000),  # here and below, so many times the training links are encoded and kept
+    "negative_pool": (1, 1000),  # here and below: a multiple of the training links, which are encoded and stored
     "candidate_pool": (0, 1000),
     "copies": (0, 1000),
     "seed": (0, 2**63 - 1),
@@ -69,7 +69,7 @@ class TrainConfig:
             value = getattr(self, name)
             try:
                 right = value is None or holds(value)
-            except TypeError:  # text where a number belongs, or the other way round
+            except TypeError:  # text instead of a number, or the other way round
                 right = False
             if not right:
                 raise InputError(f"{name} is {wanted}, got {repr(value)[:60]}")

@@ -1,7 +1,7 @@
-"""Compact node features: a few dozen columns that keep most of what thousands say, without a parameter to train.
+"""Compact node features: a few dozen columns that keep most of the information of thousands, without trained parameters.
 
 Bag-of-words features (non-negative, mostly zero) are weighted by TF-IDF, other features standardised; a truncated SVD then keeps the
-leading directions. Only features are looked at, never a link, so nothing of a held-out link can leak in.
+leading directions. Only features are used, no links, so no held-out link can leak.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def fit_compactor(x: Features, channels: int | str = 64, seed: int = 0) -> Compa
     else:
         dense = _dense(x)
         spread = dense.std(0)
-        # a constant's computed deviation is rarely zero, but rounding, which dividing by it would blow up to ±1
+        # the computed deviation of a constant is rounding noise; dividing by it would give ±1
         varies = (np.ptp(dense, axis=0) > 0) & (spread > 0)
         weight = np.divide(1.0, spread, out=np.zeros(width), where=varies)
         shift = dense.mean(0) * weight
@@ -95,7 +95,7 @@ def _require_small(nodes: int, width: int) -> None:
 
 
 def leading(rows: NDArray[np.float32] | scipy.sparse.csr_array, width: int, seed: int = 0) -> NDArray[np.float32]:
-    """The rows in their `width` leading directions, as they are: neither weighted nor shifted, so that inner products nearly stay."""
+    """The rows projected to their `width` leading directions, neither weighted nor shifted, so that inner products are nearly preserved."""
     matrix = rows.astype(np.float64) if isinstance(rows, np.ndarray) else rows
     if min(rows.shape) <= width:
         dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()

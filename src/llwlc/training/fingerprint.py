@@ -18,16 +18,16 @@ from llwlc.support.records import plain
 
 
 class Options(Protocol):
-    """What was chosen before a graph was seen: a record, and the digests of code that is not part of this package."""
+    """Options that do not depend on the graph: a record, and digests of code that is no part of this package."""
 
     @property
     def code(self) -> dict[str, str]: ...
 
 
 def fingerprint(graph: Graph, split: LinkSplit, preset: Options, kinds: Sequence[str] | None = None) -> str:
-    """Of graph, features, split, options and the code of what is not part of this package; behind a dash, of what was not looked at once.
+    """A hash of graph, features, split, options and code that is no part of this package; behind a dash, one of what older versions left out.
 
-    Options that are what they were before there was a choice do not count: so the fingerprint of an older run stays.
+    Options whose value equals the meaning of their absence are left out, so that the fingerprint of an older run does not change.
     """
     digest = hashlib.sha256(json.dumps(plain(preset, settled=True), sort_keys=True).encode())
     if preset.code:
@@ -45,9 +45,9 @@ def fingerprint(graph: Graph, split: LinkSplit, preset: Options, kinds: Sequence
 
 
 def later_fingerprint(graph: Graph, split: LinkSplit) -> str:
-    """Of names, times and message graphs that do not follow from the parts; "" where there is nothing of these.
+    """A hash of names, times and message graphs that do not follow from the parts; "" without any.
 
-    The fingerprint of an older run lacks it, but the run has all that it takes.
+    The fingerprint of an older run lacks it, but it can be computed from the run.
     """
     found = []
     if graph.names is not None:
@@ -59,7 +59,7 @@ def later_fingerprint(graph: Graph, split: LinkSplit) -> str:
 
 
 def _own_stages(graph: Graph, split: LinkSplit) -> dict[str, Graph]:
-    """The message graphs of a split that are not those of its protocol, as in a split of somebody's own."""
+    """The message graphs of a split that differ from those of its protocol, as in a user's own split."""
     found: dict[str, Graph] = {name: getattr(split, name) for name in STAGES}
     late = split.protocol in PROTOCOLS and PROTOCOLS[split.protocol].late
     try:
@@ -72,7 +72,7 @@ def _own_stages(graph: Graph, split: LinkSplit) -> dict[str, Graph]:
 
 
 def _same_links(a: Graph, b: Graph) -> bool:
-    """Compared, not hashed: the digest of a graph is for looking it up elsewhere."""
+    """Whether two graphs have the same links; compared directly, which is faster than their digests."""
     if (a.weight is None) != (b.weight is None) or len(a.indices) != len(b.indices):
         return False
     same = torch.equal(a.indptr, b.indptr) and torch.equal(a.indices, b.indices)

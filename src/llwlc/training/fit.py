@@ -123,8 +123,7 @@ def fit_split(
                 features,
                 preset.train,
                 budget=preset.budget,
-                judged=preset.limits.judged,
-                weighed=preset.limits.weighed,
+                limits=preset.limits,
                 kinds=kinds,
                 device=str(target),
             )
@@ -270,6 +269,10 @@ def measured_ranking(
         nodes * ranking.candidates.budget_for(nodes),
     )
     share = sampled_share(limits, looked_at, listed)
+    sample = None if share == 1 else max(1, round(nodes * share))
+    own_lists = limits.sources is not None and limits.sources < nodes
+    if own_lists:
+        sample = limits.sources if sample is None else min(limits.sources or sample, sample)
     return measure_ranking(
         task,
         features,
@@ -278,7 +281,8 @@ def measured_ranking(
         ranking,
         kinds=kinds,
         size=limits.shortlist,
-        sample=None if share == 1 else max(1, round(nodes * share)),
+        sample=sample,
+        own_lists=own_lists,
         device=device,
         seed=seed,
         title=title,

@@ -17,7 +17,7 @@ from llwlc.splits.linksplit import LinkSplit
 from llwlc.training.encoded_split import HARD_FOR_SELECTION, pool_draws
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import COMPARED, VALID_FEWEST, VALID_MOST, sampled_share, shortlist_size
+from llwlc.training.ranking import VALID_FEWEST, VALID_MOST, links_to_judge, sampled_share, shortlist_size
 from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
 
 USUAL_EPOCHS = 0.7
@@ -103,15 +103,16 @@ def expected(
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
     positives = max(1, round(sizes.train * config.fraction))
     valid, test = (stage.scored(limits.evaluated) for stage in (sizes.valid, sizes.test))
-    found = CandidateConfig(budget=preset.budget).budget_for(n) * n
-    judged = min(limits.judged, max(1, COMPARED // n), positives)
-    chosen = max(1, min(limits.weighed, choice.ENTRIES // n))
+    listed = n if limits.sources is None else min(n, limits.sources)
+    found = CandidateConfig(budget=preset.budget).budget_for(n) * listed
+    judged = min(links_to_judge(n, limits.judged), positives)
+    chosen = choice.links_to_try(n, limits.weighed)
     shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
     compared = found * sampled_share(limits, shortlist, found)
     measured = min(shortlist, limits.measured, compared)
     ranking = ranked or preset.net.ranking
     among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
-    listing = candidates.prepare + n * candidates.list_node
+    listing = candidates.prepare + listed * candidates.list_node
     epoch = (3 if preset.net.ranking else 2) * positives * links.train + (valid + among) * links.score_encoded
     stages = {
         "candidates": (

@@ -1,4 +1,4 @@
-"""Limits: how much of what could be looked at a fit and its recommendations look at."""
+"""Limits: how many links and candidates a fit and its recommendations compute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llwlc.support.bounds import require_whole
 
 @dataclass(frozen=True)
 class Limits:
-    """The defaults are those of a fit that has all the time it wants."""
+    """The defaults are those of a fit without a budget of time."""
 
     evaluated: int | None = None
     """Validation links, test links and the non-links of each that are scored, drawn at random where there are more; None for all."""
@@ -17,6 +17,8 @@ class Limits:
     """Candidates that the network ranks; None: 10,000, or four for each link of the graph where that is more."""
     measured: int = 40_000
     """Candidates that the network looks at to measure a fit's recommendations; where there are more, those of a sample of nodes."""
+    sources: int | None = None
+    """Nodes whose own lists a fit looks for candidates on, drawn at random where there are more; None for all."""
     judged: int = 20_000
     """Training links of which it is found out whether they would be candidates."""
     weighed: int = 1_000

@@ -1,7 +1,7 @@
 """How well a ranked list of candidates finds hidden links: what `recommend` is for, measured.
 
 Links are hidden, candidates are generated on what is left, a method scores them, and its list is read from the top. A candidate that is no hidden link may
-still be a missing one, so every number here is a lower bound. Equal scores stand in no order: a number is then what a random order gives on average.
+still be a missing one, so every number here is a lower bound. With equal scores a number is the mean over random orders.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ListQuality:
 
 @dataclass(frozen=True)
 class Reliability:
-    """The best candidates in bins of 100, best first: the mean probability that was said, and the share that came true; `error`: how far they are apart in the mean."""
+    """The best candidates in bins of 100, best first: the mean predicted probability, and the share of hidden links; `error`: their mean difference."""
 
     bins: tuple[tuple[float, float], ...]
     error: float

@@ -1,4 +1,4 @@
-"""NodeFeatures: the features of all nodes in the forms that the parts of a run read."""
+"""NodeFeatures: the features of all nodes, in the forms that network and retrieval read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NodeFeatures:
 
     @cached_property
     def comparable(self) -> NDArray[np.float32] | None:
-        """Dense rows by which nodes are found that are alike; None without features."""
+        """Dense rows for finding similar nodes; None without features."""
         if self.unit is None:
             return None if self.compact is None else self.compact.numpy().astype(np.float32)
         n, width = self.unit.shape

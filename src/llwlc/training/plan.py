@@ -1,7 +1,7 @@
 """Plans: what a fit leaves out so that it ends within a budget of time, chosen by what each omission is known to cost.
 
 Every choice below has a price in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that end in time and fit in memory the
-cheapest is taken. A plan is a preset: nothing of it depends on the clock once it is written.
+cheapest is taken. A plan is a preset: once it is written, nothing depends on the clock.
 """
 
 from __future__ import annotations
@@ -46,17 +46,25 @@ POOLS: tuple[Choice, ...] = (
     (0.3, {"copies": 0, "negative_pool": 2, "candidate_pool": 1}),
     (0.4, {"copies": 0, "negative_pool": 1, "candidate_pool": 1}),
 )
+
+
+def _looked_at(evaluated: int, *, shortlist: int, **rest: int) -> dict[str, int]:
+    """Limits, as many candidates measured as validation or test links are."""
+    return {"evaluated": evaluated, "shortlist": shortlist, "measured": min(evaluated, shortlist), **rest}
+
+
 LOOKED_AT: tuple[Choice, ...] = (
     (0.0, {}),
-    (0.05, {"evaluated": 20_000, "shortlist": 30_000, "measured": 20_000, "judged": 4_000, "weighed": 500}),
-    (0.2, {"evaluated": 10_000, "shortlist": 10_000, "measured": 10_000, "judged": 2_000, "weighed": 200}),
-    (0.5, {"evaluated": 5_000, "shortlist": 5_000, "measured": 5_000, "judged": 1_000, "weighed": 100, "budget": 30}),
-    (0.8, {"evaluated": 5_000, "shortlist": 3_000, "measured": 3_000, "judged": 500, "weighed": 50, "budget": 10}),
-    (1.2, {"evaluated": 2_000, "shortlist": 2_000, "measured": 2_000, "judged": 200, "weighed": 20, "budget": 3}),
+    (0.05, _looked_at(20_000, shortlist=30_000, judged=4_000, weighed=500)),
+    (0.2, _looked_at(10_000, shortlist=10_000, judged=2_000, weighed=200)),
+    (0.3, _looked_at(10_000, shortlist=10_000, judged=2_000, weighed=200, sources=200_000)),
+    (0.5, _looked_at(5_000, shortlist=5_000, judged=1_000, weighed=100, sources=100_000, budget=50)),
+    (0.8, _looked_at(5_000, shortlist=3_000, judged=500, weighed=50, sources=50_000, budget=30)),
+    (1.2, _looked_at(2_000, shortlist=2_000, judged=200, weighed=20, sources=20_000, budget=10)),
 )
 PLANNED = (
     *("hops", "max_nodes_per_hop", "fraction", "epochs", "negative_pool", "candidate_pool", "copies", "budget"),
-    *("evaluated", "shortlist", "measured", "judged", "weighed"),
+    *("evaluated", "shortlist", "measured", "sources", "judged", "weighed"),
 )
 """The options of a preset that a plan may change."""
 SAFETY = 1.3
@@ -99,6 +107,8 @@ def _words(preset: Preset) -> Iterator[str]:
         yield f"at most {limits.evaluated:,} validation and {limits.evaluated:,} test links looked at"
     if limits.shortlist is not None:
         yield f"the {limits.shortlist:,} most promising candidates ranked by the network"
+    if limits.sources is not None:
+        yield f"candidates of {limits.sources:,} nodes, drawn at random where there are more"
     if preset.budget < Preset.budget:
         yield f"{preset.budget} candidates a node"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc.bases.config import BasisConfig
@@ -14,6 +15,7 @@ from llwlc.candidates.choice import chosen
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds, kinds_of
 from llwlc.candidates.lists import Lister, lister_for
+from llwlc.candidates.nearest import EXACT_NODES
 from llwlc.candidates.retrieval import Candidates, candidates, would_be_candidates
 from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import LinkSplit
@@ -30,7 +32,7 @@ from llwlc.training.shortlist import Shortlist, fit_shortlist
 
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
 """How many candidates the network looks at: so many, and so many for each link of the graph."""
-COMPARED = 2_000_000_000  # such links times nodes at most: each is compared with all nodes
+COMPARED = 2_000_000_000  # such links times nodes at most, where each is compared with all nodes
 VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
 
 
@@ -121,6 +123,18 @@ def lister_of(
     )
 
 
+def drawn_sources(num_nodes: int, most: int | None, seed: int) -> NDArray[np.int64] | None:
+    """Nodes whose own lists are looked at, None for all."""
+    if most is None or most >= num_nodes:
+        return None
+    return np.random.default_rng([seed, 13]).choice(num_nodes, most, replace=False)
+
+
+def links_to_judge(num_nodes: int, most: int) -> int:
+    """Training links of which it is found out whether they would be candidates."""
+    return most if num_nodes > EXACT_NODES else max(1, min(most, COMPARED // max(num_nodes, 1)))
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """What the population of candidates is like, found out before training: `config` without its calibration, and the links to train on."""
@@ -136,18 +150,18 @@ def prepare(
     train: TrainConfig,
     *,
     budget: int,
-    judged: int = Limits.judged,
-    weighed: int = Limits.weighed,
+    limits: Limits | None = None,
     kinds: Kinds | None = None,
     device: str = "cpu",
 ) -> Prepared:
     """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the shortlist on training links as if each were missing."""
+    limits = Limits() if limits is None else limits
     base = lister_of(split.valid_graph, features, CandidateConfig(budget=budget), kinds=kinds, device=device)
-    lister = replace(base, config=chosen(base, split.valid_pos, links=weighed))
-    found = candidates(lister)
+    lister = replace(base, config=chosen(base, split.valid_pos, links=limits.weighed))
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([train.seed, 12])
+    found = candidates(lister, sources=drawn_sources(n, limits.sources, train.seed))
     positives = training_positives(split, train)
-    some = max(1, min(judged, COMPARED // max(n, 1)))
+    some = links_to_judge(n, limits.judged)
     looked_at = torch.from_numpy(np.sort(rng.permutation(len(positives))[:some]))
     member, listed = torch.zeros(len(positives), dtype=torch.bool), torch.full((len(positives),), float("-inf"))
     member[looked_at], listed[looked_at] = would_be_candidates(lister, positives[looked_at], found.length)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc.bases.config import BasisConfig
@@ -62,19 +63,27 @@ def measure_ranking(
     kinds: Kinds | None = None,
     size: int | None = None,
     sample: int | None = None,
+    own_lists: bool = False,
     device: str = "cpu",
     seed: int = 0,
     title: str = "llwlc",
 ) -> RankingReport:
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
-    `size`: candidates that the network ranks, as in `rank`. `sample`: only pairs with an end among so many nodes, drawn at random, where there are more. `title`: what the report calls the run's own list, its first.
+    `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end among so many, drawn at random;
+    `own_lists`: and of these only the pairs on their own lists, so that no other list is made. `title`: what the report calls the run's own list, its first.
     """
     graph = task.graph
-    found = candidates(lister_of(graph, features, config.candidates, kinds=kinds, device=device))
-    found, links, nodes = _sampled(
-        _without(found, task.left_out, graph.num_nodes), task.links, graph.num_nodes, sample, seed
-    )
+    n, drawn = graph.num_nodes, None
+    if sample is not None and sample < n:
+        drawn = np.random.default_rng([seed, 7]).choice(n, sample, replace=False)
+    lister = lister_of(graph, features, config.candidates, kinds=kinds, device=device)
+    found = _without(candidates(lister, sources=drawn if own_lists else None), task.left_out, n)
+    links, nodes = task.links, n
+    if drawn is not None:
+        keep = _touching(found.pairs, drawn, n)
+        found = Candidates(found.pairs[keep], found.score[keep], found.length)
+        links, nodes = links[_touching(links, drawn, n)], len(drawn)
     if not len(links):
         raise InputError("no hidden link has an end among the sampled nodes: hold out more links")
     ranked = rank(graph, found, features, scorer, basis, config, size=size)
@@ -123,10 +132,8 @@ def _without(found: Candidates, pairs: Tensor, n: int) -> Candidates:
     return Candidates(found.pairs[keep], found.score[keep], found.length)
 
 
-def _sampled(found: Candidates, links: Tensor, n: int, sample: int | None, seed: int) -> tuple[Candidates, Tensor, int]:
-    if sample is None or sample >= n:
-        return found, links, n
+def _touching(pairs: Tensor, nodes: NDArray[np.int64], n: int) -> Tensor:
+    """Which pairs have an end among the nodes."""
     chosen = torch.zeros(n, dtype=torch.bool)
-    chosen[torch.from_numpy(np.random.default_rng([seed, 7]).choice(n, sample, replace=False))] = True
-    keep = chosen[found.pairs].any(1)
-    return Candidates(found.pairs[keep], found.score[keep], found.length), links[chosen[links].any(1)], sample
+    chosen[torch.from_numpy(nodes)] = True
+    return chosen[pairs].any(1)

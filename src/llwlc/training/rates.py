@@ -51,7 +51,8 @@ class LinkRates:
 
 @dataclass(frozen=True)
 class CandidateRates:
-    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), to describe a pair by exact statistics, and to ask all untrained scores once, however few pairs."""
+    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), to describe a pair
+    by exact statistics, and to compute all untrained scores once, however few pairs."""
 
     prepare: float
     list_node: float
@@ -131,10 +132,11 @@ def candidate_rates(
     with timed() as preparing:
         lister = lister_of(graph, features, CandidateConfig(budget=budget), kinds=kinds, device=str(device))
     longest = min(2 * lister.config.budget_for(graph.num_nodes), max(graph.num_nodes - 1, 1))
-    nodes = rng.permutation(graph.num_nodes)[:256]
+    # on a large graph every call begins with scratch as long as the graph has nodes
+    nodes = rng.permutation(graph.num_nodes)[: 256 if lister.exact else 2048]
     listing = _rate(lambda some: lister(np.sort(nodes[:some]), longest), len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos
-    few = min(max(8, 2_000_000 // max(graph.num_nodes, 1)), 256)
+    few = min(max(8, 2_000_000 // max(graph.num_nodes, 1)), 256) if lister.exact else lister.sources_at_once
     choosing = _rate(lambda some: choice.chosen(lister, hidden[:some]), min(few, len(hidden)))
     length = np.full(graph.num_nodes, longest)
     judging = _rate(

@@ -22,7 +22,7 @@ from llwlc.support.roots import cache_root
 from llwlc.support.seal import sealed, unsealed
 
 SHARED_PER_GROUP = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-GRANTED = 48 * 1024  # what a kernel gets without asking
+GRANTED = 48 * 1024  # bytes of fast memory that a kernel gets by default
 OWN_BYTES = 10 * 1024  # of fast memory: the kernels' own arrays, at most
 
 
@@ -30,7 +30,7 @@ class Engine(Protocol):
     """Where kernels run: a GPU, or for tests the same source compiled as C++."""
 
     shared_bytes: int
-    """What one group may have of fast memory."""
+    """Bytes of fast memory that one group may have."""
 
     groups: int
     """How many groups are worth starting: more than run at once, fewer than links."""
@@ -80,7 +80,7 @@ def source(kernel: str) -> str:
 
 
 def compile_source(text: str, *options: str) -> bytes:
-    """The machine code of a source, or what the compiler says of it."""
+    """The machine code of a source; raises the compiler's message where it does not compile."""
     nvrtc, program = _compiler(), ctypes.c_void_p()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None), "NVRTC")
     try:
@@ -93,14 +93,14 @@ def compile_source(text: str, *options: str) -> bytes:
 
 
 def kept_binary(text: str, *options: str) -> bytes:
-    """`compile_source`, found again on disk by later processes: the larger kernel takes five seconds for each size of group."""
+    """`compile_source`, cached on disk for later processes: the larger kernel takes five seconds for each size of group."""
     name = hashlib.sha256("\n".join([torch.version.cuda or "", *options, text]).encode()).hexdigest()[:32]
     return kept(cache_root() / "cuda" / f"{name}.cubin", lambda: compile_source(text, *options))
 
 
 def kept(path: Path, make: Callable[[], bytes]) -> bytes:
-    """What `make` gives, once: from the file where that is whole, else made and put there. A folder that others can write is not used: what is in
-    such a file is run."""
+    """The bytes of a file where it is intact, else what `make` returns, which is then written there. A folder that others can write is not used, since
+    the content of such a file is executed."""
     folder = private_folder(path.parent)
     if folder is None:
         return make()

@@ -1,9 +1,9 @@
 // Enclosing subgraphs, one link to a group: the same arrays, in the same order, as `subgraphs.extract`.
 //
-// A node's place in its subgraph is looked up in a hash table in shared memory; a link whose nodes do not fit there is left to a second launch,
-// in which the place of every node of the graph has a word of global memory. A slot holds the place, or ABSENT, or, while a
-// chunk of neighbours is being looked at, CANDIDATE + the first lane that mentions the node: so nodes are found in the order of their
-// first mention, whatever the order in which threads run.
+// A node's place in its subgraph is looked up in a hash table in shared memory; a link whose nodes do not fit is left to a second launch,
+// in which every node of the graph has a word of global memory for its place. A slot holds the place, or ABSENT, or, while a
+// chunk of neighbours is processed, CANDIDATE + the first lane that holds the node: so nodes are found in the order of the list, whatever the
+// order in which threads run.
 #include "group.cuh"
 
 #define ABSENT 0x7fffffff
@@ -12,9 +12,9 @@
 #define MOST_HOPS 15
 
 struct Extraction {
-    // the graph, the pairs [B, 2], and which of them this launch is for [links] (none given: all)
+    // the graph, the pairs [B, 2], and which of them this launch is for [links] (null: all)
     const int64 *indptr, *indices, *pairs, *order;
-    const int64 *drawn_by;  // what draws know the nodes by, null for their numbers
+    const int64 *drawn_by;  // what random draws identify the nodes by, null for their numbers
     int *counter;
     // by link: nodes and directed edges, −1 where the table is too small
     int64 *sizes, *edges;
@@ -39,7 +39,7 @@ struct Table {
 struct Found {
     int *node;
     int level[MOST_HOPS + 2];  // hop h owns the nodes level[h] to level[h + 1]
-    int n, used;               // used: places taken in the table, some by nodes that a cap has dropped again
+    int n, used;               // used: places taken in the table, also by nodes that the cap dropped later
 };
 
 DEVICE uint64 mix(uint64 x) {
@@ -151,7 +151,7 @@ DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, u
     return prefix;
 }
 
-// Of the hop just found leaves the `cap` nodes with the lowest draws, in their order.
+// Keeps the `cap` nodes with the lowest draws of the hop just found, in their order.
 DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, uint64 key, Found &f) {
     uint64 limit = lowest(x, f.node, begin, f.n, key);
     int kept = begin;
@@ -193,7 +193,7 @@ DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int li
     return true;
 }
 
-// Edges among the nodes, the link left out: their number, and the edges themselves where there is an output.
+// Edges among the nodes, without the link: returns their number, and writes them where there is an output.
 DEVICE int64 find_edges(const Extraction &x, const Table &t, const Found &f, int64 p, int64 at) {
     int64 found = 0;
     for (int base = 0; base < f.n; base += GROUP) {
@@ -278,7 +278,7 @@ KERNEL extract(Extraction x) {
         t.mask = x.slots - 1;
         f.node = t.places + x.slots;
         limit = x.slots - x.slots / 4;
-        du = t.keys;  // the table is done with when distances begin
+        du = t.keys;  // the table is no longer needed here
         dv = t.places;
         for EACH(i, x.slots) {
             t.keys[i] = EMPTY;

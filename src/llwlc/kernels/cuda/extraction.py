@@ -26,7 +26,7 @@ Extraction = task_type(
 
 
 class Ragged(NamedTuple):
-    """The arrays of `Subgraphs`; `edge [E]` the places of the edges in the graph, or empty where nobody asked."""
+    """The arrays of `Subgraphs`; `edge [E]` the places of the edges in the graph, or empty where they are not asked for."""
 
     ptr: Tensor
     first: Tensor
@@ -40,7 +40,7 @@ class Ragged(NamedTuple):
 
 
 def possible(num_nodes: int, hops: int) -> bool:
-    """Whether the kernel's words are wide enough."""
+    """Whether node ids and hops fit the kernel's words."""
     return hops <= MOST_HOPS and num_nodes < MOST_NODES
 
 
@@ -48,7 +48,7 @@ def extract(
     engine: Engine, indptr: Tensor, indices: Tensor, pairs: Tensor, *,
     hops: int, cap: int, seed: int, stream: int, with_edges: bool, drawn_by: Tensor | None,
 ) -> Ragged:  # fmt: skip
-    """The enclosing subgraphs of `pairs [B, 2]`, on the device of the graph; `drawn_by [n]`: what draws know its nodes by, None for their numbers."""
+    """The enclosing subgraphs of `pairs [B, 2]`, on the device of the graph; `drawn_by [n]`: what random draws identify its nodes by, None for their numbers."""
     links, n, device = len(pairs), len(indptr) - 1, indptr.device
     h = mix(torch.tensor([seed, 0, stream]))
     key = int(mix(mix(h[0] ^ h[1] * 3) ^ h[2] * 5))
@@ -89,7 +89,7 @@ def _small(engine: Engine, graph: dict[str, int], order: Tensor | None, links: i
 
 
 def _large(engine: Engine, graph: dict[str, int], order: Tensor, n: int, device: torch.device) -> None:
-    """Each group has its own `places [n]`, all absent, and room for the nodes and distances of a subgraph as large as the graph."""
+    """Launches the kernel for large links: each group has its own `places [n]`, all absent, and space for the nodes and distances of a subgraph as large as the graph."""
     if not len(order):
         return
     groups = max(1, min(len(order), engine.groups, SCRATCH_BYTES // (16 * n)))

@@ -1,7 +1,7 @@
 // The threads that share one link: GROUP of them, a block of their own.
 //
-// Everything else is written against these few names. With GROUP 1 the same source is plain C++, one link at a time: that is how it is
-// tested on a machine without a GPU.
+// The kernels use only these few primitives. With GROUP 1 the same source is plain C++, one link at a time: so it is tested on a machine
+// without a GPU.
 #ifndef GROUP
 #define GROUP 32
 #endif
@@ -73,7 +73,7 @@ DEVICE double group_sum(double x) {
     return x;
 }
 
-// The sums of four numbers over a warp, the first `count` of them written to `out`: lanes share the four out among themselves as they go,
+// The sums of four numbers over a warp, the first `count` of them written to `out`: lanes divide the four among themselves on the way,
 // which takes 6 exchanges instead of 20.
 DEVICE void warp_sums(double *x, int count, double *out) {
     bool high = LANE & 16, odd = LANE & 8;
@@ -87,7 +87,7 @@ DEVICE void warp_sums(double *x, int count, double *out) {
     if (LANE % 8 == 0 && which < count) out[which] = own;
 }
 
-// The largest; a NaN gets through.
+// The largest; a NaN wins.
 DEVICE double larger(double x, double y) { return x != x ? x : (y != y || y > x) ? y : x; }
 
 DEVICE double group_max(double x) {
@@ -153,7 +153,7 @@ DEVICE int group_rank(bool flag, int &total) {
 // Every lane's i: for (int i = LANE; i < n; i += GROUP).
 #define EACH(i, n) (int i = LANE; i < (n); i += GROUP)
 
-// The next piece of work, the same for all lanes; groups take what is left, so a large link holds up nobody but its own.
+// The next piece of work, the same for all lanes; a group takes the next link when it is done, so a large link delays no other group.
 DEVICE int next_of(int *counter) {
     SHARED int taken;
     SYNC();

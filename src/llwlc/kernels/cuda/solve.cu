@@ -1,10 +1,10 @@
-// Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `kernels/krylov.py`, see there; the small eigenproblem by Jacobi's
-// rotations, of which a group does many at once.
+// Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `kernels/numba/krylov.py`; the small eigenproblem by Jacobi's
+// rotations, many of which a group does at once.
 //
-// A group keeps everything of its graph in `space`: in shared memory where that is large enough, else in global memory.
+// A group keeps its graph's data in a `Scratch`: in shared memory where that is large enough, else in global memory.
 #include "group.cuh"
 
-#define EPS 8.881784197001252e-16  // a few units of rounding: what one dot product leaves
+#define EPS 8.881784197001252e-16  // a few units of rounding: the error of one dot product
 #define ROUNDING 2e-15
 #define ENOUGH 1e-5
 #define LONG_ROW 63  // longer rows are summed by all lanes together
@@ -18,11 +18,11 @@ struct Task {
     const int64 *ptr, *first, *row, *col;
     const double *weight;
     // columns [N, k], or null for the Neumann columns by hop [N]; block [N, b], or null for the query nodes u, v [B]; deleted [N] where
-    // the closed form of the projector serves, else null
+    // the projector has a closed form, else null
     const double *columns, *block;
     const int64 *hop, *u, *v;
     const bool *deleted;
-    // the graphs of this launch [links], and how far they have got
+    // the graphs of this launch [links], and the number of the next one
     const int64 *order;
     int *counter;
     // the output, float or (wide) double; live [B]
@@ -34,18 +34,18 @@ struct Task {
     int links, k, b, steps, normalized, wide, neumann;
 };
 
-struct Space {
+struct Scratch {
     int n, edges, k, b, steps;
     double *scale, *diagonal, *w, *z, *rest, *A, *g, *y, *weight;  // A: the rows of Y, then those of Q
     double *T, *Z, *c, *R, *rotation, *part;
-    int *begin, *near, *order, *owner, *glued;
+    int *begin, *neighbor, *order, *owner, *merged;
     int many;  // rows longer than LONG_ROW, at the end of order
 };
 
-// Where everything is for a graph of n nodes; `cuda.solving.space_bytes` counts the same.
-DEVICE Space space_of(double *at, const Task &t, int n, int edges) {
+// The layout of the scratch for a graph of n nodes; `cuda.solving.scratch_bytes` counts the same.
+DEVICE Scratch scratch_of(double *at, const Task &t, int n, int edges) {
     int m = t.steps, k = t.deleted ? 0 : t.k, b = t.b;
-    Space s;
+    Scratch s;
     s.n = n, s.edges = edges, s.k = k, s.b = b, s.steps = m;
     s.T = at, at += m * m;
     s.Z = at, at += m * m;
@@ -64,18 +64,18 @@ DEVICE Space space_of(double *at, const Task &t, int n, int edges) {
     s.weight = at, at += t.weight ? edges : 0;
     int *whole = (int *)at;
     s.begin = whole, whole += n + 1;
-    s.near = whole, whole += edges;
+    s.neighbor = whole, whole += edges;
     s.order = whole, whole += n;
     s.owner = whole, whole += b;
-    s.glued = whole;
+    s.merged = whole;
     s.many = 0;
     return s;
 }
 
-DEVICE int length_of(const Space &s, int i) { return s.begin[i + 1] - s.begin[i]; }
+DEVICE int length_of(const Scratch &s, int i) { return s.begin[i + 1] - s.begin[i]; }
 
-// Rows by length, so that lanes side by side have rows of like length; inside a length in any order, which changes no result.
-DEVICE void sort_rows(Space &s) {
+// Rows by length, so that lanes side by side have rows of like length; rows of one length stand in any order, which changes no result.
+DEVICE void sort_rows(Scratch &s) {
     SHARED int place[LONG_ROW + 2];  // of the longest rows last
     for EACH(i, LONG_ROW + 2) place[i] = 0;
     SYNC();
@@ -95,12 +95,12 @@ DEVICE void sort_rows(Space &s) {
     SYNC();
 }
 
-// The CSR of the graph in its own positions. An edge that differs in row from the one before it says where rows begin: some are empty.
-DEVICE void load(const Task &t, Space &s, int64 p, int64 first) {
+// Loads the CSR of the graph, with positions inside it. Rows begin where an edge has another row than the edge before; some rows are empty.
+DEVICE void load(const Task &t, Scratch &s, int64 p, int64 first) {
     for EACH(e, s.edges) {
         int here = (int)(t.row[first + e] - p), before = e ? (int)(t.row[first + e - 1] - p) : -1;
         for (int i = before + 1; i <= here; i++) s.begin[i] = e;
-        s.near[e] = (int)(t.col[first + e] - p);
+        s.neighbor[e] = (int)(t.col[first + e] - p);
         if (t.weight) s.weight[e] = t.weight[first + e];
         if (e == s.edges - 1)
             for (int i = here + 1; i <= s.n; i++) s.begin[i] = s.edges;
@@ -111,28 +111,28 @@ DEVICE void load(const Task &t, Space &s, int64 p, int64 first) {
     sort_rows(s);
 }
 
-// Σ_e w_e x_near(e) over a row, or with |w_e|, the edges from `from` in steps of `step`.
-DEVICE double row_sum(const Task &t, const Space &s, int i, const double *x, int from, int step, bool sizes) {
+// Σ_e w_e x_neighbor(e) over a row, or with |w_e|, the edges from `from` in steps of `step`.
+DEVICE double row_sum(const Task &t, const Scratch &s, int i, const double *x, int from, int step, bool sizes) {
     double total = 0;
     int end = s.begin[i + 1];
     if (t.weight) {
         for (int e = s.begin[i] + from; e < end; e += step)
-            total += (sizes ? fabs(s.weight[e]) : s.weight[e]) * x[s.near[e]];
+            total += (sizes ? fabs(s.weight[e]) : s.weight[e]) * x[s.neighbor[e]];
     } else {
-        UNROLL_4 for (int e = s.begin[i] + from; e < end; e += step) total += x[s.near[e]];
+        UNROLL_4 for (int e = s.begin[i] + from; e < end; e += step) total += x[s.neighbor[e]];
     }
     return total;
 }
 
-DEVICE double degree_of(const Task &t, const Space &s, int i) {
+DEVICE double degree_of(const Task &t, const Scratch &s, int i) {
     if (!t.weight) return length_of(s, i);
     double degree = 0;
     for (int e = s.begin[i]; e < s.begin[i + 1]; e++) degree += s.weight[e];
     return degree;
 }
 
-// Σ_e w_e x_near(e) for every row, given to `use(i, sum)` by one lane each.
-template <class Use> DEVICE void row_sums(const Task &t, const Space &s, const double *x, bool sizes, Use use) {
+// Σ_e w_e x_neighbor(e) for every row, given to `use(i, sum)` by one lane each.
+template <class Use> DEVICE void row_sums(const Task &t, const Scratch &s, const double *x, bool sizes, Use use) {
     int short_rows = s.n - s.many;
     for EACH(r, short_rows) {
         int i = s.order[r];
@@ -147,7 +147,7 @@ template <class Use> DEVICE void row_sums(const Task &t, const Space &s, const d
 
 // Scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes. Returns Gershgorin's bound on ‖L‖, not finite where some
 // weight is not.
-DEVICE double laplacian(const Task &t, Space &s) {
+DEVICE double laplacian(const Task &t, Scratch &s) {
     double wrong = 0, bound = 0;
     for EACH(i, s.n) {
         double degree = degree_of(t, s, i);
@@ -165,7 +165,7 @@ DEVICE double laplacian(const Task &t, Space &s) {
 }
 
 // out = L x.
-DEVICE void apply(const Task &t, const Space &s, const double *x, double *out) {
+DEVICE void apply(const Task &t, const Scratch &s, const double *x, double *out) {
     for EACH(i, s.n) s.z[i] = s.scale[i] * x[i];
     SYNC();
     row_sums(t, s, s.z, false, [&](int i, double total) {
@@ -176,7 +176,7 @@ DEVICE void apply(const Task &t, const Space &s, const double *x, double *out) {
 }
 
 // c = A w for the first m rows of A, and c[m] = wᵀw.
-DEVICE void dots(const Space &s, const double *A, int m, const double *w, double *c) {
+DEVICE void dots(const Scratch &s, const double *A, int m, const double *w, double *c) {
     int n = s.n;
     for (int j = 0; j <= m; j += 4) {
         double sum[4] = {0, 0, 0, 0};
@@ -244,7 +244,7 @@ DEVICE void copy(double *to, const double *from, int n) {
 }
 
 // Pivoted Gram–Schmidt, twice, in place on the first k rows of A; returns the rank.
-DEVICE int orthonormal(Space &s, double tolerance) {
+DEVICE int orthonormal(Scratch &s, double tolerance) {
     int n = s.n, rank = 0;
     double *C = s.A, *w = s.w;
     for (int j = 0; j < s.k; j++) normalise(C + (int64)j * n, n);
@@ -274,19 +274,19 @@ DEVICE int orthonormal(Space &s, double tolerance) {
     return rank;
 }
 
-// The closed form for vertex-deleted columns alone; see `linalg.projector.vertex_deleted`.
-DEVICE void glue_of(const Task &t, Space &s, int64 p) {
-    double loose = 0, count = 0;
+// The closed-form projector where all columns are vertex-deleted ones; see `linalg.projector.vertex_deleted`.
+DEVICE void closed_form_projector(const Task &t, Scratch &s, int64 p) {
+    double isolated = 0, count = 0;
     for EACH(i, s.n) {
         bool gone = t.deleted[p + i];
         s.y[i] = degree_of(t, s, i);
-        s.glued[i] = gone && s.y[i] > 0;
-        loose += gone && s.y[i] <= 0;
+        s.merged[i] = gone && s.y[i] > 0;
+        isolated += gone && s.y[i] <= 0;
         count += gone;
     }
-    loose = group_sum(loose);
+    isolated = group_sum(isolated);
     count = group_sum(count);
-    for EACH(i, s.n) s.g[i] = s.glued[i] && loose == 0 ? 1.0 / s.y[i] : 0.0;
+    for EACH(i, s.n) s.g[i] = s.merged[i] && isolated == 0 ? 1.0 / s.y[i] : 0.0;
     double size = norm(s.g, s.n);
     if (size > 0) divide(s.g, s.n, size);
     double dot = 0;
@@ -296,17 +296,17 @@ DEVICE void glue_of(const Task &t, Space &s, int64 p) {
     }
     dot = group_sum(dot);
     for EACH(i, s.n)
-        if (s.glued[i]) s.y[i] = s.g[i] * dot;
+        if (s.merged[i]) s.y[i] = s.g[i] * dot;
     size = norm(s.y, s.n);
     if (size > 0) divide(s.y, s.n, size);
 }
 
-DEVICE void glue(const Space &s, double *w) {
+DEVICE void project_closed_form(const Scratch &s, double *w) {
     double along = 0, t = 0;
     for EACH(i, s.n) along += s.g[i] * w[i];
     along = group_sum(along);
     for EACH(i, s.n) {
-        if (s.glued[i]) w[i] = along * s.g[i];
+        if (s.merged[i]) w[i] = along * s.g[i];
         t += s.y[i] * w[i];
     }
     t = group_sum(t);
@@ -314,46 +314,46 @@ DEVICE void glue(const Space &s, double *w) {
     SYNC();
 }
 
-// w ← w − YYᵀw − QQᵀw, all coefficients from the same w; Q's are left in c[rank:]. Returns ‖w‖ before and after.
+// w ← w − YYᵀw − QQᵀw, all coefficients from the same w; those of Q are in c[rank:]. Returns ‖w‖ before and after.
 struct Norms {
     double before, after;
 };
 
-DEVICE Norms purge(const Task &t, const Space &s, int rank, int count, double *w) {
+DEVICE Norms orthogonalise(const Task &t, const Scratch &s, int rank, int count, double *w) {
     dots(s, s.A, rank + count, w, s.c);
     double before = sqrt(s.c[rank + count]);
-    if (t.deleted) glue(s, w);
+    if (t.deleted) project_closed_form(s, w);
     return {before, subtract(s.A, rank + count, s.n, s.c, w)};
 }
 
-// The start block's column j in w; false where it is zero.
-DEVICE bool begin_with(const Task &t, const Space &s, int j, int64 graph, int64 p) {
+// Loads column j of the start block to w; false where it is zero.
+DEVICE bool load_start(const Task &t, const Scratch &s, int j, int64 graph, int64 p) {
     for EACH(i, s.n) s.w[i] = t.block ? t.block[(p + i) * s.b + j] : p + i == (j ? t.v[graph] : t.u[graph]) ? 1.0 : 0.0;
     SYNC();
     return !t.block || normalise(s.w, s.n);
 }
 
-// Fills the rows of Q and T, returns the number of live rows; see `kernels.krylov.krylov`.
-DEVICE int krylov(const Task &t, Space &s, int rank, double bound, int64 graph, int64 p) {
+// Fills the rows of Q and T, returns the number of live rows; see `kernels.numba.krylov.krylov`.
+DEVICE int krylov(const Task &t, Scratch &s, int rank, double bound, int64 graph, int64 p) {
     int n = s.n, m = s.steps, count = 0, left = 0;
     double *w = s.w, *Q = s.A + (int64)rank * n, *h = s.c + rank;
     double loss = EPS;  // a bound on |[Y Q]ᵀ[Y Q] − I|
     for (int turn = 0; turn < m + s.b; turn++) {
         int c = turn - s.b;
         if (c < 0) {
-            if (!begin_with(t, s, turn, graph, p)) continue;
+            if (!load_start(t, s, turn, graph, p)) continue;
         } else if (c >= count) {
             break;
         } else {
             apply(t, s, Q + (int64)c * n, w);
         }
-        Norms norms = purge(t, s, rank, count, w);
+        Norms norms = orthogonalise(t, s, rank, count, w);
         double size = norms.after;
         for EACH(i, c + 1) s.T[i * m + c] = h[i];
         double leak = (loss + EPS) * norms.before;
         if (leak > t.tolerance * ENOUGH * size) {
-            SYNC();  // the coefficients have been read by everybody
-            size = purge(t, s, rank, count, w).after;
+            SYNC();  // all lanes have read the coefficients
+            size = orthogonalise(t, s, rank, count, w).after;
             for EACH(i, c + 1) s.T[i * m + c] += h[i];
         } else {
             loss = leak / size > loss ? leak / size : loss;
@@ -381,7 +381,7 @@ DEVICE int krylov(const Task &t, Space &s, int rank, double bound, int64 graph, 
     return count;
 }
 
-// The pair that meets in a round of a tournament of an even number of players: everybody meets everybody in players − 1 rounds.
+// The pair of rows at a table in a round of a round-robin tournament with an even number of players: all pairs meet in players − 1 rounds.
 struct Pair {
     int p, q;
 };
@@ -397,7 +397,7 @@ DEVICE Pair pair_of(int players, int round, int table) {
 
 // Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order, vectors in the
 // rows of Z.
-DEVICE void eigh(const Space &s, int count) {
+DEVICE void eigh(const Scratch &s, int count) {
     int m = s.steps, players = count + count % 2, tables = players / 2;
     double *T = s.T, *Z = s.Z, top = 0;
     for EACH(i, count * m) Z[i] = i / m == i % m ? 1.0 : 0.0;
@@ -444,7 +444,7 @@ DEVICE void eigh(const Space &s, int count) {
                 Pair at = pair_of(players, round, table);
                 if (sine == 0.0) continue;
                 double x = T[j * m + at.p], y = T[j * m + at.q];
-                // what the rotation is for is zero, not rounding, or it would be turned for ever
+                // exactly zero: rounding noise would be rotated again for ever
                 T[j * m + at.p] = j == at.q ? 0.0 : cosine * x - sine * y;
                 T[j * m + at.q] = j == at.p ? 0.0 : sine * x + cosine * y;
             }
@@ -462,7 +462,7 @@ DEVICE void store(void *at, int64 i, double x, int wide) {
 }
 
 // Reduces the leftover candidates to the triangular factor R of their QR factorisation; returns how many there are.
-DEVICE int triangular(const Space &s) {
+DEVICE int triangular(const Scratch &s) {
     int left = 0, n = s.n;
     while (left < s.b && s.owner[left] >= 0) left++;
     for (int j = 0; j < left; j++) {
@@ -481,8 +481,8 @@ DEVICE int triangular(const Space &s) {
     return left;
 }
 
-// Ritz pairs V = QB, and ‖PLPv − λv‖ = ‖R b‖, R of the candidates that found no place.
-DEVICE void carry_back(const Task &t, const Space &s, int count, int rank, int64 graph, int64 p) {
+// Ritz pairs V = QB, and ‖PLPv − λv‖ = ‖R b‖, R of the candidates that were not taken.
+DEVICE void ritz_pairs(const Task &t, const Scratch &s, int count, int rank, int64 graph, int64 p) {
     int m = s.steps, n = s.n, left = triangular(s);
     const double *Q = s.A + (int64)rank * n;
     eigh(s, count);
@@ -521,7 +521,7 @@ DEVICE void carry_back(const Task &t, const Space &s, int count, int rank, int64
 }
 
 // The Neumann columns as rows of A: edges between hops 1 and 2 at a node, negative at hop 2; degrees at hop 1.
-DEVICE void neumann(const Task &t, Space &s, int64 p) {
+DEVICE void neumann(const Task &t, Scratch &s, int64 p) {
     double *boundary = s.A, *degree = s.A + (t.neumann & BOUNDARY ? s.n : 0);
     for EACH(i, s.n) s.z[i] = (double)t.hop[p + i];
     SYNC();
@@ -531,7 +531,7 @@ DEVICE void neumann(const Task &t, Space &s, int64 p) {
         if (t.neumann & BOUNDARY) {
             if (hop == 1 || hop == 2)
                 for (int e = s.begin[i]; e < s.begin[i + 1]; e++)
-                    if (s.z[s.near[e]] == 3 - hop) sum += t.weight ? s.weight[e] : 1.0;
+                    if (s.z[s.neighbor[e]] == 3 - hop) sum += t.weight ? s.weight[e] : 1.0;
             boundary[i] = hop == 2 ? -sum : sum;
         }
         if (t.neumann & DEGREE) degree[i] = hop == 1 ? degree_of(t, s, i) : 0.0;
@@ -540,7 +540,7 @@ DEVICE void neumann(const Task &t, Space &s, int64 p) {
 }
 
 // The columns of C as rows of A; false where some entry of them or of the start block is not finite.
-DEVICE bool constrain(const Task &t, Space &s, int64 p) {
+DEVICE bool constrain(const Task &t, Scratch &s, int64 p) {
     if (t.neumann) {
         neumann(t, s, p);
         return true;
@@ -565,14 +565,14 @@ KERNEL solve(Task t) {
         int64 graph = t.order[turn], p = t.ptr[graph], first = t.first[graph];
         int n = (int)(t.ptr[graph + 1] - p);
         if (n == 0) continue;
-        Space s = space_of(mine, t, n, (int)(t.first[graph + 1] - first));
+        Scratch s = scratch_of(mine, t, n, (int)(t.first[graph + 1] - first));
         load(t, s, p, first);
         double bound = laplacian(t, s);
         if (!(bound < INFINITE) || !constrain(t, s, p)) continue;
-        if (t.deleted) glue_of(t, s, p);
+        if (t.deleted) closed_form_projector(t, s, p);
         int rank = orthonormal(s, t.rank_tolerance);
         int count = krylov(t, s, rank, bound, graph, p);
-        carry_back(t, s, count, rank, graph, p);
+        ritz_pairs(t, s, count, rank, graph, p);
         if (LANE == 0) t.live[graph] = count;
     }
 }

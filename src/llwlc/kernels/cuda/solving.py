@@ -27,7 +27,7 @@ Task = task_type(
 
 class BasisInputs(NamedTuple):
     """`ptr [B + 1]`, `row`, `col [E]`; `weight [E]` or None; `columns [N, k]`, or None for the Neumann columns by `hop [N]`; `block [N, b]`,
-    or None for the query nodes `u`, `v [B]`; `deleted [N]` where the closed form of the projector serves, else None. Reals are float64."""
+    or None for the query nodes `u`, `v [B]`; `deleted [N]` where the projector has a closed form, else None. Reals are float64."""
 
     ptr: Tensor
     row: Tensor
@@ -63,34 +63,34 @@ class Ritz(NamedTuple):
 
 def eigenbasis(
     engine: Engine,
-    given: BasisInputs,
+    inputs: BasisInputs,
     solve: Solve,
     *,
     dtype: torch.dtype,
     neumann: int = 0,
 ) -> Ritz:
-    """The Ritz pairs of every graph, on the device of the arrays; `neumann`: where no columns are given, those that the kernel makes by itself,
-    1 for the boundary, 2 for the degree, 3 for both."""
+    """The Ritz pairs of every graph, on the device of the arrays; `neumann`: without columns, those that the kernel makes
+    itself: 1 for the boundary, 2 for the degree, 3 for both."""
     steps, normalized = solve.steps, solve.normalized
-    given = given._replace(**{name: x.contiguous() for name, x in given._asdict().items() if x is not None})
-    graphs, device = len(given.ptr) - 1, given.ptr.device
-    k = neumann.bit_count() if given.columns is None else given.columns.shape[1]
-    b = 2 if given.block is None else given.block.shape[1]
-    shape = Shape(k, b, steps, normalized, given.deleted is not None, given.weight is not None)
+    inputs = inputs._replace(**{name: x.contiguous() for name, x in inputs._asdict().items() if x is not None})
+    graphs, device = len(inputs.ptr) - 1, inputs.ptr.device
+    k = neumann.bit_count() if inputs.columns is None else inputs.columns.shape[1]
+    b = 2 if inputs.block is None else inputs.block.shape[1]
+    shape = Shape(k, b, steps, normalized, inputs.deleted is not None, inputs.weight is not None)
     ritz = Ritz(
         torch.zeros(graphs, steps, dtype=dtype, device=device),
-        torch.zeros(len(given.hop), steps, dtype=dtype, device=device),
+        torch.zeros(len(inputs.hop), steps, dtype=dtype, device=device),
         torch.zeros(graphs, steps, dtype=dtype, device=device),
         torch.zeros(graphs, dtype=torch.long, device=device),
     )
     if not graphs:
         return ritz
-    first = torch.searchsorted(given.row, given.ptr)
-    arrays = given._asdict() | ritz._asdict() | {"first": first}
+    first = torch.searchsorted(inputs.row, inputs.ptr)
+    arrays = inputs._asdict() | ritz._asdict() | {"first": first}
     task = Task(**{name: address(tensor) for name, tensor in arrays.items()})
     task.tolerance, task.rank_tolerance, task.wide = solve.tolerance, solve.rank_tolerance, dtype == torch.float64
     task.k, task.b, task.steps, task.neumann, task.normalized = k, b, steps, neumann, normalized
-    need, order = torch.sort(space_bytes(shape, given.ptr.diff(), first.diff()))
+    need, order = torch.sort(scratch_bytes(shape, inputs.ptr.diff(), first.diff()))
     classes = [(limit, group) for limit, group in CLASSES if limit + part_bytes(shape, group) <= engine.shared_bytes]
     ends = torch.searchsorted(need, torch.tensor([limit for limit, _ in classes], device=device), right=True)
     *bounds, most = torch.cat([ends, need[-1:]]).tolist()
@@ -118,8 +118,8 @@ def _through_global_memory(engine: Engine, task: Any, most: int, device: torch.d
     engine.launch("solve", HUGE, groups, 0, task)
 
 
-def space_bytes(shape: Shape, n: Tensor, e: Tensor) -> Tensor:
-    """What `space_of` in `solve.cu` takes for graphs of n nodes and e edges, but for `part_bytes`."""
+def scratch_bytes(shape: Shape, n: Tensor, e: Tensor) -> Tensor:
+    """The bytes that `scratch_of` in `solve.cu` takes for graphs of n nodes and e edges, without `part_bytes`."""
     k, b, steps, normalized, closed, weighted = shape
     k = 0 if closed else k
     small = 2 * steps * steps + 2 * steps + k + 2 + b * b

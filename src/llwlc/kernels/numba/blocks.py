@@ -1,9 +1,9 @@
 """The blocks of `nn.net` for one link: X₁ = ReLU(V Σ_s f_s(R) VᵀX₀ W_s + X₀W₀ + b), and so on, all on one basis.
 
-X₀ is never written down: a node has a one in the column of its distance class and the logarithm of its degree in the last, so VᵀX₀ is a sum of rows of V for
-each class, and X₀W₀ a row of W₀. Filters and weights are applied to κ rows a link (they commute with V), and its n rows appear where the ReLU needs them.
+X₀ is never stored: a node has a one in the column of its distance class and the logarithm of its degree in the last, so VᵀX₀ is a sum of rows of V for
+each class, and X₀W₀ a row of W₀. Filters and weights are applied to κ rows a link (they commute with V); its n rows are computed only for the ReLU.
 
-Matrices are in whole lanes (`lanes.py`): V in rows of `kappa`, a multiple of 16, X in rows of `channels`, a multiple of 32, zero behind what counts.
+Rows of matrices are padded with zeros to whole lanes (`lanes.py`): rows of V to `kappa`, a multiple of 16, rows of X to `channels`, a multiple of 32.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.numba.lanes import LANES, fma, larger, like, load, plus, spread, store, times
-from llwlc.kernels.numba.products import PAIR, multiply, project, set_rows, whole_fours
+from llwlc.kernels.numba.lanes import LANES, broadcast, constant, fma, larger, load, plus, store, times
+from llwlc.kernels.numba.products import PAIR, multiply, project, whole_fours, zero_entries
 from llwlc.support.compiler import compiled
 
 LOGS = np.log1p(np.arange(1024))
-"""Most degrees are small whole numbers."""
+"""log(1 + degree) for small whole degrees, which most are."""
 
 
 class Blocks(NamedTuple):
@@ -44,9 +44,9 @@ class Filters(NamedTuple):
 
 
 class BlockScratch(NamedTuple):
-    """What one link has between the stages, flat: V `[n, kappa]`, the rows of every block `states [blocks, n, C]`, log degrees `[n]`; filters at the eigenvalues
+    """Intermediate results of one link, flat: V `[n, kappa]`, the rows of every block `states [blocks, n, C]`, log degrees `[n]`; filters at the eigenvalues
     `gain [F, S, kappa]`; `classes [classes + 1, kappa]` = (VᵀX₀)ᵀ, filtered `classes_filtered [S (classes + 1), kappa]`; and for each block `spectrum [kappa, C]` = VᵀX,
-    filtered `spectrum_filtered [kappa, S C]`, mixed `mixed [kappa, C]`. n is in whole fours."""
+    filtered `spectrum_filtered [kappa, S C]`, mixed `mixed [kappa, C]`. n is padded to a multiple of four."""
 
     kappa: int
     values: np.ndarray
@@ -62,33 +62,33 @@ class BlockScratch(NamedTuple):
 
 
 def block_scratch(n: int, steps: int, blocks: Blocks, filters: int, dtype: type[np.floating]) -> BlockScratch:
-    """For links of up to n nodes; `filters`: how many MLPs there are."""
+    """Scratch for links of up to n nodes; `filters`: the number of MLPs."""
     kappa, n = -(-steps // LANES) * LANES, n + 4
     count, C = blocks.bias.shape
     inputs = blocks.classes + 1
 
-    def room(*shape: int) -> np.ndarray:
+    def zeros(*shape: int) -> np.ndarray:
         return np.zeros(math.prod(shape) + LANES, dtype)
 
     return BlockScratch(
         kappa=kappa,
-        values=room(kappa),
-        V=room(n, kappa),
-        states=room(count, n, C),
-        log_degree=room(n),
-        gain=room(filters, blocks.filters, kappa),
-        classes=room(inputs, kappa),
-        classes_filtered=room(blocks.filters * inputs + 4, kappa),
-        spectrum=room(count, kappa, C),
-        spectrum_filtered=room(count, kappa, blocks.filters * C),
-        mixed=room(count, kappa, C),
+        values=zeros(kappa),
+        V=zeros(n, kappa),
+        states=zeros(count, n, C),
+        log_degree=zeros(n),
+        gain=zeros(filters, blocks.filters, kappa),
+        classes=zeros(inputs, kappa),
+        classes_filtered=zeros(blocks.filters * inputs + 4, kappa),
+        spectrum=zeros(count, kappa, C),
+        spectrum_filtered=zeros(count, kappa, blocks.filters * C),
+        mixed=zeros(count, kappa, C),
     )
 
 
 @compiled
 def take_basis(values: np.ndarray, vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
-    """Ritz values and vectors to the scratch."""
-    set_rows(s.values, 0, s.kappa)
+    """Copies Ritz values and vectors to the scratch."""
+    zero_entries(s.values, 0, s.kappa)
     for k in range(live):
         s.values[k] = values[k]
     take_vectors(vectors, live, p, n, s)
@@ -96,8 +96,8 @@ def take_basis(values: np.ndarray, vectors: np.ndarray, live: int, p: int, n: in
 
 @compiled
 def take_vectors(vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
-    """The rows p to p + n of `vectors [N, κ]`, zero rows up to a whole four."""
-    set_rows(s.V, 0, whole_fours(n) * s.kappa)
+    """Copies the rows p to p + n of `vectors [N, κ]`, and pads with zero rows to a multiple of four."""
+    zero_entries(s.V, 0, whole_fours(n) * s.kappa)
     for i in range(n):
         to = i * s.kappa
         for k in range(live):
@@ -116,19 +116,19 @@ def take_degrees(degree: np.ndarray, p: int, n: int, s: BlockScratch) -> None:
 
 @compiled
 def gains(f: int, filters: Filters, live: int, s: BlockScratch) -> None:
-    """Filter f at all eigenvalues at once, zero where they are dead."""
+    """Evaluates filter f at all eigenvalues at once; zero at dead columns."""
     count, hidden = filters.outer.shape[1:]
-    zero = like(s.gain, 0.0)
+    zero = constant(s.gain, 0.0)
     for o in range(0, s.kappa, LANES):
         values = load(s.values, o)
         for q in range(count):
-            store(s.gain, (f * count + q) * s.kappa + o, spread(filters.outer_bias, f * count + q))
+            store(s.gain, (f * count + q) * s.kappa + o, broadcast(filters.outer_bias, f * count + q))
         for h in range(hidden):
             at = f * hidden + h
-            inner = larger(fma(spread(filters.inner, at), values, spread(filters.inner_bias, at)), zero)
+            inner = larger(fma(broadcast(filters.inner, at), values, broadcast(filters.inner_bias, at)), zero)
             for q in range(count):
                 to = (f * count + q) * s.kappa + o
-                store(s.gain, to, fma(spread(filters.outer, (f * count + q) * hidden + h), inner, load(s.gain, to)))
+                store(s.gain, to, fma(broadcast(filters.outer, (f * count + q) * hidden + h), inner, load(s.gain, to)))
     for q in range(f * count, (f + 1) * count):
         for k in range(live, s.kappa):
             s.gain[q * s.kappa + k] = 0.0
@@ -137,14 +137,14 @@ def gains(f: int, filters: Filters, live: int, s: BlockScratch) -> None:
 @compiled
 def class_spectrum(label: np.ndarray, p: int, n: int, classes: int, s: BlockScratch) -> None:
     """(VᵀX₀)ᵀ: the rows of V added up by class, and by log degree."""
-    set_rows(s.classes, 0, (classes + 1) * s.kappa)
+    zero_entries(s.classes, 0, (classes + 1) * s.kappa)
     for o in range(0, s.kappa, LANES):
-        last = like(s.V, 0.0)
+        last = constant(s.V, 0.0)
         for i in range(n):
             row = load(s.V, i * s.kappa + o)
             to = np.int64(label[p + i]) * s.kappa + o
             store(s.classes, to, plus(load(s.classes, to), row))
-            last = fma(spread(s.log_degree, i), row, last)
+            last = fma(broadcast(s.log_degree, i), row, last)
         store(s.classes, classes * s.kappa + o, last)
 
 
@@ -165,7 +165,7 @@ def first_mixed(blocks: Blocks, live: int, s: BlockScratch) -> None:
 def first_rows(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: BlockScratch) -> None:
     """X₁."""
     C, kappa, skips = blocks.bias.shape[1], s.kappa, len(blocks.first_skip) > 0
-    zero = like(s.V, 0.0)
+    zero = constant(s.V, 0.0)
     for o in range(0, C, PAIR):
         b0, b1 = load(blocks.bias, o), load(blocks.bias, o + LANES)
         if skips:
@@ -178,30 +178,30 @@ def first_rows(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: 
         for i in range(n):
             c0, c1 = b0, b1
             if skips:
-                at, degree = np.int64(label[p + i]) * C + o, spread(s.log_degree, i)
+                at, degree = np.int64(label[p + i]) * C + o, broadcast(s.log_degree, i)
                 c0 = fma(degree, d0, plus(c0, load(blocks.first_skip, at)))
                 c1 = fma(degree, d1, plus(c1, load(blocks.first_skip, at + LANES)))
             for k in range(live):
-                v = spread(s.V, i * kappa + k)
+                v = broadcast(s.V, i * kappa + k)
                 c0, c1 = fma(v, load(s.mixed, k * C + o), c0), fma(v, load(s.mixed, k * C + o + LANES), c1)
             store(s.states, i * C + o, larger(c0, zero))
             store(s.states, i * C + o + LANES, larger(c1, zero))
-    set_rows(s.states, n * C, (whole_fours(n) - n) * C)
+    zero_entries(s.states, n * C, (whole_fours(n) - n) * C)
 
 
 @compiled
 def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -> None:
-    """Σ_s f_s(R) VᵀX W_s of the rows X that the block before left."""
+    """Σ_s f_s(R) VᵀX W_s, X the rows of the block before."""
     C, kappa, count = blocks.bias.shape[1], s.kappa, blocks.filters
     rows, to = whole_fours(n), block * kappa * C
     project(s.V, 0, kappa, n, live, s.states, (block - 1) * rows * C, C, s.spectrum, to, False)
     for k in range(live):
         for q in range(count):
-            gain = spread(s.gain, (block * count + q) * kappa + k)
+            gain = broadcast(s.gain, (block * count + q) * kappa + k)
             for c in range(0, C, LANES):
                 at = (block * kappa + k) * count * C + q * C + c
                 store(s.spectrum_filtered, at, times(gain, load(s.spectrum, to + k * C + c)))
-    set_rows(s.spectrum_filtered, (block * kappa + live) * count * C, (whole_fours(live) - live) * count * C)
+    zero_entries(s.spectrum_filtered, (block * kappa + live) * count * C, (whole_fours(live) - live) * count * C)
     wide = count * C
     multiply(
         s.spectrum_filtered, block * kappa * wide, wide, whole_fours(live), wide, blocks.mix, (block - 1) * wide * C, C, s.mixed, to, False
@@ -210,12 +210,12 @@ def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -
 
 @compiled
 def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -> None:
-    """The rows of a block behind the first, four at a time."""
+    """The rows of a later block, four at a time."""
     C, kappa, rows = blocks.bias.shape[1], s.kappa, whole_fours(n)
     x, out, m = (block - 1) * rows * C, block * rows * C, block * kappa * C
     skip = (block - 1) * C * C
     depth = C if len(blocks.skip) > 0 else 0
-    zero = like(s.V, 0.0)
+    zero = constant(s.V, 0.0)
     for o in range(0, C, PAIR):
         b0, b1 = load(blocks.bias, block * C + o), load(blocks.bias, block * C + o + LANES)
         for i in range(0, rows, 4):
@@ -224,8 +224,8 @@ def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) ->
             for k in range(live):
                 at, of = m + k * C + o, i * kappa + k
                 w0, w1 = load(s.mixed, at), load(s.mixed, at + LANES)
-                s0, s1 = spread(s.V, of), spread(s.V, of + kappa)
-                s2, s3 = spread(s.V, of + 2 * kappa), spread(s.V, of + 3 * kappa)
+                s0, s1 = broadcast(s.V, of), broadcast(s.V, of + kappa)
+                s2, s3 = broadcast(s.V, of + 2 * kappa), broadcast(s.V, of + 3 * kappa)
                 c00, c01 = fma(s0, w0, c00), fma(s0, w1, c01)
                 c10, c11 = fma(s1, w0, c10), fma(s1, w1, c11)
                 c20, c21 = fma(s2, w0, c20), fma(s2, w1, c21)
@@ -233,8 +233,8 @@ def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) ->
             for k in range(depth):
                 at, of = skip + k * C + o, x + i * C + k
                 w0, w1 = load(blocks.skip, at), load(blocks.skip, at + LANES)
-                s0, s1 = spread(s.states, of), spread(s.states, of + C)
-                s2, s3 = spread(s.states, of + 2 * C), spread(s.states, of + 3 * C)
+                s0, s1 = broadcast(s.states, of), broadcast(s.states, of + C)
+                s2, s3 = broadcast(s.states, of + 2 * C), broadcast(s.states, of + 3 * C)
                 c00, c01 = fma(s0, w0, c00), fma(s0, w1, c01)
                 c10, c11 = fma(s1, w0, c10), fma(s1, w1, c11)
                 c20, c21 = fma(s2, w0, c20), fma(s2, w1, c21)
@@ -248,12 +248,12 @@ def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) ->
             store(s.states, to + 2 * C + LANES, larger(c21, zero))
             store(s.states, to + 3 * C, larger(c30, zero))
             store(s.states, to + 3 * C + LANES, larger(c31, zero))
-    set_rows(s.states, out + n * C, (rows - n) * C)
+    zero_entries(s.states, out + n * C, (rows - n) * C)
 
 
 @compiled
 def all_blocks(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: BlockScratch) -> None:
-    """The rows of every block, of the link whose basis, degrees and gains are in the scratch."""
+    """The rows of every block, for the link whose basis, degrees and gains are in the scratch."""
     class_spectrum(label, p, n, blocks.classes, s)
     first_mixed(blocks, live, s)
     first_rows(blocks, label, p, n, live, s)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from llwlc.kernels.numba.enclosing import lowest
+from llwlc.kernels.numba.enclosing import kth_lowest
 from llwlc.kernels.numba.hashing import draw, identity, normal
 from llwlc.kernels.numba.krylov import ClosedFormProjector
 from llwlc.kernels.numba.matrix import Matrix, apply
@@ -28,7 +28,7 @@ def laplacian(L: Matrix, degree: np.ndarray, normalized: bool) -> None:
     degree[L.n :] = 0.0
     for i in range(len(degree)):
         if normalized:
-            linked = not degree[i] <= 0  # a NaN has to get through
+            linked = not degree[i] <= 0  # true for a NaN, which must reach the result
             L.diagonal[i] = degree[i] / degree[i] if linked else 0.0
             L.scale[i] = 1.0 / math.sqrt(degree[i]) if linked else 0.0
         else:
@@ -45,7 +45,7 @@ def neumann_boundary(L: Matrix, hop: np.ndarray, column: np.ndarray) -> None:
             continue
         total = 0.0
         for e in range(L.start[i], L.start[i] + U(L.size[i])):
-            j = L.near[e]
+            j = L.neighbor[e]
             across = L.weight[e] if len(L.weight) > 0 else 1.0
             across = across if hop[j] == 2 else 0.0
             column[j] -= across
@@ -73,7 +73,7 @@ def delete_vertices(
         return take
     for i in range(n):
         bits[i] = draw(key, identity(drawn_by, node[i]))
-    limit = lowest(bits, take)
+    limit = kth_lowest(bits, take)
     for i in range(n):
         deleted[i] = bits[i] <= limit
     return take
@@ -81,7 +81,7 @@ def delete_vertices(
 
 @compiled
 def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray) -> None:
-    """One column for each deleted vertex: the degrees, zero there; columns without a vertex are zero."""
+    """One column for each deleted vertex: the degrees, zero at that vertex. Surplus columns are zero."""
     j = 0  # `degree` has zeros behind its last node
     for v in range(len(deleted)):
         if deleted[v]:
@@ -93,14 +93,14 @@ def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray
 
 @compiled
 def projector_of(n: int, degree: np.ndarray, deleted: np.ndarray, count: int, P: ClosedFormProjector) -> None:
-    """The closed form for the vertex-deleted columns alone; see `linalg.projector.vertex_deleted` for why."""
-    P.g[:], P.y[:], P.glued[:] = 0.0, 0.0, False
-    loose = False
+    """The closed-form projector where all columns are vertex-deleted ones; `linalg.projector.vertex_deleted` derives it."""
+    P.g[:], P.y[:], P.merged[:] = 0.0, 0.0, False
+    has_isolated = False
     for i in range(n):
-        P.glued[i] = deleted[i] and degree[i] > 0
-        loose = loose or (deleted[i] and degree[i] <= 0)
+        P.merged[i] = deleted[i] and degree[i] > 0
+        has_isolated = has_isolated or (deleted[i] and degree[i] <= 0)
     for i in range(n):
-        P.g[i] = 1.0 / degree[i] if P.glued[i] and not loose else 0.0
+        P.g[i] = 1.0 / degree[i] if P.merged[i] and not has_isolated else 0.0
     size = norm(P.g)
     if size > 0:
         P.g[:] /= size
@@ -109,7 +109,7 @@ def projector_of(n: int, degree: np.ndarray, deleted: np.ndarray, count: int, P:
         P.y[i] = 0.0 if count == 0 else degree[i] * (1.0 - 1.0 / count if deleted[i] else 1.0)
         dot += P.g[i] * P.y[i]
     for i in range(n):
-        if P.glued[i]:
+        if P.merged[i]:
             P.y[i] = P.g[i] * dot
     size = norm(P.y)
     if size > 0:
@@ -142,7 +142,7 @@ def constraint_start(
     w: np.ndarray,
     start: np.ndarray,
 ) -> None:
-    """L C 1, C the columns in `Y` before they are made orthonormal, or the vertex-deleted ones that the closed form never writes down."""
+    """L C 1, C the columns in `Y` before they are made orthonormal; or, with the closed form, the vertex-deleted columns, which are never stored."""
     w[:] = 0.0
     if closed:
         for i in range(L.n):

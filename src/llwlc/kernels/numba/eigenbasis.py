@@ -1,4 +1,4 @@
-"""`bases.eigenbasis`, compiled: subgraphs, constraint columns and start block are given, whatever they are."""
+"""`bases.eigenbasis`, compiled, for any subgraphs, constraint columns and start block."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from llwlc.kernels.numba.columns import laplacian, projector_of
 from llwlc.kernels.numba.enclosing import FOUR, in_fours
-from llwlc.kernels.numba.fused import Ritz, aligned, clear, make_ritz, small_of
-from llwlc.kernels.numba.krylov import ClosedFormProjector, RitzScratch, carry_back, krylov, orthonormal
+from llwlc.kernels.numba.fused import Ritz, aligned, clear, make_ritz, ritz_scratch_of
+from llwlc.kernels.numba.krylov import ClosedFormProjector, RitzScratch, krylov, orthonormal, ritz_pairs
 from llwlc.kernels.numba.matrix import Matrix, rough_bound
 from llwlc.kernels.numba.vectors import padded
 from llwlc.kernels.solve import Solve
@@ -20,7 +20,7 @@ from llwlc.support.threads import number_of_threads, over_links
 
 class BasisInputs(NamedTuple):
     """`ptr [B + 1]` where the nodes of each graph begin, `first [N + 1]` where the edges of each node do; `col [E]` positions in the batch;
-    `weight [E]` or `[0]`; `columns [N, k]`; `start [N, b]`; `deleted [N]` where the closed form serves, else `[0]`."""
+    `weight [E]` or `[0]`; `columns [N, k]`; `start [N, b]`; `deleted [N]` where the projector has a closed form, else `[0]`."""
 
     ptr: np.ndarray
     first: np.ndarray
@@ -36,63 +36,63 @@ class GraphScratch(NamedTuple):
 
     start: np.ndarray
     size: np.ndarray
-    near: np.ndarray
+    neighbor: np.ndarray
     weight: np.ndarray
     rows: np.ndarray
     block: np.ndarray
     B: np.ndarray
-    glued: np.ndarray
+    merged: np.ndarray
 
 
-def eigenbasis(given: BasisInputs, solve: Solve, dtype: type[np.floating]) -> Ritz:
+def eigenbasis(inputs: BasisInputs, solve: Solve, dtype: type[np.floating]) -> Ritz:
     """The Ritz pairs of every graph."""
-    graphs, k, b, steps = len(given.ptr) - 1, given.columns.shape[1], given.start.shape[1], solve.steps
-    n = int(np.diff(given.ptr).max(initial=0))
-    e = int(np.diff(given.first[given.ptr]).max(initial=0))
-    ritz = make_ritz(graphs, len(given.first) - 1, steps, dtype)
+    graphs, k, b, steps = len(inputs.ptr) - 1, inputs.columns.shape[1], inputs.start.shape[1], solve.steps
+    n = int(np.diff(inputs.ptr).max(initial=0))
+    e = int(np.diff(inputs.first[inputs.ptr]).max(initial=0))
+    ritz = make_ritz(graphs, len(inputs.first) - 1, steps, dtype)
 
     def make() -> Callable[[int, int], None]:
-        desk, small = _desk(n, e, k, b, steps, len(given.weight) > 0), small_of(steps, k, b)
-        return lambda begin, end: _run(given, solve, begin, end, desk, small, ritz)
+        scratch, ritz_scratch = _new_scratch(n, e, k, b, steps, len(inputs.weight) > 0), ritz_scratch_of(steps, k, b)
+        return lambda begin, end: _run(inputs, solve, begin, end, scratch, ritz_scratch, ritz)
 
     over_links(graphs, number_of_threads(graphs, 8 * (padded(n) * (steps + k + b + 9) + 2 * e)), make)
     return ritz
 
 
-def _desk(n: int, e: int, k: int, b: int, steps: int, weighted: bool) -> GraphScratch:
+def _new_scratch(n: int, e: int, k: int, b: int, steps: int, weighted: bool) -> GraphScratch:
     places, width = e + (FOUR - 1) * n, padded(n)
     return GraphScratch(
         start=np.empty(n + 1, np.uint64),
         size=np.empty(n, np.uint32),
-        near=np.empty(places, np.uint32),
+        neighbor=np.empty(places, np.uint32),
         weight=np.empty(places if weighted else 0),
         rows=aligned(9 * width),
         block=aligned(b * width),
         B=aligned((k + steps) * width),
-        glued=np.empty(width, np.bool_),
+        merged=np.empty(width, np.bool_),
     )
 
 
 @compiled
-def load(given: BasisInputs, b: int, desk: GraphScratch) -> None:
-    """Graph b's CSR in its own positions, in fours."""
-    p, n = given.ptr[b], given.ptr[b + 1] - given.ptr[b]
+def load_graph(inputs: BasisInputs, b: int, scratch: GraphScratch) -> None:
+    """Copies the CSR of graph b to the scratch, with positions inside the graph and rows padded to fours."""
+    p, n = inputs.ptr[b], inputs.ptr[b + 1] - inputs.ptr[b]
     at = U(0)
     for i in range(n):
-        begin, size = given.first[p + i], U(given.first[p + i + 1] - given.first[p + i])
-        desk.start[i], desk.size[i] = at, size
+        begin, size = inputs.first[p + i], U(inputs.first[p + i + 1] - inputs.first[p + i])
+        scratch.start[i], scratch.size[i] = at, size
         for e in range(in_fours(size)):
             there = e < size
-            desk.near[at + e] = given.col[begin + np.int64(e)] - p if there else n
-            if len(desk.weight) > 0:
-                desk.weight[at + e] = given.weight[begin + np.int64(e)] if there else 0.0
+            scratch.neighbor[at + e] = inputs.col[begin + np.int64(e)] - p if there else n
+            if len(scratch.weight) > 0:
+                scratch.weight[at + e] = inputs.weight[begin + np.int64(e)] if there else 0.0
         at += in_fours(size)
-    desk.start[n] = at
+    scratch.start[n] = at
 
 
 @compiled
 def transpose(rows: np.ndarray, out: np.ndarray) -> bool:
-    """out = rowsᵀ with zeros behind; false where an entry is not finite."""
+    """out = rowsᵀ, padded with zeros; returns false where an entry is not finite."""
     finite = True
     out[:, len(rows) :] = 0.0
     for i in range(rows.shape[0]):
@@ -104,38 +104,49 @@ def transpose(rows: np.ndarray, out: np.ndarray) -> bool:
 
 @compiled
 def _run(
-    given: BasisInputs, solve: Solve, begin: int, end: int, desk: GraphScratch, small: RitzScratch, ritz: Ritz
+    inputs: BasisInputs, solve: Solve, begin: int, end: int, scratch: GraphScratch, ritz_scratch: RitzScratch, ritz: Ritz
 ) -> None:  # fmt: skip
-    k, b = given.columns.shape[1], given.start.shape[1]
+    k, b = inputs.columns.shape[1], inputs.start.shape[1]
     steps = solve.steps
     for graph in range(begin, end):
-        p, q = given.ptr[graph], given.ptr[graph + 1]
+        p, q = inputs.ptr[graph], inputs.ptr[graph + 1]
         n = q - p
-        load(given, graph, desk)
+        load_graph(inputs, graph, scratch)
         width = padded(n)
-        rows = desk.rows[: 9 * width].reshape(9, width)
+        rows = scratch.rows[: 9 * width].reshape(9, width)
         degree, W = rows[0], rows[1:3]
         W[:, n:] = 0.0
-        L = Matrix(n, desk.start, desk.size, desk.near, desk.weight, rows[3], rows[4], desk.rows[7 * width :])
+        L = Matrix(
+            n,
+            scratch.start,
+            scratch.size,
+            scratch.neighbor,
+            scratch.weight,
+            rows[3],
+            rows[4],
+            scratch.rows[7 * width :],
+        )
         laplacian(L, degree, solve.normalized)
         bound = rough_bound(L)
-        closed = len(given.deleted) > 0
+        closed = len(inputs.deleted) > 0
         columns = 0 if closed else k
-        B = desk.B[: (columns + steps) * width].reshape(columns + steps, width)
-        block = desk.block[: b * width].reshape(b, width)
-        finite = transpose(given.start[p:q], block)
+        B = scratch.B[: (columns + steps) * width].reshape(columns + steps, width)
+        block = scratch.block[: b * width].reshape(b, width)
+        finite = transpose(inputs.start[p:q], block)
         if not closed:
-            finite = transpose(given.columns[p:q], B[:k]) and finite
+            finite = transpose(inputs.columns[p:q], B[:k]) and finite
         if n == 0 or not bound < np.inf or not finite:
             clear(ritz.vectors[p:q], 0)
             continue
-        glued = width if closed else 0
-        P = ClosedFormProjector(rows[5][:glued], rows[6][:glued], desk.glued[:glued])
+        length = width if closed else 0
+        P = ClosedFormProjector(rows[5][:length], rows[6][:length], scratch.merged[:length])
         if closed:
-            deleted = given.deleted[p:q]
+            deleted = inputs.deleted[p:q]
             projector_of(n, degree, deleted, deleted.sum(), P)
-        rank = orthonormal(B[:columns], W[0], small.c, solve.rank_tolerance)
-        live = krylov(L, bound, B, rank, P, block, solve.tolerance, W, small)
-        carry_back(live, B[rank:], block, rows[1:6], small, ritz.values[graph], ritz.vectors[p:q], ritz.residual[graph])
+        rank = orthonormal(B[:columns], W[0], ritz_scratch.c, solve.rank_tolerance)
+        live = krylov(L, bound, B, rank, P, block, solve.tolerance, W, ritz_scratch)
+        ritz_pairs(
+            live, B[rank:], block, rows[1:6], ritz_scratch, ritz.values[graph], ritz.vectors[p:q], ritz.residual[graph]
+        )
         clear(ritz.vectors[p:q], live)
         ritz.live[graph] = live

@@ -1,8 +1,8 @@
 """One enclosing subgraph: its nodes by breadth-first search, the edges among them, the distances from both ends.
 
-`where [num_nodes]` maps a node of the graph to its position in the subgraph plus one, 0 outside. `mark` says only whether a node is inside,
-a bit for each: most neighbours looked up are not, and the bits of a graph of 300,000 nodes fit the innermost cache. Both are all
-zeros between links.
+`where [num_nodes]` maps a node of the graph to its position in the subgraph plus one, 0 outside. `inside_bits` has one bit for each node, set inside
+the subgraph: most neighbours that are looked up are outside, and the bits of a graph of 300,000 nodes fit the innermost cache. Both arrays are zero
+between links.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from llwlc.kernels.numba.hashing import draw, identity
 from llwlc.support.compiler import U, compiled
 
-# a row this many times longer than the subgraph is searched for the subgraph's nodes instead of read through
+# a row of the graph that is this many times longer than the subgraph is searched for the subgraph's nodes instead of read in full
 LONG_ROW = 24
-# Rows of a subgraph's CSR begin at multiples of this, and what is left of the last four is filled with n, a place at which every vector has a
-# zero. Most rows are short: read in whole fours, most take one turn, which a processor can guess; their exact lengths it cannot.
+# Rows of a subgraph's CSR begin at multiples of four entries and are filled up with n, a position at which every vector is zero. Most rows are short, so
+# most take one pass of a loop over four entries, which a processor predicts well; it cannot predict loops of the rows' exact lengths.
 FOUR = 4
 
 
 class Adjacency(NamedTuple):
-    """The whole graph: `indptr [n + 1]`, `indices [2m]`, both unsigned, `weight [2m]` or `[0]`; `drawn_by [n]`, what draws know the nodes
-    by, unsigned, or `[0]` for their numbers."""
+    """The whole graph: `indptr [n + 1]`, `indices [2m]`, both unsigned, `weight [2m]` or `[0]`; `drawn_by [n]`, what
+    random draws identify the nodes by, unsigned, or `[0]` for their numbers."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -33,32 +33,32 @@ class Adjacency(NamedTuple):
 
 
 class ExtractionScratch(NamedTuple):
-    """Scratch of one thread. `node`, `hop` hold the nodes of one subgraph; `start`, `size`, `near` its CSR in fours, `edge` the places of its
-    edges in the graph (only used with weights); `reach` the distances, see `DistanceBits`."""
+    """Scratch of one thread. `node`, `hop` hold the nodes of one subgraph; `start`, `size`, `neighbor` its CSR with rows padded to fours, `edge` the places
+    of its edges in the graph (only used with weights); `distances` as in `DistanceBits`."""
 
     where: np.ndarray
-    mark: np.ndarray
+    inside_bits: np.ndarray
     node: np.ndarray
     hop: np.ndarray
     start: np.ndarray
     size: np.ndarray
-    near: np.ndarray
+    neighbor: np.ndarray
     edge: np.ndarray
-    reach: np.ndarray
+    distances: np.ndarray
 
 
 @compiled
 def find_nodes(
     graph: Adjacency, u: int, v: int, hops: int, cap: int, key: np.uint64, where: np.ndarray, node: np.ndarray, hop: np.ndarray
 ) -> int:  # fmt: skip
-    """Writes `node` and `hop` in the order of discovery, marks them in `where`, returns their number. `cap` 0: none."""
+    """Writes `node` and `hop` in the order of discovery, marks them in `where`, returns their number. `cap` 0: no limit."""
     node[0], node[1], hop[0], hop[1] = u, v, 0, 0
     where[u], where[v] = 1, 2
     begin, end = 0, 2
     for level in range(1, hops + 1):
         found = end
         if cap > 0:
-            found = find_few(graph, begin, end, cap, key, where, node)
+            found = find_low_hashes(graph, begin, end, cap, key, where, node)
         if found - end < cap or cap == 0:
             found = find_all(graph, begin, end, found, where, node)
         if cap > 0 and found - end > cap:
@@ -70,31 +70,31 @@ def find_nodes(
 
 @compiled
 def find_all(graph: Adjacency, begin: int, end: int, found: int, where: np.ndarray, node: np.ndarray) -> int:
-    """The unmarked neighbours of `node[begin:end]`, behind the `found` nodes, in the order of their first mention."""
+    """Appends the neighbours of `node[begin:end]` that are not found yet to the `found` nodes, in the order of discovery."""
     for i in range(begin, end):
         x = node[i]
         for p in range(graph.indptr[x], graph.indptr[x + U(1)]):
             y = graph.indices[p]
             at = where[y]
             new = at == 0
-            node[found] = y  # stays only if y is new: nobody can predict that, so no branch
+            node[found] = y  # kept only if y is new; a branch would be mispredicted too often
             where[y] = found + 1 if new else at
             found += new
     return found
 
 
 @compiled
-def find_few(
+def find_low_hashes(
     graph: Adjacency, begin: int, end: int, cap: int, key: np.uint64, where: np.ndarray, node: np.ndarray
 ) -> int:
-    """`find_all` beside a hub: only neighbours whose hash is so low that the longest row alone should hold `cap` of them.
+    """`find_all` next to a hub: finds only neighbours whose hash lies below a limit at which the longest row alone is expected to hold `cap`.
 
-    Where `cap` are found, the `cap` lowest of all are among them. Where not, or where there is no hub, none is found.
+    Where at least `cap` are found, the `cap` lowest of all are among them. Otherwise, or where there is no hub, finds none.
     """
     longest = U(0)
     for i in range(begin, end):
         longest = max(longest, graph.indptr[node[i] + U(1)] - graph.indptr[node[i]])
-    share = a_little_more(cap) / max(np.float64(longest), 1.0)
+    share = enough_for(cap) / max(np.float64(longest), 1.0)
     if share > 0.25:
         return end
     limit = np.int64(share * 2.0**64 - 2.0**63)
@@ -114,19 +114,18 @@ def find_few(
 
 
 @compiled
-def a_little_more(cap: int) -> float:
-    """So many hashes below a level are expected where `cap` are all but sure to be below it."""
+def enough_for(cap: int) -> float:
+    """The number of hashes to expect below a limit, so that at least `cap` are below it almost surely."""
     return cap + 6 * math.sqrt(cap) + 16
 
 
 @compiled
-def lowest(bits: np.ndarray, cap: int) -> int:
+def kth_lowest(bits: np.ndarray, cap: int) -> int:
     """The `cap`-th lowest of more than `cap` hashes; no two are the same, as the last mixing step is a bijection.
 
-    Hashes are uniform, so only those below a level with a little more than `cap` of them under it need sorting: at a hub of a
-    million neighbours that is nearly none.
+    Hashes are uniform, so only those below a limit that leaves little more than `cap` of them need sorting: at a hub of a million neighbours, very few.
     """
-    share = a_little_more(cap) / len(bits)
+    share = enough_for(cap) / len(bits)
     if share < 1:
         few = bits[bits <= np.int64(share * 2.0**64 - 2.0**63)]
         if len(few) >= cap:
@@ -138,11 +137,11 @@ def lowest(bits: np.ndarray, cap: int) -> int:
 def keep_lowest(
     drawn_by: np.ndarray, node: np.ndarray, begin: int, end: int, cap: int, key: np.uint64, where: np.ndarray
 ) -> int:
-    """Of the nodes just found, leaves the `cap` with the lowest hashes in their order and forgets the others."""
+    """Keeps the `cap` nodes with the lowest hashes, in their order, of those just found, and unmarks the others."""
     bits = np.empty(end - begin, np.int64)
     for i in range(begin, end):
         bits[i - begin] = draw(key, identity(drawn_by, node[i]))
-    limit = lowest(bits, cap)
+    limit = kth_lowest(bits, cap)
     kept = begin
     for i in range(begin, end):
         x = node[i]
@@ -156,28 +155,30 @@ def keep_lowest(
 
 
 @compiled
-def remember(mark: np.ndarray, node: np.ndarray, n: int) -> None:
+def set_inside_bits(inside_bits: np.ndarray, node: np.ndarray, n: int) -> None:
+    """Sets the bits of the subgraph's nodes."""
     for i in range(n):
-        mark[node[i] >> U(6)] |= U(1) << (node[i] & U(63))
+        inside_bits[node[i] >> U(6)] |= U(1) << (node[i] & U(63))
 
 
 @compiled
-def forget(where: np.ndarray, mark: np.ndarray, node: np.ndarray, n: int) -> None:
+def reset_marks(where: np.ndarray, inside_bits: np.ndarray, node: np.ndarray, n: int) -> None:
+    """Zeroes `where` and `inside_bits` at the subgraph's nodes, for the next link."""
     for i in range(n):
         where[node[i]] = 0
-        mark[node[i] >> U(6)] = U(0)
+        inside_bits[node[i] >> U(6)] = U(0)
 
 
 @compiled
-def inside(mark: np.ndarray, y: np.uint64) -> np.uint64:
-    """1 or 0."""
-    word: np.uint64 = mark[y >> U(6)]
+def inside(inside_bits: np.ndarray, y: np.uint64) -> np.uint64:
+    """1 where node y is in the subgraph, else 0."""
+    word: np.uint64 = inside_bits[y >> U(6)]
     return (word >> (y & U(63))) & U(1)
 
 
 @compiled
-def fetch(graph: Adjacency, node: np.ndarray, n: int) -> np.uint64:
-    """The length of all rows together. Reads the beginning of each, so that they come from memory side by side and not one after the other."""
+def prefetch_rows(graph: Adjacency, node: np.ndarray, n: int) -> np.uint64:
+    """Returns the total length of the rows. Reads the first entry of each, so that memory delivers the rows in parallel and not one after the other."""
     length, touched = U(0), U(0)
     last = U(max(len(graph.indices), 1) - 1)
     if len(graph.indices) > 0:
@@ -185,7 +186,7 @@ def fetch(graph: Adjacency, node: np.ndarray, n: int) -> np.uint64:
             begin = graph.indptr[node[i]]
             length += graph.indptr[node[i] + U(1)] - begin
             touched += graph.indices[min(begin, last)]
-    node[n] = touched  # a place behind the nodes, so that the reads are not optimised away
+    node[n] = touched  # behind the nodes; without a use the compiler would remove the reads
     return length
 
 
@@ -202,8 +203,8 @@ def lower_bound(values: np.ndarray, begin: np.uint64, end: np.uint64, wanted: np
 
 
 @compiled
-def count_edges(graph: Adjacency, n: int, mark: np.ndarray, node: np.ndarray) -> int:
-    """The number of directed edges of the graph among the nodes, the link itself left out."""
+def count_edges(graph: Adjacency, n: int, inside_bits: np.ndarray, node: np.ndarray) -> int:
+    """The number of directed edges among the nodes, without the link itself."""
     total = U(0)
     for i in range(n):
         x = node[i]
@@ -213,7 +214,7 @@ def count_edges(graph: Adjacency, n: int, mark: np.ndarray, node: np.ndarray) ->
                 total += U(has(graph.indices, begin, end, node[j]))
         else:
             for p in range(begin, end):
-                total += inside(mark, graph.indices[p])
+                total += inside(inside_bits, graph.indices[p])
     begin, end = graph.indptr[node[0]], graph.indptr[node[0] + U(1)]
     return int(total) - 2 if has(graph.indices, begin, end, node[1]) else int(total)
 
@@ -231,54 +232,54 @@ def in_fours(count: np.uint64) -> np.uint64:
 
 
 @compiled
-def fill_edges(graph: Adjacency, n: int, room: ExtractionScratch, near: np.ndarray) -> int:
-    """The CSR of the subgraph, rows in the order of the neighbour's id, in `room` and `near`; returns its number of edges."""
-    mark, node, edge = room.mark, room.node, room.edge
-    filler = U(len(graph.indptr) - 1)  # a node that is not there
-    room.where[filler] = n + 1
+def fill_edges(graph: Adjacency, n: int, scratch: ExtractionScratch, neighbor: np.ndarray) -> int:
+    """Writes the CSR of the subgraph to `scratch` and `neighbor`, rows in the order of the neighbour's id; returns its number of edges."""
+    inside_bits, node, edge = scratch.inside_bits, scratch.node, scratch.edge
+    filler = U(len(graph.indptr) - 1)  # the id behind the last node
+    scratch.where[filler] = n + 1
     by_id = np.empty(0, np.int64)
     e, edges = U(0), U(0)
     for i in range(n):
-        room.start[i] = e
+        scratch.start[i] = e
         x = node[i]
         begin, end = graph.indptr[x], graph.indptr[x + U(1)]
         if end - begin > U(LONG_ROW * n):
             if len(by_id) == 0:
                 by_id = np.argsort(node[:n])
-            e = search_row(graph, begin, end, by_id, room, near, e)
+            e = search_row(graph, begin, end, by_id, scratch, neighbor, e)
         elif len(edge) > 0:
             for p in range(begin, end):
                 y = graph.indices[p]
-                near[e], edge[e] = y, p
-                e += inside(mark, y)
+                neighbor[e], edge[e] = y, p
+                e += inside(inside_bits, y)
         else:
             for p in range(begin, end):
                 y = graph.indices[p]
-                near[e] = y  # overwritten by the next one unless y is inside
-                e += inside(mark, y)
+                neighbor[e] = y  # overwritten by the next neighbour unless y is inside
+                e += inside(inside_bits, y)
         if i < 2:
-            e = drop_link(room, near, room.start[i], e, node[1 - i])
-        room.size[i] = e - room.start[i]
-        edges += U(room.size[i])
-        near[e] = near[e + U(1)] = near[e + U(2)] = filler
+            e = drop_link(scratch, neighbor, scratch.start[i], e, node[1 - i])
+        scratch.size[i] = e - scratch.start[i]
+        edges += U(scratch.size[i])
+        neighbor[e] = neighbor[e + U(1)] = neighbor[e + U(2)] = filler
         e = in_fours(e)
-    room.start[n] = e
+    scratch.start[n] = e
     for at in range(e):
-        near[at] = room.where[near[at]] - 1
+        neighbor[at] = scratch.where[neighbor[at]] - 1
     return int(edges)
 
 
 @compiled
 def drop_link(
-    room: ExtractionScratch, near: np.ndarray, begin: np.uint64, end: np.uint64, other: np.uint64
+    scratch: ExtractionScratch, neighbor: np.ndarray, begin: np.uint64, end: np.uint64, other: np.uint64
 ) -> np.uint64:
-    """Takes the other query node out of the row `near[begin:end]` of one of them: the link is no edge. Returns the new end."""
+    """Removes the other query node from the row `neighbor[begin:end]` of a query node: the link is no edge. Returns the new end."""
     kept = begin
     for at in range(begin, end):
-        near[kept] = near[at]
-        if len(room.edge) > 0:
-            room.edge[kept] = room.edge[at]
-        kept += U(near[at] != other)
+        neighbor[kept] = neighbor[at]
+        if len(scratch.edge) > 0:
+            scratch.edge[kept] = scratch.edge[at]
+        kept += U(neighbor[at] != other)
     return kept
 
 
@@ -288,25 +289,27 @@ def search_row(
     begin: np.uint64,
     end: np.uint64,
     by_id: np.ndarray,
-    room: ExtractionScratch,
-    near: np.ndarray,
+    scratch: ExtractionScratch,
+    neighbor: np.ndarray,
     e: np.uint64,
 ) -> np.uint64:
-    """One row of a hub, by a binary search for each node of the subgraph."""
+    """Fills the row of a hub by a binary search for each node of the subgraph."""
     for j in by_id:
-        y = room.node[j]
+        y = scratch.node[j]
         begin = lower_bound(graph.indices, begin, end, y)
         if begin < end and graph.indices[begin] == y:
-            near[e] = y
-            if len(room.edge) > 0:
-                room.edge[e] = begin
+            neighbor[e] = y
+            if len(scratch.edge) > 0:
+                scratch.edge[e] = begin
             e += U(1)
     return e
 
 
 class DistanceBits(NamedTuple):
-    """A distance d among 0 … 2·hops as bits: those from d to 2·hops. The nearer of two is their union, one step further is a shift. Distances
-    from u take the lower half of a word, those from v the upper one: `u`, `v` are 0 of each kind, `both` all bits in use."""
+    """Distances as bit sets: d in 0 … 2·hops is the set {d, …, 2·hops}, so the minimum of two distances is a union and one step more is a shift.
+
+    Distances from u take the lower half of a word, those from v the upper half. `u`, `v`: distance 0 of each; `both`: all bits in use.
+    """
 
     u: np.uint64
     v: np.uint64
@@ -315,57 +318,71 @@ class DistanceBits(NamedTuple):
 
 @compiled
 def distance_bits(hops: int) -> DistanceBits:
-    whole = (U(1) << U(2 * hops + 1)) - U(1)
-    return DistanceBits(whole, whole << U(32), whole | (whole << U(32)))
+    """The bit sets for subgraphs of so many hops."""
+    all_bits = (U(1) << U(2 * hops + 1)) - U(1)
+    return DistanceBits(all_bits, all_bits << U(32), all_bits | (all_bits << U(32)))
 
 
 @compiled
-def seed_distances(room: ExtractionScratch, near: np.ndarray, n: int, far: DistanceBits) -> int:
-    """The rows of the ends and of their neighbours tell these of the distances; returns up to which distance all are right then: 2, but 1
-    where a cap has left a neighbour of an end to the next hop."""
-    reach = room.reach
-    reach[: n + 1] = 0
-    reach[0], reach[1] = far.u, far.v
-    sure, i = 2, 0
-    while i < n and room.hop[i] < 2:
-        further = (reach[i] << U(1)) & far.both
-        for e in range(room.start[i], room.start[i] + U(room.size[i])):
-            reach[near[e]] |= further
-            sure = 1 if i < 2 and room.hop[near[e]] > 1 else sure
+def seed_distances(scratch: ExtractionScratch, neighbor: np.ndarray, n: int, bits: DistanceBits) -> int:
+    """Initialises the distances from the rows of the ends and of their neighbours; returns the largest distance up to which all are final: 2, but 1
+    where the cap moved a neighbour of an end to the next hop."""
+    distances = scratch.distances
+    distances[: n + 1] = 0
+    distances[0], distances[1] = bits.u, bits.v
+    settled, i = 2, 0
+    while i < n and scratch.hop[i] < 2:
+        further = (distances[i] << U(1)) & bits.both
+        for e in range(scratch.start[i], scratch.start[i] + U(scratch.size[i])):
+            distances[neighbor[e]] |= further
+            settled = 1 if i < 2 and scratch.hop[neighbor[e]] > 1 else settled
         i += 1
-    # what one end has heard of the other it must not pass on
-    reach[0], reach[1] = far.u, far.v
-    return sure
+    # paths through the other end do not count
+    distances[0], distances[1] = bits.u, bits.v
+    return settled
 
 
 @compiled
-def relax_node(room: ExtractionScratch, near: np.ndarray, i: int, far: DistanceBits) -> np.uint64:
-    """Node i learns from its neighbours; returns what is new. Where all nodes have, one after the other, one distance more is right."""
-    reach = room.reach
-    before: np.uint64 = reach[i]
-    for e in range(room.start[i], room.start[i + 1], U(FOUR)):
-        heard = (reach[near[e]] | reach[near[e + U(1)]]) | (reach[near[e + U(2)]] | reach[near[e + U(3)]])
-        reach[i] |= (heard << U(1)) & far.both  # at once, or the compiler would gather rows of sixteen
-    after: np.uint64 = reach[i]
+def relax_node(scratch: ExtractionScratch, neighbor: np.ndarray, i: int, bits: DistanceBits) -> np.uint64:
+    """Updates the distances of node i from its neighbours; returns the bits that changed. One pass over all nodes makes one more distance final."""
+    distances = scratch.distances
+    before: np.uint64 = distances[i]
+    for e in range(scratch.start[i], scratch.start[i + 1], U(FOUR)):
+        of_neighbors = (distances[neighbor[e]] | distances[neighbor[e + U(1)]]) | (
+            distances[neighbor[e + U(2)]] | distances[neighbor[e + U(3)]]
+        )
+        distances[i] |= (
+            (of_neighbors << U(1)) & bits.both
+        )  # inside the loop: otherwise the compiler vectorises over sixteen scattered entries, which is slower
+    after: np.uint64 = distances[i]
     return after ^ before
 
 
 @compiled
 def settle_distances(
-    room: ExtractionScratch, near: np.ndarray, n: int, far: DistanceBits, sure: int, wanted: int, changed: np.uint64
+    scratch: ExtractionScratch,
+    neighbor: np.ndarray,
+    n: int,
+    bits: DistanceBits,
+    settled: int,
+    wanted: int,
+    changed: np.uint64,
 ) -> None:
-    """Relaxes the nodes until all distances up to `wanted` are right, `sure` being the largest of which that is known, or until nothing changes;
-    `changed`: what the last time did. A distance that is not right yet is too large, so it is beyond `wanted` as the right one is."""
-    while sure < wanted and changed != 0:
+    """Relaxes all nodes until every distance up to `wanted` is final, or nothing changes.
+
+    `settled`: the largest distance up to which all are final already; `changed`: the bits that the last pass changed. A distance that is not final is
+    too large, so it lies beyond `wanted`, as the exact one does.
+    """
+    while settled < wanted and changed != 0:
         changed = U(0)
         for i in range(2, n):
-            changed |= relax_node(room, near, i, far)
-        sure += 1
+            changed |= relax_node(scratch, neighbor, i, bits)
+        settled += 1
 
 
 @compiled
 def ones(bits: np.uint64) -> np.int64:
-    """How many bits are set; compilers know this way to write it, and have an instruction for it."""
+    """The number of bits set. Compilers recognise this form and use one instruction."""
     bits = bits - ((bits >> U(1)) & U(0x5555555555555555))
     bits = (bits & U(0x3333333333333333)) + ((bits >> U(2)) & U(0x3333333333333333))
     bits = (bits + (bits >> U(4))) & U(0x0F0F0F0F0F0F0F0F)

@@ -1,6 +1,6 @@
 """Pairs to bases, one link at a time: subgraph, distances, Laplacian, constraints, Lanczos, small eigenproblem, all in cache.
 
-What leaves the kernel is the output and nothing else: no temporary grows with the number of links.
+Only the output leaves the kernel: no temporary grows with the number of links.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from llwlc.kernels.numba.extraction import (
     count,
     emit,
     enclose,
-    make_room,
+    extraction_bytes,
+    new_extraction_scratch,
     no_subgraphs,
-    room_bytes,
 )
 from llwlc.kernels.numba.hashing import link_key
-from llwlc.kernels.numba.krylov import ClosedFormProjector, RitzScratch, carry_back, krylov, orthonormal
+from llwlc.kernels.numba.krylov import ClosedFormProjector, RitzScratch, krylov, orthonormal, ritz_pairs
 from llwlc.kernels.numba.matrix import Matrix, rough_bound
 from llwlc.kernels.numba.vectors import padded
 from llwlc.support.compiler import U, compiled
@@ -51,7 +51,7 @@ STARTS = {"query": QUERY, "random": RANDOM, "constraint": CONSTRAINT}
 class Plan(NamedTuple):
     """What to compute: the fields of a `Solve` first, then the start and the constraints. `boundary`, `degree`: the Neumann columns; `deleted`:
     the number of vertex-deleted columns, −1 for all, and `closed` where these are the only ones; `columns`: k, 0 with the closed form;
-    `start_stream`, `deleted_stream`: of the draws."""
+    `start_stream`, `deleted_stream`: streams of the random draws."""
 
     steps: int
     normalized: bool
@@ -79,14 +79,14 @@ class Ritz(NamedTuple):
 
     @property
     def mask(self) -> np.ndarray:
-        """`[B, κ]`. In numpy: torch would wake its own threads for it, which can take as long as thousands of links."""
+        """`[B, κ]`. In numpy: torch would start its own threads for it, which can take as long as thousands of links."""
         columns: np.ndarray = np.arange(self.values.shape[1])
         return columns < self.live[:, None]
 
 
 class LanczosScratch(NamedTuple):
-    """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together whatever the largest one takes. `B` is
-    for the constraints and Q behind them."""
+    """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together however large the largest graph is. `B` holds
+    the constraints, then Q."""
 
     weight: np.ndarray
     rows: np.ndarray
@@ -97,7 +97,7 @@ class LanczosScratch(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What became of a list of pairs: `ptr [B + 1]` where the nodes of each begin, the `encoded` links, their bases."""
+    """The result for a list of pairs: `ptr [B + 1]` where the nodes of each begin, the `encoded` links, their bases."""
 
     ptr: np.ndarray
     encoded: Encoded
@@ -130,10 +130,26 @@ def _all_links(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, counted: Counted,
     ptr: np.ndarray, subgraphs: Ragged, encoded: Encoded, ritz: Ritz,
 ) -> None:  # fmt: skip
-    def work(room: ExtractionScratch, space: LanczosScratch, small: RitzScratch, begin: int, end: int) -> None:
+    def work(
+        scratch: ExtractionScratch, lanczos: LanczosScratch, ritz_scratch: RitzScratch, begin: int, end: int
+    ) -> None:
         kept = counted.kept[begin]
         run_links(
-            graph, pairs, reach, plan, distance_cap, begin, end, kept, room, space, small, ptr, subgraphs, encoded, ritz
+            graph,
+            pairs,
+            reach,
+            plan,
+            distance_cap,
+            begin,
+            end,
+            kept,
+            scratch,
+            lanczos,
+            ritz_scratch,
+            ptr,
+            subgraphs,
+            encoded,
+            ritz,
         )
 
     over_scratch(graph, len(pairs), plan, counted.largest, work)
@@ -143,27 +159,27 @@ def over_scratch(
     graph: Adjacency, links: int, plan: Plan, largest: tuple[int, int],
     work: Callable[[ExtractionScratch, LanczosScratch, RitzScratch, int, int], None],
 ) -> None:  # fmt: skip
-    """Calls `work` for all runs of links, each thread with scratch of its own for graphs of up to so many nodes and edges."""
+    """Calls `work` for all runs of links; each thread has its own scratch, for graphs of up to `largest` = (nodes, edges)."""
     n, e = largest
 
     def make() -> Callable[[int, int], None]:
-        room, small = make_room(graph, n, e), make_small(plan)
-        space = make_space(plan, n, len(room.edge))
-        return partial(work, room, space, small)
+        scratch, ritz_scratch = new_extraction_scratch(graph, n, e), new_ritz_scratch(plan)
+        lanczos = new_lanczos_scratch(plan, n, len(scratch.edge))
+        return partial(work, scratch, lanczos, ritz_scratch)
 
-    scratch = room_bytes(graph) + 8 * padded(n) * (plan.steps + plan.columns + 12)
-    over_links(links, number_of_threads(links, scratch), make)
+    bytes_each = extraction_bytes(graph) + 8 * padded(n) * (plan.steps + plan.columns + 12)
+    over_links(links, number_of_threads(links, bytes_each), make)
 
 
 def make_ritz(links: int, nodes: int, steps: int, dtype: type[np.floating]) -> Ritz:
-    """All zeros but the vectors, whose dead columns the kernels clear themselves (`clear`)."""
+    """Output arrays, zero except for the vectors, whose dead columns the kernels zero themselves (`clear`)."""
     values, residual = np.zeros((2, links, steps), dtype)
     vectors = memory.empty(nodes * steps, dtype).reshape(nodes, steps)
     return Ritz(values, vectors, residual, np.zeros(links, np.int64))
 
 
-def make_space(plan: Plan, n: int, places: int) -> LanczosScratch:
-    """For graphs of up to n nodes, and edges with weights in up to so many places."""
+def new_lanczos_scratch(plan: Plan, n: int, places: int) -> LanczosScratch:
+    """Scratch for graphs of up to n nodes, with edge weights in up to `places` places."""
     b = 2 if plan.start == QUERY else 1
     width = padded(n)
     return LanczosScratch(
@@ -177,18 +193,18 @@ def make_space(plan: Plan, n: int, places: int) -> LanczosScratch:
 
 
 def aligned(count: int) -> np.ndarray:
-    """So many float64 that begin where a line of the cache does: of those that do not, every wide read takes two lines."""
+    """`count` float64 values that begin at a cache line: unaligned, every wide read would touch two lines."""
     line = 64
     array = np.empty(count + line // 8)
     skip = -array.ctypes.data % line // 8
     return array[skip : skip + count]
 
 
-def make_small(plan: Plan) -> RitzScratch:
-    return small_of(plan.steps, plan.columns, 2)
+def new_ritz_scratch(plan: Plan) -> RitzScratch:
+    return ritz_scratch_of(plan.steps, plan.columns, 2)
 
 
-def small_of(m: int, k: int, b: int) -> RitzScratch:
+def ritz_scratch_of(m: int, k: int, b: int) -> RitzScratch:
     return RitzScratch(
         T=np.empty((m, m)),
         Z=np.empty((m, (m + 3) // 4 * 4)),
@@ -204,102 +220,115 @@ def small_of(m: int, k: int, b: int) -> RitzScratch:
 @compiled
 def run_links(
     graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, begin: int, end: int, words: np.ndarray,
-    room: ExtractionScratch, space: LanczosScratch, small: RitzScratch,
+    scratch: ExtractionScratch, lanczos: LanczosScratch, ritz_scratch: RitzScratch,
     ptr: np.ndarray, subgraphs: Ragged, encoded: Encoded, ritz: Ritz,
 ) -> None:  # fmt: skip
-    """A run of links: the subgraph as it is, or as a network reads it, whichever of the two has a place; and its basis. One function for both,
-    since compiling it takes most of a minute."""
+    """Computes a run of links: the subgraph, to `subgraphs`, or what a network reads of it, to `encoded`, whichever output is not empty; and the basis. One function
+    for both, since compiling it takes most of a minute."""
     at = 0
     for b in range(begin, end):
         u, v, p = pairs[b, 0], pairs[b, 1], ptr[b]
-        n, near = enclose(graph, u, v, reach, room, words, at)
-        at += memo.words_of(n, room)
+        n, neighbor = enclose(graph, u, v, reach, scratch, words, at)
+        at += memo.words_of(n, scratch)
         if len(subgraphs.ptr) > 0:
-            emit(graph, b, n, reach.hops, room, near, subgraphs)
+            emit(graph, b, n, reach.hops, scratch, neighbor, subgraphs)
         else:
-            write_encoded(graph, b, p, n, reach.hops, reach.cap, distance_cap, room, near, encoded)
-        basis_of(graph, b, u, v, p, n, plan, room, near, space, small, ritz)
+            write_encoded(graph, b, p, n, reach.hops, reach.cap, distance_cap, scratch, neighbor, encoded)
+        basis_of(graph, b, u, v, p, n, plan, scratch, neighbor, lanczos, ritz_scratch, ritz)
 
 
 @compiled
 def basis_of(
-    graph: Adjacency, b: int, u: int, v: int, p: int, n: int, plan: Plan, room: ExtractionScratch, near: np.ndarray,
-    space: LanczosScratch, small: RitzScratch, ritz: Ritz,
+    graph: Adjacency, b: int, u: int, v: int, p: int, n: int, plan: Plan, scratch: ExtractionScratch, neighbor: np.ndarray,
+    lanczos: LanczosScratch, ritz_scratch: RitzScratch, ritz: Ritz,
 ) -> None:  # fmt: skip
-    """The basis of link b, whose subgraph of n nodes is in `room` and `near`, to its place in the output; its vectors begin at row p."""
-    if len(space.weight) > 0:
-        space.weight[: room.start[n]] = 0.0
+    """Writes the basis of link b, whose subgraph of n nodes is in `scratch` and `neighbor`, to its place in the output; its vectors begin at row p."""
+    if len(lanczos.weight) > 0:
+        lanczos.weight[: scratch.start[n]] = 0.0
         for i in range(n):
-            for e in range(room.start[i], room.start[i] + U(room.size[i])):
-                space.weight[e] = graph.weight[room.edge[e]]
+            for e in range(scratch.start[i], scratch.start[i] + U(scratch.size[i])):
+                lanczos.weight[e] = graph.weight[scratch.edge[e]]
     vectors = ritz.vectors[p : p + n]
-    live = solve(u, v, n, graph.drawn_by, plan, room, near, space, small, ritz.values[b], vectors, ritz.residual[b])
+    live = solve(
+        u,
+        v,
+        n,
+        graph.drawn_by,
+        plan,
+        scratch,
+        neighbor,
+        lanczos,
+        ritz_scratch,
+        ritz.values[b],
+        vectors,
+        ritz.residual[b],
+    )
     clear(vectors, live)
     ritz.live[b] = live
 
 
 @compiled
 def clear(vectors: np.ndarray, live: int) -> None:
-    """Zeros in the columns that are not live."""
+    """Zeroes the columns that are not live."""
     if live < vectors.shape[1]:
         vectors[:, live:] = 0.0
 
 
 @compiled
 def solve(
-    u: int, v: int, n: int, drawn_by: np.ndarray, plan: Plan, room: ExtractionScratch, near: np.ndarray,
-    space: LanczosScratch, small: RitzScratch, values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
+    u: int, v: int, n: int, drawn_by: np.ndarray, plan: Plan, scratch: ExtractionScratch, neighbor: np.ndarray,
+    lanczos: LanczosScratch, ritz_scratch: RitzScratch, values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
 ) -> int:  # fmt: skip
-    """The basis of the subgraph in `room` and `near`; returns the number of live columns, 0 where some entry is not finite."""
+    """Computes the basis of the subgraph in `scratch` and `neighbor`; returns the number of live columns, 0 where some entry is not finite."""
     width = padded(n)
-    rows = space.rows[: 9 * width].reshape(9, width)
+    rows = lanczos.rows[: 9 * width].reshape(9, width)
     degree, W = rows[0], rows[1:3]
     W[:, n:] = 0.0
-    L = Matrix(n, room.start, room.size, near, space.weight, rows[3], rows[4], space.rows[7 * width :])
+    L = Matrix(n, scratch.start, scratch.size, neighbor, lanczos.weight, rows[3], rows[4], lanczos.rows[7 * width :])
     laplacian(L, degree, plan.normalized)
     bound = rough_bound(L)
     if not bound < np.inf:
         return 0
-    B = space.B[: (plan.columns + plan.steps) * width].reshape(plan.columns + plan.steps, width)
-    C, deleted = B[: plan.columns], space.flags[:n]
-    taken = constrain(u, v, drawn_by, plan, room, L, degree, deleted, space.bits[:n], C)
-    glued = width if plan.closed else 0
-    P = ClosedFormProjector(rows[5][:glued], rows[6][:glued], space.flags[n : n + glued])
+    B = lanczos.B[: (plan.columns + plan.steps) * width].reshape(plan.columns + plan.steps, width)
+    C, deleted = B[: plan.columns], lanczos.flags[:n]
+    taken = constrain(u, v, drawn_by, plan, scratch, L, degree, deleted, lanczos.bits[:n], C)
+    length = width if plan.closed else 0
+    P = ClosedFormProjector(rows[5][:length], rows[6][:length], lanczos.flags[n : n + length])
     if plan.closed:
         projector_of(n, degree, deleted, taken, P)
     b = 2 if plan.start == QUERY else 1
-    start = space.start[: b * width].reshape(b, width)
+    start = lanczos.start[: b * width].reshape(b, width)
     if plan.start == QUERY:
         query_start(0, 1, start)
     elif plan.start == RANDOM:
         key = link_key(plan.seed, plan.epoch, plan.start_stream, u, v, drawn_by)
-        random_start(n, room.node, drawn_by, key, start)
+        random_start(n, scratch.node, drawn_by, key, start)
     else:
         constraint_start(L, C, degree, deleted, taken, plan.closed, W[0], start)
-    k = orthonormal(C, W[0], small.c, plan.rank_tolerance)
-    live = krylov(L, bound, B, k, P, start, plan.tolerance, W, small)
-    carry_back(live, B[k:], start, rows[1:6], small, values, vectors, residual)
+    k = orthonormal(C, W[0], ritz_scratch.c, plan.rank_tolerance)
+    live = krylov(L, bound, B, k, P, start, plan.tolerance, W, ritz_scratch)
+    ritz_pairs(live, B[k:], start, rows[1:6], ritz_scratch, values, vectors, residual)
     return live
 
 
 @compiled
 def constrain(
-    u: int, v: int, drawn_by: np.ndarray, plan: Plan, room: ExtractionScratch, L: Matrix,
+    u: int, v: int, drawn_by: np.ndarray, plan: Plan, scratch: ExtractionScratch, L: Matrix,
     degree: np.ndarray, deleted: np.ndarray, bits: np.ndarray, C: np.ndarray,
 ) -> int:  # fmt: skip
-    """The columns of C as rows, and the marks of deleted vertices; returns how many are deleted."""
+    """Writes the columns of C as rows, and which vertices are deleted; returns how many are."""
     j = 0
     if plan.boundary:
-        neumann_boundary(L, room.hop, C[j])
+        neumann_boundary(L, scratch.hop, C[j])
         j += 1
     if plan.degree:
-        neumann_degree(L.n, degree, room.hop, C[j])
+        neumann_degree(L.n, degree, scratch.hop, C[j])
         j += 1
     if plan.deleted == 0:
         deleted[:] = False
         return 0
     key = link_key(plan.seed, plan.epoch, plan.deleted_stream, u, v, drawn_by)
-    taken = delete_vertices(room.node, drawn_by, plan.deleted, key, bits, deleted)
+    taken = delete_vertices(scratch.node, drawn_by, plan.deleted, key, bits, deleted)
     if not plan.closed:
         deleted_columns(degree, deleted, C[j:])
     return taken

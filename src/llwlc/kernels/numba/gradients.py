@@ -1,7 +1,7 @@
-"""The blocks of a network and their pooling by class, forward and backward, for training on a CPU: a link at a time, its rows in cache and nowhere else.
+"""The blocks of a network and their pooling by class, forward and backward, for training on a CPU: one link at a time, its rows in the cache only.
 
-Backward computes the rows anew, which takes less than writing them to memory and reading them again. Gradients of the weights are added up in groups of links, and
-the groups in their order, so that the last bit does not depend on the number of threads.
+Backward recomputes the rows, which is faster than storing and reading them. Gradients of the weights are summed in groups of links, and the groups in a fixed
+order, so that the last bit does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from llwlc.kernels.numba.blocks import (
 from llwlc.kernels.numba.filter_gradients import filter_backward, filter_forward
 from llwlc.kernels.numba.lanes import (
     LANES,
+    broadcast,
+    constant,
+    divide,
     fma,
-    like,
     load,
-    over,
     plus,
-    spread,
     store,
     total,
     where_equal,
     where_positive,
 )
-from llwlc.kernels.numba.products import PAIR, multiply, project, project_gathered, set_rows, whole_fours
+from llwlc.kernels.numba.products import PAIR, multiply, project, project_gathered, whole_fours, zero_entries
 from llwlc.kernels.numba.readouts import PoolScratch, SortReadout, pool_classes, pool_scratch
 from llwlc.support.compiler import compiled
 
 
 class TrainingRows(NamedTuple):
-    """All encoded links, and a batch of them: `chosen [B]`, their live columns `live [B]`, eigenvalues `values [B, κ]`, and what dropout multiplies the hidden layers of the
-    blocks' filters with, `keep [blocks, B, κ, H]`, empty where nothing is dropped."""
+    """All encoded links, and a batch of them: `chosen [B]`, their live columns `live [B]`, eigenvalues `values [B, κ]`, and `keep [blocks, B, κ, H]`, the factors of
+    dropout on the hidden layers of the blocks' filters, empty without dropout."""
 
     ptr: np.ndarray
     vectors: np.ndarray
@@ -54,7 +54,7 @@ class TrainingRows(NamedTuple):
 
 
 class Pooled(NamedTuple):
-    """What forward leaves of each link, or how a loss depends on it: `mean [B, classes, H]`, `largest [B, H]`, the rows of the ends `ends [B, 2, C]`, and where the
+    """The output of forward for each link, or the gradient of a loss with respect to it: `mean [B, classes, H]`, `largest [B, H]`, the rows of the ends `ends [B, 2, C]`, and where the
     features at the ends are filtered, the gains of that filter `gain [B, κ, S]`; H is all channels that are pooled."""
 
     mean: np.ndarray
@@ -72,9 +72,9 @@ class Transposed(NamedTuple):
 
 
 class TrainingScratch(NamedTuple):
-    """Of one thread: `rows [2, n, C]` gradients of the rows of a block and of the one before, `mixed [kappa, C]`, `filtered [kappa, S C]` and `spectrum [kappa, C]` of what
+    """Scratch of one thread: `rows [2, n, C]` gradients of the rows of a block and of the one before, `mixed [kappa, C]`, `filtered [kappa, S C]` and `spectrum [kappa, C]` of what
     stands between them, `ties [H]` how many rows share the largest entry; `features [kappa, F]`; of the filters
-    `hidden [F, kappa, H]`, how the loss depends on their gains `gain [F, S, kappa]`, and `back [H]`."""
+    `hidden [F, kappa, H]`, `gain [F, S, kappa]` the gradient with respect to their gains, and `back [H]`."""
 
     blocks: BlockScratch
     pool: PoolScratch
@@ -92,7 +92,7 @@ class TrainingScratch(NamedTuple):
 def training_scratch(
     n: int, steps: int, blocks: Blocks, filters: Filters, pooled: int, features: int
 ) -> TrainingScratch:
-    """For links of up to n nodes; `features`: channels of their table."""
+    """Scratch for links of up to n nodes; `features`: columns of the feature table."""
     dtype = blocks.bias.dtype.type
     C = blocks.bias.shape[1]
     count, S, H = filters.outer.shape
@@ -119,13 +119,13 @@ def training_scratch(
 def rows_of_link(
     links: TrainingRows, b: int, blocks: Blocks, filters: Filters, jumping: bool, s: TrainingScratch
 ) -> tuple[int, int]:
-    """Rows, class means and largest entries of link b, to the scratch; returns where its nodes begin, and how many they are."""
+    """Computes rows, class means and largest entries of link b in the scratch; returns the index of its first node and the number of its nodes."""
     p = links.ptr[links.chosen[b]]
     n, live = links.ptr[links.chosen[b] + 1] - p, links.live[b]
     take_vectors(links.vectors, live, p, n, s.blocks)
     take_degrees(links.degree, p, n, s.blocks)
     count, kappa = len(blocks.bias), s.blocks.kappa
-    set_rows(s.blocks.gain, 0, len(filters.inner) * blocks.filters * kappa)
+    zero_entries(s.blocks.gain, 0, len(filters.inner) * blocks.filters * kappa)
     filter_forward(filters, links.values, links.keep, b, live, kappa, s.hidden, s.blocks.gain)
     all_blocks(blocks, links.label, p, n, live, s.blocks)
     C = blocks.bias.shape[1]
@@ -140,8 +140,8 @@ def forward(
     blocks: Blocks, filters: Filters, jumping: bool, table: np.ndarray, links: TrainingRows, begin: int, end: int, s: TrainingScratch,
     out: Pooled, size: np.ndarray, spectrum: np.ndarray,
 ) -> None:  # fmt: skip
-    """A run of links; besides, of which nothing is learned: `size [B, classes]`, how many nodes each class has, and `spectrum [B, κ, F]` = VᵀX of the nodes' features in
-    `table [nodes, F]`, which may be empty."""
+    """Forward pass of a run of links. Two further outputs need no gradient: `size [B, classes]`, the number of nodes of each class, and `spectrum [B, κ, F]` = VᵀX of the
+    nodes' features in `table [nodes, F]`, which may be empty."""
     count, C = blocks.bias.shape
     F = spectrum.shape[2]
     for b in range(begin, end):
@@ -152,7 +152,7 @@ def forward(
                 out.gain[b, k, q] = s.blocks.gain[(count * blocks.filters + q) * kappa + k]
         if F > 0:
             project_gathered(s.blocks.V, s.blocks.kappa, links.node, p, n, live, table, s.features)
-            set_rows(spectrum, b * spectrum.shape[1] * F, spectrum.shape[1] * F)
+            zero_entries(spectrum, b * spectrum.shape[1] * F, spectrum.shape[1] * F)
             for c in range(0, live * F, LANES):
                 store(spectrum, b * spectrum.shape[1] * F + c, load(s.features, c))
         last = (count - 1) * whole_fours(n) * C
@@ -170,47 +170,47 @@ def forward(
 @compiled
 def backward(
     blocks: Blocks, filters: Filters, transposed: Transposed, jumping: bool, links: TrainingRows, begin: int, end: int, s: TrainingScratch,
-    given: Pooled, weights: Blocks, filter_weights: Filters,
+    gradient: Pooled, grads: Blocks, filter_grads: Filters,
 ) -> None:  # fmt: skip
-    """Adds a run of links to the gradients of the weights."""
+    """Adds the gradients of a run of links to `grads` and `filter_grads`; `gradient` is that of the loss with respect to the output of forward."""
     count, C = blocks.bias.shape
     for b in range(begin, end):
         p, n = rows_of_link(links, b, blocks, filters, jumping, s)
         live, kappa = links.live[b], s.blocks.kappa
         for k in range(live):
-            for q in range(given.gain.shape[2]):
-                s.gain[(count * blocks.filters + q) * kappa + k] = given.gain[b, k, q]
+            for q in range(gradient.gain.shape[2]):
+                s.gain[(count * blocks.filters + q) * kappa + k] = gradient.gain[b, k, q]
         count_ties(s, n, count if jumping else 1, 0 if jumping else count - 1, C)
-        set_rows(s.rows, 0, whole_fours(n) * C)
+        zero_entries(s.rows, 0, whole_fours(n) * C)
         for c in range(0, 2 * C, LANES):
-            store(s.rows, c, load(given.ends, 2 * b * C + c))
+            store(s.rows, c, load(gradient.ends, 2 * b * C + c))
         here, there = 0, whole_fours(n) * C
         for back in range(count):
             block = count - 1 - back
             if jumping or back == 0:
-                add_pooled(links.label, p, n, b, block, block if jumping else 0, C, here, given, s)
+                add_pooled(links.label, p, n, b, block, block if jumping else 0, C, here, gradient, s)
             through_relu(block, n, C, here, s)
-            add_bias(block, n, C, here, s, weights)
+            add_bias(block, n, C, here, s, grads)
             project(s.blocks.V, 0, kappa, n, live, s.rows, here, C, s.mixed, 0, False)
             if block == 0:
-                first_weights(links.label, p, n, live, C, here, transposed, s, weights)
+                first_weights(links.label, p, n, live, C, here, transposed, s, grads)
                 first_gains(blocks, live, s)
             else:
-                next_weights(block, n, live, C, here, s, weights)
+                next_weights(block, n, live, C, here, s, grads)
                 next_gains(block, blocks, transposed, live, s)
                 rows_before(block, transposed, n, live, C, here, there, s)
             here, there = there, here
-        filter_backward(filters, links.values, links.keep, b, live, kappa, s.hidden, s.gain, s.back, filter_weights)
+        filter_backward(filters, links.values, links.keep, b, live, kappa, s.hidden, s.gain, s.back, filter_grads)
 
 
 @compiled
 def count_ties(s: TrainingScratch, n: int, pooled: int, first: int, C: int) -> None:
-    """How many rows have the largest entry of each channel: they share its gradient, as in torch."""
+    """Counts the rows that have the largest entry of each channel: they share its gradient, as in torch."""
     rows = whole_fours(n) * C
-    one = like(s.ties, 1.0)
+    one = constant(s.ties, 1.0)
     for block in range(pooled):
         for o in range(0, C, LANES):
-            most, ties = load(s.pool.largest, block * C + o), like(s.ties, 0.0)
+            most, ties = load(s.pool.largest, block * C + o), constant(s.ties, 0.0)
             for i in range(n):
                 ties = plus(ties, where_equal(load(s.blocks.states, (first + block) * rows + i * C + o), most, one))
             store(s.ties, block * C + o, ties)
@@ -218,20 +218,20 @@ def count_ties(s: TrainingScratch, n: int, pooled: int, first: int, C: int) -> N
 
 @compiled
 def add_pooled(
-    label: np.ndarray, p: int, n: int, b: int, block: int, part: int, C: int, here: int, given: Pooled, s: TrainingScratch
+    label: np.ndarray, p: int, n: int, b: int, block: int, part: int, C: int, here: int, gradient: Pooled, s: TrainingScratch
 ) -> None:  # fmt: skip
-    """What the pooling gives back to the rows of a block, which is the `part`-th that was pooled."""
-    H = given.largest.shape[1]
-    states, classes = block * whole_fours(n) * C, given.mean.shape[1]
+    """Adds the gradient of the pooling to the rows of a block, the `part`-th that was pooled."""
+    H = gradient.largest.shape[1]
+    states, classes = block * whole_fours(n) * C, gradient.mean.shape[1]
     for o in range(0, C, LANES):
         at = part * C + o
         most = load(s.pool.largest, at)
-        share = over(load(given.largest, b * H + at), load(s.ties, at))
+        share = divide(load(gradient.largest, b * H + at), load(s.ties, at))
         for i in range(n):
             j = np.int64(label[p + i])
             to = here + i * C + o
-            mean = load(given.mean, (b * classes + j) * H + at)
-            row = fma(like(s.rows, 1.0 / s.pool.size[j]), mean, load(s.rows, to))
+            mean = load(gradient.mean, (b * classes + j) * H + at)
+            row = fma(constant(s.rows, 1.0 / s.pool.size[j]), mean, load(s.rows, to))
             store(s.rows, to, plus(row, where_equal(load(s.blocks.states, states + i * C + o), most, share)))
 
 
@@ -243,31 +243,31 @@ def through_relu(block: int, n: int, C: int, here: int, s: TrainingScratch) -> N
 
 
 @compiled
-def add_bias(block: int, n: int, C: int, here: int, s: TrainingScratch, weights: Blocks) -> None:
+def add_bias(block: int, n: int, C: int, here: int, s: TrainingScratch, grads: Blocks) -> None:
     for o in range(0, C, LANES):
-        sums = load(weights.bias, block * C + o)
+        sums = load(grads.bias, block * C + o)
         for i in range(n):
             sums = plus(sums, load(s.rows, here + i * C + o))
-        store(weights.bias, block * C + o, sums)
+        store(grads.bias, block * C + o, sums)
 
 
 @compiled
 def first_weights(
-    label: np.ndarray, p: int, n: int, live: int, C: int, here: int, transposed: Transposed, s: TrainingScratch, weights: Blocks
+    label: np.ndarray, p: int, n: int, live: int, C: int, here: int, transposed: Transposed, s: TrainingScratch, grads: Blocks
 ) -> None:  # fmt: skip
-    """Of the first block: its rows X₀ are ones and log degrees."""
-    inputs, kappa = weights.classes + 1, s.blocks.kappa
-    if len(weights.first_skip) > 0:
+    """Gradients of the first block's weights, whose input X₀ is ones and log degrees."""
+    inputs, kappa = grads.classes + 1, s.blocks.kappa
+    if len(grads.first_skip) > 0:
         for o in range(0, C, LANES):
-            last = weights.classes * C + o
-            sums = load(weights.first_skip, last)
+            last = grads.classes * C + o
+            sums = load(grads.first_skip, last)
             for i in range(n):
                 row, to = load(s.rows, here + i * C + o), np.int64(label[p + i]) * C + o
-                store(weights.first_skip, to, plus(load(weights.first_skip, to), row))
-                sums = fma(spread(s.blocks.log_degree, i), row, sums)
-            store(weights.first_skip, last, sums)
+                store(grads.first_skip, to, plus(load(grads.first_skip, to), row))
+                sums = fma(broadcast(s.blocks.log_degree, i), row, sums)
+            store(grads.first_skip, last, sums)
     multiply(
-        s.blocks.classes_filtered, 0, kappa, whole_fours(weights.filters * inputs), live, s.mixed, 0, C, weights.first, 0, True
+        s.blocks.classes_filtered, 0, kappa, whole_fours(grads.filters * inputs), live, s.mixed, 0, C, grads.first, 0, True
     )  # fmt: skip
     multiply(s.mixed, 0, C, whole_fours(live), C, transposed.first, 0, transposed.first.shape[1], s.filtered, 0, False)
 
@@ -284,25 +284,25 @@ def first_gains(blocks: Blocks, live: int, s: TrainingScratch) -> None:
 
 
 @compiled
-def next_weights(block: int, n: int, live: int, C: int, here: int, s: TrainingScratch, weights: Blocks) -> None:
-    before, wide, kappa = (block - 1) * whole_fours(n) * C, weights.filters * C, s.blocks.kappa
-    if len(weights.skip) > 0:
-        project(s.blocks.states, before, C, n, C, s.rows, here, C, weights.skip, (block - 1) * C * C, True)
+def next_weights(block: int, n: int, live: int, C: int, here: int, s: TrainingScratch, grads: Blocks) -> None:
+    before, wide, kappa = (block - 1) * whole_fours(n) * C, grads.filters * C, s.blocks.kappa
+    if len(grads.skip) > 0:
+        project(s.blocks.states, before, C, n, C, s.rows, here, C, grads.skip, (block - 1) * C * C, True)
     project(
-        s.blocks.spectrum_filtered, block * kappa * wide, wide, live, wide, s.mixed, 0, C, weights.mix, (block - 1) * wide * C, True
+        s.blocks.spectrum_filtered, block * kappa * wide, wide, live, wide, s.mixed, 0, C, grads.mix, (block - 1) * wide * C, True
     )  # fmt: skip
 
 
 @compiled
 def next_gains(block: int, blocks: Blocks, transposed: Transposed, live: int, s: TrainingScratch) -> None:
-    """Of the filters at the eigenvalues, and of the spectrum VᵀX that they were multiplied with."""
+    """Gradients of the filters at the eigenvalues, and of the spectrum VᵀX that they multiply."""
     C, S, kappa = blocks.bias.shape[1], blocks.filters, s.blocks.kappa
     wide = S * C
     multiply(s.mixed, 0, C, whole_fours(live), C, transposed.mix, (block - 1) * C * wide, wide, s.filtered, 0, False)
-    set_rows(s.spectrum, 0, whole_fours(live) * C)
+    zero_entries(s.spectrum, 0, whole_fours(live) * C)
     for k in range(live):
         for q in range(S):
-            factor, sums = spread(s.blocks.gain, (block * S + q) * kappa + k), like(s.rows, 0.0)
+            factor, sums = broadcast(s.blocks.gain, (block * S + q) * kappa + k), constant(s.rows, 0.0)
             for c in range(0, C, LANES):
                 part, to = load(s.filtered, k * wide + q * C + c), k * C + c
                 sums = fma(part, load(s.blocks.spectrum, block * kappa * C + to), sums)
@@ -314,7 +314,7 @@ def next_gains(block: int, blocks: Blocks, transposed: Transposed, live: int, s:
 def rows_before(
     block: int, transposed: Transposed, n: int, live: int, C: int, here: int, there: int, s: TrainingScratch
 ) -> None:
-    """How the rows of the block before are asked to change, but for the pooling."""
+    """The gradient of the rows of the block before, without the part of the pooling."""
     rows, kappa = whole_fours(n), s.blocks.kappa
     multiply(s.blocks.V, 0, kappa, rows, live, s.spectrum, 0, C, s.rows, there, False)
     if len(transposed.skip) > 0:

@@ -25,13 +25,13 @@ def mix(x: np.uint64) -> np.uint64:
 
 @compiled
 def identity(drawn_by: np.ndarray, node: int) -> np.uint64:
-    """What draws know a node by: its entry, or where there are none its number."""
+    """What random draws identify a node by: its entry, or its number where there are no entries."""
     return np.uint64(drawn_by[node]) if len(drawn_by) > 0 else np.uint64(node)
 
 
 @compiled
 def link_key(seed: int, epoch: int, stream: int, u: int, v: int, drawn_by: np.ndarray) -> np.uint64:
-    """All of `counter.draw` but its last step: `mix(link_key(…) ^ identity)` is the draw of a node."""
+    """`counter.draw` without its last step: `mix(link_key(…) ^ identity)` is the draw of a node."""
     a, b = identity(drawn_by, u), identity(drawn_by, v)
     s, e, t = mix(np.uint64(seed)), mix(np.uint64(epoch)), mix(np.uint64(stream))
     h = mix(mix(s ^ e * np.uint64(3)) ^ t * np.uint64(5))
@@ -40,7 +40,7 @@ def link_key(seed: int, epoch: int, stream: int, u: int, v: int, drawn_by: np.nd
 
 @compiled
 def draw(key: np.uint64, who: np.uint64) -> np.int64:
-    """The bits that belong to a node by its identity, signed, as the reference compares them."""
+    """The draw of a node, by its identity; signed, as the reference compares it."""
     return np.int64(mix(key ^ who))
 
 
@@ -51,6 +51,6 @@ def uniform(bits: np.uint64) -> float:
 
 @compiled
 def normal(key: np.uint64, who: np.uint64) -> float:
-    """The standard normal of a node by its identity, as `counter.normal`."""
+    """The standard normal draw of a node, by its identity: `counter.normal`."""
     bits = mix(key ^ who)
     return math.sqrt(-2 * math.log(uniform(bits))) * math.cos(2 * math.pi * uniform(mix(bits)))

@@ -1,9 +1,9 @@
-"""Sixteen numbers side by side, as the compiler's own vectors: the rows of a network's small matrices, always in whole lanes.
+"""Vectors of sixteen numbers ("lanes") as the compiler's own vector type, for the rows of a network's small matrices.
 
-The loops of `vectors` are long, and the compiler finds the lanes by itself; here they are 16 or 32 entries long, and asking at each whether two arrays
-overlap would take as long as the arithmetic. Nothing is reordered: a sum is added up as it is written, on every machine.
+The loops of `vectors.py` are long, and the compiler vectorises them by itself. Here they have 16 or 32 entries, and the compiler's tests whether two
+arrays overlap would take as long as the arithmetic. Nothing is reordered: a sum is added up as it is written, on every machine.
 
-Arrays are taken as flat memory: an index counts entries from the beginning, whatever the shape, and nobody checks it. Float32 and float64 alike.
+Arrays are treated as flat memory: an index counts entries from the beginning, whatever the shape, and is not checked. Float32 and float64.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _splat(builder: Any, scalar: Any, kind: ir.VectorType) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def load(typing: Any, array: Any, index: Any) -> Any:
-    """The 16 entries from an index on."""
+    """Reads the 16 entries from an index on."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _place(context, builder, array, *arguments)
@@ -76,8 +76,8 @@ def store(typing: Any, array: Any, index: Any, lanes: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def spread(typing: Any, array: Any, index: Any) -> Any:
-    """One entry, sixteen times."""
+def broadcast(typing: Any, array: Any, index: Any) -> Any:
+    """One entry of an array in all lanes."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         scalar = builder.load(_place(context, builder, array, *arguments))
@@ -87,8 +87,8 @@ def spread(typing: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def like(typing: Any, array: Any, number: Any) -> Any:
-    """A number, sixteen times, in the float type of an array."""
+def constant(typing: Any, array: Any, number: Any) -> Any:
+    """A number in all lanes, in the float type of an array."""
     scalar = array.dtype
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -121,12 +121,12 @@ def _both(operation: str) -> Any:
 plus = intrinsic(_both("fadd"))
 minus = intrinsic(_both("fsub"))
 times = intrinsic(_both("fmul"))
-over = intrinsic(_both("fdiv"))
+divide = intrinsic(_both("fdiv"))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def larger(typing: Any, a: Any, b: Any) -> Any:
-    """The larger of both in each lane; b where a is no number."""
+    """The larger of a and b in each lane; b where a is NaN."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, y = arguments
@@ -137,7 +137,7 @@ def larger(typing: Any, a: Any, b: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def where_positive(typing: Any, a: Any, b: Any) -> Any:
-    """b where a is above zero, else zero: what flows back through a ReLU."""
+    """b where a is above zero, else zero: the gradient of a ReLU."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         zero = ir.Constant(_vector(a.scalar), None)
@@ -159,7 +159,7 @@ def where_equal(typing: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def total(typing: Any, a: Any) -> Any:
-    """The sum of the lanes: halves added, and halves of these."""
+    """The sum of the lanes, by adding halves: 8 + 8, 4 + 4, and so on."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, width = arguments[0], LANES
@@ -177,8 +177,8 @@ def total(typing: Any, a: Any) -> Any:
     return a.scalar(a), code
 
 
-def whole(count: int) -> int:
-    """The least multiple of 32 entries that holds so many: matrices are padded to it, so that rows are two lanes at a time.
+def padded_width(count: int) -> int:
+    """`count` rounded up to a multiple of 32: rows of matrices are padded to it and processed 32 entries at a time.
 
     >>> whole(33)
     64
@@ -187,7 +187,7 @@ def whole(count: int) -> int:
 
 
 def padded_rows(rows: np.ndarray, count: int, width: int) -> np.ndarray:
-    """A matrix with zeros behind its rows and below them, `[count, width]`."""
+    """A matrix padded with zeros to `[count, width]`."""
     out = np.zeros((count, width), rows.dtype)
     out[: rows.shape[0], : rows.shape[1]] = rows
     return out

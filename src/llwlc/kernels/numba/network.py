@@ -1,7 +1,7 @@
 """The network on one link after the other: encoded links in, logits out, no matrix of more than one link in memory.
 
-`nn.net` is the specification. What it computes in float64 is computed here in the type of the weights; a link's numbers are added up in one order, whatever stands
-before it, so a score has the same bits alone, in any batch and on any number of threads.
+`nn.net` is the specification. What it computes in float64 is computed here in the type of the weights. The numbers of a link are added up in one fixed order, so a score
+has the same bits alone, in any batch and on any number of threads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from llwlc.kernels.numba.blocks import (
     take_basis,
     take_degrees,
 )
-from llwlc.kernels.numba.lanes import LANES, fma, like, load, store, times, total
+from llwlc.kernels.numba.lanes import LANES, constant, fma, load, store, times, total
 from llwlc.kernels.numba.products import add_row, multiply, project_gathered, rectify, whole_fours
 from llwlc.kernels.numba.readouts import (
     ClassReadout,
@@ -38,8 +38,8 @@ NORM_EPS, COSINE_EPS = 1e-5, 1e-6  # as in torch's LayerNorm, and in `nn.ends.co
 
 
 class Ends(NamedTuple):
-    """`nn.ends.FilteredEnds`: the features of all nodes `table [nodes, F]`, `mix [(S + 1) F, D]`, `bias`, `norm`, `norm_bias [D]`, `channels` of D that count. Of no
-    rows where the network has no such part."""
+    """`nn.ends.FilteredEnds`: the features of all nodes `table [nodes, F]`, `mix [(S + 1) F, D]`, `bias`, `norm`, `norm_bias [D]`, `channels` of D in use.
+    Without rows where the network has no such part."""
 
     table: np.ndarray
     mix: np.ndarray
@@ -52,7 +52,7 @@ class Ends(NamedTuple):
 
 class Head(NamedTuple):
     """`hidden [width, H]`, `bias [H]`, `last [H]`, `last_bias`; `ranking [2, H + width]` in whole lanes, `ranking_bias [2]`, empty where candidates have no output of their
-    own. `pooled`, `channels`: how many entries the readout has, and a row, that count; `ends`: whether the rows of the ends are read."""
+    own. `pooled`, `channels`: entries in use of the readout, and of a row; `ends`: whether the rows of the ends are read."""
 
     hidden: np.ndarray
     bias: np.ndarray
@@ -96,7 +96,8 @@ class EncodedRows(NamedTuple):
 
 
 class EndScratch(NamedTuple):
-    """`coefficient [2 S, kappa]`, `spectrum [kappa, F]`, `filtered [2 S + 2, F]` with the ends' own features behind, `mixed [2, D]`, `units [2 (S + 1)]`; `parts [width]` that the heads read, `hidden [H]`."""
+    """`coefficient [2 S, kappa]`, `spectrum [kappa, F]`, `filtered [2 S + 2, F]` with the ends' own features behind, `mixed [2, D]`,
+    `units [2 (S + 1)]`; `parts [width]` that the heads read, `hidden [H]`."""
 
     coefficient: np.ndarray
     spectrum: np.ndarray
@@ -114,7 +115,7 @@ class NetworkScratch(NamedTuple):
 
 
 def network_scratch(net: Network, n: int, steps: int) -> NetworkScratch:
-    """Of one thread, for links of up to n nodes."""
+    """Scratch of one thread, for links of up to n nodes."""
     dtype = net.head.hidden.dtype.type
     blocks, S = net.blocks, net.blocks.filters
     scratch = block_scratch(n, steps, blocks, len(net.filters.inner), dtype)
@@ -122,17 +123,17 @@ def network_scratch(net: Network, n: int, steps: int) -> NetworkScratch:
     F, D = net.ends.table.shape[1], net.ends.mix.shape[1]
     twice = 2 * S + 6
 
-    def room(size: int) -> np.ndarray:
+    def zeros(size: int) -> np.ndarray:
         return np.zeros(size + 2 * LANES, dtype)
 
     ends = EndScratch(
-        coefficient=room(twice * scratch.kappa),
-        spectrum=room(scratch.kappa * F),
-        filtered=room(twice * F),
-        mixed=room(2 * D),
-        units=room(2 * (S + 1)),
-        parts=room(len(net.head.hidden)),
-        hidden=room(net.head.hidden.shape[1]),
+        coefficient=zeros(twice * scratch.kappa),
+        spectrum=zeros(scratch.kappa * F),
+        filtered=zeros(twice * F),
+        mixed=zeros(2 * D),
+        units=zeros(2 * (S + 1)),
+        parts=zeros(len(net.head.hidden)),
+        hidden=zeros(net.head.hidden.shape[1]),
     )
     pooled = C * (count if net.jumping else 1)
     return NetworkScratch(scratch, pool_scratch(n + 4, blocks.classes, pooled, net.sort_readout, dtype), ends)
@@ -140,7 +141,7 @@ def network_scratch(net: Network, n: int, steps: int) -> NetworkScratch:
 
 @compiled
 def run_network(net: Network, links: EncodedRows, begin: int, end: int, s: NetworkScratch, out: np.ndarray) -> None:
-    """The logits `out [B, outputs]` of a run of links."""
+    """Computes the logits `out [B, outputs]` of a run of links."""
     for b in range(begin, end):
         p, n, live = links.ptr[b], links.ptr[b + 1] - links.ptr[b], links.live[b]
         take_basis(links.values[b], links.vectors, live, p, n, s.blocks)
@@ -161,7 +162,7 @@ def run_network(net: Network, links: EncodedRows, begin: int, end: int, s: Netwo
 
 @compiled
 def read_rows(net: Network, label: np.ndarray, p: int, n: int, s: NetworkScratch) -> None:
-    """The readout of the rows, to the first of the parts."""
+    """Writes the readout of the rows to the first of the parts."""
     count, C = net.blocks.bias.shape
     stride = whole_fours(n) * C
     last = (count - 1) * stride
@@ -179,7 +180,7 @@ def read_rows(net: Network, label: np.ndarray, p: int, n: int, s: NetworkScratch
 
 @compiled
 def read_ends(net: Network, n: int, at: int, s: NetworkScratch) -> int:
-    """Product and distance of the ends' rows of the last block, to the parts from `at` on; returns where they end."""
+    """Writes product and distance of the ends' rows of the last block to the parts from `at` on; returns the index behind them."""
     count, C = net.blocks.bias.shape
     u = (count - 1) * whole_fours(n) * C
     channels, parts, states = net.head.channels, s.ends.parts, s.blocks.states
@@ -191,7 +192,7 @@ def read_ends(net: Network, n: int, at: int, s: NetworkScratch) -> int:
 
 @compiled
 def read_features(net: Network, node: np.ndarray, p: int, n: int, live: int, at: int, s: NetworkScratch) -> int:
-    """`FilteredEnds`, to the parts from `at` on; returns where they end."""
+    """Writes the output of `FilteredEnds` to the parts from `at` on; returns the index behind it."""
     e, w, S, kappa = s.ends, net.ends, net.blocks.filters, s.blocks.kappa
     F, D = w.table.shape[1], w.mix.shape[1]
     project_gathered(s.blocks.V, kappa, node, p, n, live, w.table, e.spectrum)
@@ -221,23 +222,23 @@ def read_features(net: Network, node: np.ndarray, p: int, n: int, live: int, at:
 
 @compiled
 def normalise_row(row: np.ndarray, begin: int, w: Ends) -> None:
-    """LayerNorm of the channels that count."""
+    """LayerNorm of the channels in use."""
     mean = 0.0
     for c in range(w.channels):
         mean += row[begin + c]
     mean /= w.channels
-    spread = 0.0
+    variance = 0.0
     for c in range(w.channels):
-        spread += (row[begin + c] - mean) ** 2
-    scale = 1.0 / math.sqrt(spread / w.channels + NORM_EPS)
+        variance += (row[begin + c] - mean) ** 2
+    scale = 1.0 / math.sqrt(variance / w.channels + NORM_EPS)
     for c in range(w.channels):
         row[begin + c] = (row[begin + c] - mean) * scale * w.norm[c] + w.norm_bias[c]
 
 
 @compiled
 def dot(a: np.ndarray, i: int, b: np.ndarray, j: int, count: int) -> float:
-    """⟨a, b⟩ of so many entries, whole lanes, from i and j on."""
-    sums = like(a, 0.0)
+    """⟨a, b⟩ over `count` entries, a multiple of 16, from i and j on."""
+    sums = constant(a, 0.0)
     for c in range(0, count, LANES):
         sums = fma(load(a, i + c), load(b, j + c), sums)
     return float(total(sums))
@@ -245,7 +246,7 @@ def dot(a: np.ndarray, i: int, b: np.ndarray, j: int, count: int) -> float:
 
 @compiled
 def write_cosines(F: int, S: int, at: int, e: EndScratch) -> int:
-    """The cosines between u's S + 1 rows and v's, each with its mirror image averaged."""
+    """Writes the cosines between u's S + 1 rows and v's, each averaged with that of u and v exchanged."""
     rows = e.filtered
     for end in range(2):
         for q in range(S + 1):
@@ -262,13 +263,13 @@ def write_cosines(F: int, S: int, at: int, e: EndScratch) -> int:
 
 @compiled
 def end_row(S: int, end: int, q: int) -> int:
-    """Where row q of an end stands: S are filtered, the last one is the table's."""
+    """The index of row q of an end: the first S are filtered, the last is the node's own features."""
     return end * S + q if q < S else whole_fours(2 * S) + end
 
 
 @compiled
 def score(head: Head, sharing: bool, e: EndScratch, out: np.ndarray) -> None:
-    """The heads: among random pairs, and among candidates, of which those that share a neighbour and those that do not have an output each."""
+    """The heads: one for random pairs, and one for candidates, with an output for pairs that share a neighbour and one for those that do not."""
     width, H = head.hidden.shape
     for o in range(0, H, LANES):
         store(e.hidden, o, load(head.bias, o))
@@ -278,6 +279,6 @@ def score(head: Head, sharing: bool, e: EndScratch, out: np.ndarray) -> None:
     if len(head.ranking) > 0:
         kind = 0 if sharing else 1
         begin = kind * head.ranking.shape[1]
-        whole = head.ranking.shape[1] - H
-        mine = dot(e.hidden, 0, head.ranking, begin, H) + dot(e.parts, 0, head.ranking, begin + H, whole)
+        length = head.ranking.shape[1] - H
+        mine = dot(e.hidden, 0, head.ranking, begin, H) + dot(e.parts, 0, head.ranking, begin + H, length)
         out[1] = mine + head.ranking_bias[kind]

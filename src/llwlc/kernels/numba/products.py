@@ -1,6 +1,6 @@
-"""Products of small matrices in whole lanes: every row has `width` entries, a multiple of 32; matrices are flat, and begin where they are said to.
+"""Products of small matrices: rows have `width` entries, a multiple of 32; matrices are flat and begin at an index that is passed in.
 
-Each entry of a product is added up in the same order wherever it stands, so what a link's numbers become does not depend on its neighbours.
+Each entry of a product is added up in the same order whatever its position, so the numbers of a link do not depend on the links around it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from llwlc.kernels.numba.lanes import LANES, fma, larger, like, load, plus, spread, store
+from llwlc.kernels.numba.lanes import LANES, broadcast, constant, fma, larger, load, plus, store
 from llwlc.support.compiler import compiled
 
 PAIR = 2 * LANES
@@ -22,22 +22,22 @@ def whole_fours(n: int) -> int:
 
 
 @compiled
-def set_rows(out: np.ndarray, begin: int, count: int) -> None:
-    """Zeros, so many entries from a place on."""
-    zero = like(out, 0.0)
+def zero_entries(out: np.ndarray, begin: int, count: int) -> None:
+    """Zeroes `count` entries from `begin` on."""
+    zero = constant(out, 0.0)
     for i in range(begin, begin + count, LANES):
         store(out, i, zero)
 
 
 @compiled
 def four_rows(out: np.ndarray, at: int, width: int, add: bool) -> tuple[Any, ...]:
-    """Two lanes of each of four rows, as they are or zero."""
+    """32 entries of each of four rows: of `out` where the product is added to it, else zeros."""
     if add:
         return (
             load(out, at), load(out, at + LANES), load(out, at + width), load(out, at + width + LANES),
             load(out, at + 2 * width), load(out, at + 2 * width + LANES), load(out, at + 3 * width), load(out, at + 3 * width + LANES),
         )  # fmt: skip
-    zero = like(out, 0.0)
+    zero = constant(out, 0.0)
     return zero, zero, zero, zero, zero, zero, zero, zero
 
 
@@ -55,7 +55,7 @@ def multiply(
             for k in range(K):
                 at = w + k * width + o
                 w0, w1 = load(W, at), load(W, at + LANES)
-                s0, s1, s2, s3 = spread(A, r0 + k), spread(A, r1 + k), spread(A, r2 + k), spread(A, r3 + k)
+                s0, s1, s2, s3 = broadcast(A, r0 + k), broadcast(A, r1 + k), broadcast(A, r2 + k), broadcast(A, r3 + k)
                 c00, c01 = fma(s0, w0, c00), fma(s0, w1, c01)
                 c10, c11 = fma(s1, w0, c10), fma(s1, w1, c11)
                 c20, c21 = fma(s2, w0, c20), fma(s2, w1, c21)
@@ -74,7 +74,7 @@ def multiply(
 def project(
     V: np.ndarray, v: int, stride: int, n: int, columns: int, X: np.ndarray, x: int, width: int, out: np.ndarray, b: int, add: bool
 ) -> None:  # fmt: skip
-    """out = VᵀX, or out += VᵀX, for the first `columns` of V, in fours: what is behind them is read too, and gets rows of its own."""
+    """out = VᵀX, or out += VᵀX, for the first `columns` of V, four at a time: up to three columns more are read, and written to rows behind the others."""
     for o in range(0, width, PAIR):
         for k in range(0, columns, FOUR):
             to = b + k * width + o
@@ -82,7 +82,7 @@ def project(
             for i in range(n):
                 at, of = x + i * width + o, v + i * stride + k
                 x0, x1 = load(X, at), load(X, at + LANES)
-                s0, s1, s2, s3 = spread(V, of), spread(V, of + 1), spread(V, of + 2), spread(V, of + 3)
+                s0, s1, s2, s3 = broadcast(V, of), broadcast(V, of + 1), broadcast(V, of + 2), broadcast(V, of + 3)
                 c00, c01 = fma(s0, x0, c00), fma(s0, x1, c01)
                 c10, c11 = fma(s1, x0, c10), fma(s1, x1, c11)
                 c20, c21 = fma(s2, x0, c20), fma(s2, x1, c21)
@@ -101,17 +101,17 @@ def project(
 def project_gathered(
     V: np.ndarray, stride: int, node: np.ndarray, p: int, n: int, columns: int, table: np.ndarray, out: np.ndarray
 ) -> None:
-    """`project` of the rows of a table that belong to the nodes `node[p : p + n]`."""
+    """`project` with X the rows of a table at the nodes `node[p : p + n]`."""
     width = table.shape[1]
     for o in range(0, width, PAIR):
         for k in range(0, columns, FOUR):
-            zero = like(table, 0.0)
+            zero = constant(table, 0.0)
             c00, c01, c10, c11 = zero, zero, zero, zero
             c20, c21, c30, c31 = zero, zero, zero, zero
             for i in range(n):
                 at, of = np.int64(node[p + i]) * width + o, i * stride + k
                 x0, x1 = load(table, at), load(table, at + LANES)
-                s0, s1, s2, s3 = spread(V, of), spread(V, of + 1), spread(V, of + 2), spread(V, of + 3)
+                s0, s1, s2, s3 = broadcast(V, of), broadcast(V, of + 1), broadcast(V, of + 2), broadcast(V, of + 3)
                 c00, c01 = fma(s0, x0, c00), fma(s0, x1, c01)
                 c10, c11 = fma(s1, x0, c10), fma(s1, x1, c11)
                 c20, c21 = fma(s2, x0, c20), fma(s2, x1, c21)
@@ -129,15 +129,20 @@ def project_gathered(
 
 @compiled
 def add_row(z: np.ndarray, a: int, K: int, W: np.ndarray, w: int, width: int, out: np.ndarray, b: int) -> None:
-    """out += z W for one row z of K entries, in four sums, so that none waits for the one before."""
+    """out += z W for one row z of K entries, in four independent sums, which the processor computes in parallel."""
     for o in range(0, width, PAIR):
-        zero = like(W, 0.0)
+        zero = constant(W, 0.0)
         c00, c01, c10, c11 = load(out, b + o), load(out, b + o + LANES), zero, zero
         c20, c21, c30, c31 = zero, zero, zero, zero
         fours = K - K % FOUR
         for k in range(0, fours, FOUR):
             at = w + k * width + o
-            s0, s1, s2, s3 = spread(z, a + k), spread(z, a + k + 1), spread(z, a + k + 2), spread(z, a + k + 3)
+            s0, s1, s2, s3 = (
+                broadcast(z, a + k),
+                broadcast(z, a + k + 1),
+                broadcast(z, a + k + 2),
+                broadcast(z, a + k + 3),
+            )
             c00, c01 = fma(s0, load(W, at), c00), fma(s0, load(W, at + LANES), c01)
             at += width
             c10, c11 = fma(s1, load(W, at), c10), fma(s1, load(W, at + LANES), c11)
@@ -147,7 +152,7 @@ def add_row(z: np.ndarray, a: int, K: int, W: np.ndarray, w: int, width: int, ou
             c30, c31 = fma(s3, load(W, at), c30), fma(s3, load(W, at + LANES), c31)
         for k in range(fours, K):
             at = w + k * width + o
-            s = spread(z, a + k)
+            s = broadcast(z, a + k)
             c00, c01 = fma(s, load(W, at), c00), fma(s, load(W, at + LANES), c01)
         store(out, b + o, plus(plus(c00, c10), plus(c20, c30)))
         store(out, b + o + LANES, plus(plus(c01, c11), plus(c21, c31)))
@@ -155,7 +160,7 @@ def add_row(z: np.ndarray, a: int, K: int, W: np.ndarray, w: int, width: int, ou
 
 @compiled
 def rectify(out: np.ndarray, begin: int, count: int) -> None:
-    """ReLU of so many entries, whole lanes."""
-    zero = like(out, 0.0)
+    """ReLU of `count` entries, a multiple of 16, in place."""
+    zero = constant(out, 0.0)
     for i in range(begin, begin + count, LANES):
         store(out, i, larger(load(out, i), zero))

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.numba.lanes import LANES, fma, larger, like, load, plus, store, times
-from llwlc.kernels.numba.products import add_row, multiply, rectify, set_rows, whole_fours
+from llwlc.kernels.numba.lanes import LANES, constant, fma, larger, load, plus, store, times
+from llwlc.kernels.numba.products import add_row, multiply, rectify, whole_fours, zero_entries
 from llwlc.support.compiler import compiled
 
-OVER_ROWS, OVER_PLACES, STRETCHES = 16, 32, 10
-"""Of the sorting readout: channels of the first and of the second convolution, and stretches of which the largest is left."""
+FIRST_CHANNELS, SECOND_CHANNELS, SEGMENTS = 16, 32, 10
+"""Of the sorting readout: channels of the first and of the second convolution, and segments of the adaptive max pooling."""
 
 
 class ClassReadout(NamedTuple):
     """Weights of the layer behind the pooling, by what they belong to: `mean [classes, H, O]`, `number [classes, O]`, `largest [H, O]`, `bias [O]`; H is all channels
-    that are pooled. Empty where the readout is another one."""
+    that are pooled. Empty with another readout."""
 
     mean: np.ndarray
     number: np.ndarray
@@ -26,7 +26,7 @@ class ClassReadout(NamedTuple):
 
 
 class SortReadout(NamedTuple):
-    """`rows` of them, `channels` that are compared; the convolutions as matrices, `first [C, 32]`, `second [5 · 16, 32]`, with `first_bias`, `second_bias [32]`."""
+    """`rows` are kept, compared by `channels`; the convolutions as matrices, `first [C, 32]`, `second [5 · 16, 32]`, with `first_bias`, `second_bias [32]`."""
 
     rows: int
     channels: int
@@ -37,7 +37,7 @@ class SortReadout(NamedTuple):
 
 
 class PoolScratch(NamedTuple):
-    """`mean [classes, H]`, `size [classes]`, `largest [H]`, `out`; where rows are sorted, their `order` and a copy of it, and what the convolutions leave."""
+    """`mean [classes, H]`, `size [classes]`, `largest [H]`, `out`; where rows are sorted, their `order` and space to merge it in, and the outputs of the convolutions."""
 
     mean: np.ndarray
     size: np.ndarray
@@ -46,13 +46,13 @@ class PoolScratch(NamedTuple):
     order: np.ndarray
     spare: np.ndarray
     chosen: np.ndarray
-    over_rows: np.ndarray
-    places: np.ndarray
-    over_places: np.ndarray
+    first_out: np.ndarray
+    row_pairs: np.ndarray
+    second_out: np.ndarray
 
 
 def pool_scratch(n: int, classes: int, pooled: int, readout: SortReadout, dtype: type[np.floating]) -> PoolScratch:
-    """For links of up to n nodes."""
+    """Scratch for links of up to n nodes."""
     rows = readout.rows + 8
     C = readout.first.shape[0]
     sorting = n if readout.rows else 0
@@ -64,9 +64,9 @@ def pool_scratch(n: int, classes: int, pooled: int, readout: SortReadout, dtype:
         order=np.zeros(sorting, np.int64),
         spare=np.zeros(sorting, np.int64),
         chosen=np.zeros(rows * C + LANES, dtype),
-        over_rows=np.zeros(rows * 32, dtype),
-        places=np.zeros((rows + 8) * OVER_ROWS, dtype),
-        over_places=np.zeros(rows * 32, dtype),
+        first_out=np.zeros(rows * 32, dtype),
+        row_pairs=np.zeros((rows + 8) * FIRST_CHANNELS, dtype),
+        second_out=np.zeros(rows * 32, dtype),
     )
 
 
@@ -74,16 +74,16 @@ def pool_scratch(n: int, classes: int, pooled: int, readout: SortReadout, dtype:
 def pool_classes(
     states: np.ndarray, begin: int, blocks: int, stride: int, C: int, label: np.ndarray, p: int, n: int, s: PoolScratch
 ) -> None:
-    """Sums of the rows of each class and the largest entries, of `blocks` matrices of rows side by side, `stride` apart in memory."""
+    """Means of the rows of each class and largest entries, of `blocks` matrices side by side, `stride` apart in memory."""
     H = blocks * C
-    set_rows(s.mean, 0, len(s.size) * H)
+    zero_entries(s.mean, 0, len(s.size) * H)
     for j in range(len(s.size)):
         s.size[j] = 0
     for i in range(n):
         s.size[label[p + i]] += 1
     for block in range(blocks):
         for o in range(0, C, LANES):
-            most = like(states, 0.0)
+            most = constant(states, 0.0)
             for i in range(n):
                 row = load(states, begin + block * stride + i * C + o)
                 to = np.int64(label[p + i]) * H + block * C + o
@@ -92,7 +92,7 @@ def pool_classes(
             store(s.largest, block * C + o, most)
     for j in range(len(s.size)):
         if s.size[j] > 1:
-            share = like(s.mean, 1.0 / s.size[j])
+            share = constant(s.mean, 1.0 / s.size[j])
             for c in range(j * H, (j + 1) * H, LANES):
                 store(s.mean, c, times(load(s.mean, c), share))
 
@@ -106,7 +106,7 @@ def class_readout(w: ClassReadout, s: PoolScratch) -> None:
     for j in range(len(s.size)):
         if s.size[j] > 0:
             add_row(s.mean, j * H, H, w.mean, j * H * O, O, s.out, 0)
-            count = like(s.out, math.log1p(s.size[j]))
+            count = constant(s.out, math.log1p(s.size[j]))
             for o in range(0, O, LANES):
                 store(s.out, o, fma(count, load(w.number, j * O + o), load(s.out, o)))
     add_row(s.largest, 0, H, w.largest, 0, O, s.out, 0)
@@ -125,7 +125,7 @@ def comes_before(states: np.ndarray, begin: int, C: int, channels: int, i: int, 
 
 @compiled
 def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: PoolScratch) -> None:
-    """The order of `nn.pooling.sort_pool`, by merging: equal rows keep theirs."""
+    """The order of `nn.pooling.sort_pool`, by a merge sort, which is stable."""
     here, there = s.order, s.spare
     for i in range(n):
         here[i] = i
@@ -150,28 +150,38 @@ def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: 
 
 @compiled
 def sort_readout(w: SortReadout, states: np.ndarray, begin: int, C: int, n: int, s: PoolScratch) -> None:
-    """The rows that come first, a convolution over each, the larger of two neighbours, a second one over five, the largest of ten stretches."""
+    """DGCNN's readout: the first rows, a convolution over each, max pooling of two, a convolution over five, max pooling to ten segments."""
     sort_rows(states, begin, C, w.channels, n, s)
     rows, wide = whole_fours(w.rows), w.first.shape[1]
-    set_rows(s.chosen, 0, rows * C)
+    zero_entries(s.chosen, 0, rows * C)
     for r in range(min(n, w.rows)):
         for c in range(0, C, LANES):
             store(s.chosen, r * C + c, load(states, begin + s.order[r] * C + c))
-    multiply(s.chosen, 0, C, rows, C, w.first, 0, wide, s.over_rows, 0, False)
-    zero, bias = like(states, 0.0), load(w.first_bias, 0)
-    places = w.rows // 2
-    # two places without a row before the first and behind the last, as the second convolution pads them
-    set_rows(s.places, 0, (whole_fours(places) + 8) * OVER_ROWS)
-    for q in range(places):
-        one, other = load(s.over_rows, 2 * q * wide), load(s.over_rows, (2 * q + 1) * wide)
-        store(s.places, (q + 2) * OVER_ROWS, larger(plus(larger(one, other), bias), zero))
+    multiply(s.chosen, 0, C, rows, C, w.first, 0, wide, s.first_out, 0, False)
+    zero, bias = constant(states, 0.0), load(w.first_bias, 0)
+    row_pairs = w.rows // 2
+    # two zero rows before the first and behind the last: the padding of the second convolution
+    zero_entries(s.row_pairs, 0, (whole_fours(row_pairs) + 8) * FIRST_CHANNELS)
+    for q in range(row_pairs):
+        one, other = load(s.first_out, 2 * q * wide), load(s.first_out, (2 * q + 1) * wide)
+        store(s.row_pairs, (q + 2) * FIRST_CHANNELS, larger(plus(larger(one, other), bias), zero))
     multiply(
-        s.places, 0, OVER_ROWS, whole_fours(places), 5 * OVER_ROWS, w.second, 0, OVER_PLACES, s.over_places, 0, False
+        s.row_pairs,
+        0,
+        FIRST_CHANNELS,
+        whole_fours(row_pairs),
+        5 * FIRST_CHANNELS,
+        w.second,
+        0,
+        SECOND_CHANNELS,
+        s.second_out,
+        0,
+        False,
     )
-    for stretch in range(STRETCHES):
-        low, high = stretch * places // STRETCHES, -(-(stretch + 1) * places // STRETCHES)
-        for c in range(OVER_PLACES):
-            most = s.over_places[low * OVER_PLACES + c]
+    for segment in range(SEGMENTS):
+        low, high = segment * row_pairs // SEGMENTS, -(-(segment + 1) * row_pairs // SEGMENTS)
+        for c in range(SECOND_CHANNELS):
+            most = s.second_out[low * SECOND_CHANNELS + c]
             for q in range(low + 1, high):
-                most = max(most, s.over_places[q * OVER_PLACES + c])
-            s.out[c * STRETCHES + stretch] = max(most + w.second_bias[c], 0.0)
+                most = max(most, s.second_out[q * SECOND_CHANNELS + c])
+            s.out[c * SEGMENTS + segment] = max(most + w.second_bias[c], 0.0)

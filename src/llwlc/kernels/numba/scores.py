@@ -1,7 +1,7 @@
 """Pairs to logits: a thread takes a run of some dozen links through subgraphs and bases, and through the network while they are in its cache.
 
-Encoded rows exist for the run alone, so memory does not grow with the number of pairs. The two passes are two compiled functions, since the first takes most of a minute
-to compile and is there already for whoever wants bases.
+Encoded rows exist for one run at a time, so memory does not grow with the number of pairs. The two passes are two compiled functions, since the first takes most of a minute
+to compile and is shared with everything that computes bases.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from llwlc.kernels.numba.enclosing import Adjacency
 from llwlc.kernels.numba.encoding import allocate_encoded
-from llwlc.kernels.numba.extraction import Reach, count, make_room, no_subgraphs, room_bytes
-from llwlc.kernels.numba.fused import Plan, make_ritz, make_small, make_space, run_links
+from llwlc.kernels.numba.extraction import Reach, count, extraction_bytes, new_extraction_scratch, no_subgraphs
+from llwlc.kernels.numba.fused import Plan, make_ritz, new_lanczos_scratch, new_ritz_scratch, run_links
 from llwlc.kernels.numba.network import EncodedRows, Network, network_scratch, run_network
 from llwlc.kernels.numba.vectors import padded
 from llwlc.support.threads import number_of_threads, over_links
@@ -26,8 +26,8 @@ def score_encoded(net: Network, links: EncodedRows) -> np.ndarray:
     n = int(np.diff(links.ptr).max(initial=0))
 
     def make() -> Callable[[int, int], None]:
-        scratch = network_scratch(net, n, steps)
-        return lambda begin, end: run_network(net, links, begin, end, scratch, out)
+        net_scratch = network_scratch(net, n, steps)
+        return lambda begin, end: run_network(net, links, begin, end, net_scratch, out)
 
     over_links(number, number_of_threads(number, _network_bytes(net, n)), make)
     return out
@@ -36,15 +36,19 @@ def score_encoded(net: Network, links: EncodedRows) -> np.ndarray:
 def score_pairs(
     net: Network, graph: Adjacency, pairs: np.ndarray, reach: Reach, plan: Plan, distance_cap: int, known: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """The logits `[B, outputs]` of `pairs [B, 2]`, of which `known [B, P]` is known beside their subgraphs; and how many have a hop at its cap."""
+    """The logits `[B, outputs]` of `pairs [B, 2]`, with `known [B, P]`, statistics of the pairs beside their subgraphs; and how many pairs have a hop at its cap."""
     counted = count(graph, pairs, reach)
     links, (n, e) = len(pairs), counted.largest
     out, full = np.empty((links, net.outputs), net.head.hidden.dtype), np.zeros(links, np.bool_)
     nothing = no_subgraphs(graph)
 
     def make() -> Callable[[int, int], None]:
-        room, small, scratch = make_room(graph, n, e), make_small(plan), network_scratch(net, n, plan.steps)
-        space = make_space(plan, n, len(room.edge))
+        scratch, ritz_scratch, net_scratch = (
+            new_extraction_scratch(graph, n, e),
+            new_ritz_scratch(plan),
+            network_scratch(net, n, plan.steps),
+        )
+        lanczos = new_lanczos_scratch(plan, n, len(scratch.edge))
 
         def work(begin: int, end: int) -> None:
             own, number = slice(begin, end), end - begin
@@ -54,21 +58,21 @@ def score_pairs(
             ritz = make_ritz(number, int(ptr[-1]), plan.steps, np.float32)
             run_links(
                 graph, pairs[own], reach, plan, distance_cap, 0, number, counted.kept[begin],
-                room, space, small, ptr, nothing, encoded, ritz,
+                scratch, lanczos, ritz_scratch, ptr, nothing, encoded, ritz,
             )  # fmt: skip
             rows = EncodedRows(
                 ptr, ritz.live, ritz.values, ritz.vectors, encoded.node, encoded.label, encoded.degree, known[own]
             )
-            run_network(net, rows, 0, number, scratch, out[own])
+            run_network(net, rows, 0, number, net_scratch, out[own])
             full[own] = encoded.full
 
         return work
 
-    lanczos = 8 * padded(n) * (plan.steps + plan.columns + 12)
-    over_links(links, number_of_threads(links, room_bytes(graph) + lanczos + _network_bytes(net, n)), make)
+    lanczos_bytes = 8 * padded(n) * (plan.steps + plan.columns + 12)
+    over_links(links, number_of_threads(links, extraction_bytes(graph) + lanczos_bytes + _network_bytes(net, n)), make)
     return out, int(full.sum())
 
 
 def _network_bytes(net: Network, n: int) -> int:
-    """What a thread's scratch takes for a link of n nodes, nearly."""
+    """Bytes of a thread's scratch for a link of n nodes, approximately."""
     return int(net.blocks.bias.size + 16) * n * net.head.hidden.itemsize

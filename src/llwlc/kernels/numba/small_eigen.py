@@ -13,8 +13,10 @@ import numpy as np
 from llwlc.support.compiler import compiled
 
 EPS = 2.0**-52
-NEGLIGIBLE = 2.0**-75  # beside an entry of 1; chased on, it would underflow to zero and take its rotation along
-SWEEPS = 60  # QL needs about two a value; nothing may run for ever
+NEGLIGIBLE = (
+    2.0**-75
+)  # relative to an entry of 1; a smaller one would underflow while it is chased, and its rotation would be undefined
+SWEEPS = 60  # QL needs about two sweeps a value; this bounds the loop
 
 
 @compiled
@@ -27,7 +29,7 @@ def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray) -> 
     scale = largest(T, m)
     for i in range(m):
         for j in range(m):
-            T[i, j] = T[i, j] / scale if scale > 0 else 0.0  # squares of 1e-160 would vanish
+            T[i, j] = T[i, j] / scale if scale > 0 else 0.0  # squares of 1e-160 would underflow
     tridiagonalise(T, m, Z)
     for i in range(m):
         d[i] = T[i, i]
@@ -40,8 +42,9 @@ def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray) -> 
 
 @compiled
 def tridiagonalise(T: np.ndarray, m: int, Z: np.ndarray) -> None:
-    """T ← RTRᵀ, Z ← RZ, T's entries at most 1, for rotations R that take one diagonal after the other off the band. Each leaves an entry one place outside, which
-    further rotations chase out at the end: the T of a block of two takes 2m rotations, where reflections would fill it up first."""
+    """T ← RTRᵀ, Z ← RZ, T's entries at most 1, for rotations R that remove one outer diagonal of the band after the other. Each rotation creates
+    an entry one place outside the band, which further rotations chase down to the end: the T of a block of two takes about 2m rotations, where reflections would fill
+    the matrix first."""
     for width in range(bandwidth(T, m), 1, -1):
         for k in range(m - width):
             row, far = k, k + width
@@ -72,7 +75,7 @@ def largest(T: np.ndarray, m: int) -> float:
 
 @compiled
 def bandwidth(T: np.ndarray, m: int) -> int:
-    """The farthest diagonal with an entry."""
+    """The outermost diagonal with a nonzero entry."""
     widest = 0
     for i in range(m):
         for j in range(i + 1 + widest, m):
@@ -108,11 +111,11 @@ def ql_sweep(d: np.ndarray, e: np.ndarray, low: int, high: int, g: float, m: int
         square = f * f + g * g
         r = math.sqrt(square)
         e[i + 1] = r
-        if r == 0.0:  # the block falls apart here
+        if r == 0.0:  # the block splits here
             d[i + 1] -= p
             e[high] = 0.0
             return
-        over = 1.0 / square  # beside the root and not after it: every rotation waits for the one before
+        over = 1.0 / square  # computed in parallel with the root: every rotation waits for the one before
         s, c = (f * r) * over, (g * r) * over
         g = d[i + 1] - p
         r = (d[i] - g) * s + 2.0 * c * b

@@ -8,21 +8,21 @@ import numpy as np
 
 from llwlc.support.compiler import compiled
 
-# Every vector of n entries has zeros behind them, at least one, up to a multiple of this: the loops of the compiler take so many at a time,
-# and what is left of a vector behind them entry by entry
+# Vectors of n entries are padded with zeros, at least one, to a multiple of this: vectorised loops take so many entries at a time, and any remainder
+# one by one
 WIDTH = 16
 
 
 @compiled
 def padded(n: int) -> int:
-    """The length of a vector of n entries."""
+    """The padded length of a vector of n entries."""
     return (n // WIDTH + 1) * WIDTH
 
 
 @compiled
 def dots(A: np.ndarray, m: int, w: np.ndarray, c: np.ndarray) -> None:
-    """c = A w for the first m rows of A, four at a time: w is read once for all of them. The last four may have some in common with those
-    before, whose sums come out the same again."""
+    """c = A w for the first m rows of A, four at a time: w is read once for all of them. The last four rows may
+    overlap the four before; their sums are computed twice, with the same result."""
     n = len(w)
     if m < 4:
         for j in range(m):
@@ -47,7 +47,7 @@ def dots(A: np.ndarray, m: int, w: np.ndarray, c: np.ndarray) -> None:
 
 @compiled
 def subtract(A: np.ndarray, m: int, c: np.ndarray, w: np.ndarray) -> None:
-    """w ← w − Aᵀc, likewise; rows that were among the four before count nothing in the last ones."""
+    """w ← w − Aᵀc for the first m rows, four at a time; rows of the last four that overlap the four before get the coefficient 0."""
     n = len(w)
     if m < 4:
         for j in range(m):
@@ -91,7 +91,7 @@ def dots_two(A: np.ndarray, m: int, x: np.ndarray, y: np.ndarray, c: np.ndarray,
 
 @compiled
 def four_of(c: np.ndarray, j: int, part: int) -> tuple[float, float, float, float]:
-    """c[j] … c[j + 3], those before `part` as zeros."""
+    """c[j] … c[j + 3], with zeros in place of those before `part`."""
     c0 = c[j] if j >= part else 0.0
     c1 = c[j + 1] if j + 1 >= part else 0.0
     c2 = c[j + 2] if j + 2 >= part else 0.0
@@ -131,7 +131,7 @@ def normalise(w: np.ndarray) -> bool:
     if 1e-100 < size < 1e100:
         w /= size
         return True
-    largest = 0.0  # by this one first: squares of 1e-200 would vanish
+    largest = 0.0  # divide by it first: squares of 1e-200 would underflow
     for i in range(len(w)):
         largest = max(largest, abs(w[i]))
     if not (0.0 < largest < np.inf):

@@ -1,0 +1,85 @@
+"""Pages and files of the site that stand outside docs/: the README as its first page, CONTRIBUTING, CHANGELOG, the files that pages link to, and
+the API reference, which is made from what the package and its rooms export."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from inspect import getdoc, ismodule
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[2]
+PAGES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+FOLDERS = ("examples", "benchmarks/results")
+SOURCE = ROOT / "src" / "llwlc"
+
+
+def rooms() -> dict[str, Any]:
+    """The modules that export names, by room: packages, and `metrics`."""
+    found = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")) + ["metrics"]
+    modules = {room: import_module(f"llwlc.{room}") for room in sorted(found)}
+    return {room: module for room, module in modules.items() if getattr(module, "__all__", None)}
+
+
+def on_config(config: Any) -> Any:
+    reference = ["api/index.md", *({f"llwlc.{room}": f"api/{room}.md"} for room in rooms())]
+    for section in config.nav:
+        if "Reference" in section:
+            section["Reference"] = reference
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    for page, source in PAGES.items():
+        text = re.sub(r"\]\(docs/", "](", (ROOT / source).read_text(encoding="utf-8"))
+        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)")
+        files.append(File.generated(config, page, content=text))
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".jsonl", ".json"):
+                # as .txt, which a browser shows
+                name = f"{path.relative_to(ROOT)}.txt"
+                files.append(File.generated(config, name, content=path.read_text(encoding="utf-8")))
+    for room, module in rooms().items():
+        files.append(File.generated(config, f"api/{room}.md", content=room_page(room, module)))
+    files.append(File.generated(config, "api/index.md", content=package_page()))
+    return files
+
+
+def room_page(room: str, module: Any) -> str:
+    """The reference of a room: what it says of itself, then every name that it exports."""
+    shown = [f"::: llwlc.{room}.{name}" for name in module.__all__]
+    return "\n\n".join([f"# llwlc.{room}", prose(getdoc(module) or ""), *shown])
+
+
+def package_page() -> str:
+    """The reference of the package: its subpackages, and the names that none of them exports."""
+    package, modules = import_module("llwlc"), rooms()
+    lines = [f"- [`llwlc.{room}`]({room}.md): {prose(getdoc(module) or '').splitlines()[0]}" for room, module in modules.items()]
+    also, own = [], []
+    for name in package.__all__:
+        home = next((room for room, module in modules.items() if name in module.__all__), None)
+        if home is not None:
+            also.append(f"[`llwlc.{name}`][llwlc.{home}.{name}]")
+        elif not name.startswith("_") and not ismodule(getattr(package, name)):
+            own.append(f"::: llwlc.{name}")
+    about = "Every name that the package and its subpackages export. The examples run as tests."
+    return "\n\n".join(["# Reference", about, "\n".join(lines), f"Also exported by the package itself: {', '.join(also)}.", *own])
+
+
+def prose(docstring: str) -> str:
+    """A module's docstring as Markdown: its indented examples become blocks of Python, and a blank line stands before a list."""
+    docstring = re.sub(r"^((?!- |  ).+\n)(?=- )", r"\1\n", docstring, flags=re.MULTILINE)
+    return re.sub(r"(?:^ {4}.*\n?(?:^\n(?=^ {4}))?)+", lambda m: f"```python\n{dedent(m[0]).rstrip()}\n```\n", docstring, flags=re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """`../examples/x.py`, as GitHub reads it, becomes the copy inside the site."""
+    depth = page.file.src_uri.count("/")
+    outside = "|".join(FOLDERS)
+    markdown = re.sub(rf"\]\((?:\.\./){{{depth + 1}}}((?:{outside})/[^)]*)\)", rf"]({'../' * depth}\1.txt)", markdown)
+    return re.sub(rf"\]\(((?:{outside})/[^)]*)\)", r"](\1.txt)", markdown) if page.file.src_uri in PAGES else markdown

@@ -1,0 +1,104 @@
+"""The documentation site builds without a warning, and its reference has every name that the package exports, documented in full."""
+
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "llwlc"
+ROOMS = sorted({path.parent.name for path in SOURCE.glob("*/__init__.py")} | {"metrics"})
+
+
+def exported():
+    """Every exported name once, as "module.name", with its object."""
+    found = {}
+    for room in ("", *ROOMS):
+        module = importlib.import_module(f"llwlc.{room}" if room else "llwlc")
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if not inspect.ismodule(value) and not name.startswith("_"):
+                found[f"{module.__name__}.{name}"] = value
+    return found
+
+
+NAMES = exported()
+CODE = {name: value for name, value in NAMES.items() if inspect.isclass(value) or callable(value)}
+
+
+def sections(value):
+    """The summary of a docstring and its `Args:`, by parameter."""
+    text = inspect.getdoc(getattr(value, "py_func", value)) or ""
+    block = re.search(r"^Args:\n((?: {4}.*\n?|\n)+)", text, re.MULTILINE)
+    named = re.findall(r"^    \**(\w+): \S", block[1], re.MULTILINE) if block else []
+    return text, named
+
+
+def parameters(value):
+    return [p for p in inspect.signature(getattr(value, "py_func", value)).parameters.values() if p.name != "self"]
+
+
+def fields_of(value):
+    if dataclasses.is_dataclass(value):
+        return [field.name for field in dataclasses.fields(value)]
+    return list(getattr(value, "_fields", ()))
+
+
+def documented_fields(value):
+    """Fields with a line of their own behind them, and those that the docstring names."""
+    source = inspect.getsource(value)
+    own = re.findall(r'^    (\w+): .*\n    """', source, re.MULTILINE)
+    return {*own, *re.findall(r"[A-Za-z_]\w*", inspect.getdoc(value) or "")}
+
+
+@pytest.mark.parametrize("name", sorted(CODE))
+def test_every_exported_name_is_documented_in_full(name):
+    value = CODE[name]
+    text, named = sections(value)
+    assert ">>> " in text, "no example"
+    if fields_of(value):
+        assert set(fields_of(value)) <= documented_fields(value)
+    elif not (inspect.isclass(value) and issubclass(value, Exception)):
+        assert named == [p.name for p in parameters(value)]
+    takes = " ".join(str(p.annotation) for p in parameters(value)) if not issubclass_of_error(value) else ""
+    if re.search(r"\b(Tensor|ndarray|NDArray|ArrayLike)\b", takes):
+        assert re.search(r"`[^`]*\[[^\]`]*\]", text), "no shapes"
+
+
+def issubclass_of_error(value):
+    return inspect.isclass(value) and issubclass(value, Exception)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="the site is built with the extra docs")
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", ROOT / "mkdocs.yml", "-d", out],
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return out
+
+
+def test_the_site_builds_strictly_and_its_reference_has_every_exported_name(site):
+    pages = "".join(path.read_text() for path in (site / "api").glob("*.html"))
+    shown = set(re.findall(r'id="(llwlc[\w.]*)"', pages))
+    in_rooms = {name.split(".")[-1] for name in NAMES if name.count(".") > 1}
+    names = {name for name in NAMES if name.count(".") > 1 or name.split(".")[-1] not in in_rooms}
+    assert names <= shown
+
+
+def test_the_site_loads_nothing_from_the_web(site):
+    for path in site.rglob("*.html"):
+        loaded = re.findall(r'<(?:script|img|link)\b[^>]*?\b(?:src|href)="(https?:[^"]*)"', path.read_text())
+        assert loaded == [], path
