@@ -54,7 +54,9 @@ def test_show_a_file_with_its_report_and_warnings(folder):
     folder("e.csv", "from;to;w\n1;a;2\n1;b;1\n2;b;1\n2;2;1\n1;a;1\n")
     result = llwlc("data", "show", "e.csv", "--weight", "w")
     assert result.exit_code == 0
-    assert "5 rows gave 4 nodes and 3 edges: 1 self-loop dropped, 1 duplicate merged." in result.stderr
+    assert (
+        "5 rows gave 4 nodes and 3 edges: 1 self-loop dropped, 1 duplicate merged (weights added up)." in result.stderr
+    )
     assert "bipartite" in result.stderr
     assert "GraphWarning" not in result.stderr
 
@@ -116,7 +118,7 @@ def test_bad_edge_lists_end_with_code_2(folder, tmp_path, name):
 
 
 BAD_NODES = {
-    "nan.csv": (NODES.replace("n3,3", "n3,nan"), "node 'n3' has NaN"),
+    "nan.csv": (NODES.replace("n3,3", "n3,nan"), "column 'age' is empty for node 'n3'"),
     "extra.csv": (NODES + "stranger,1\n", "'stranger'"),
     "few.csv": (NODES.replace("n3,3\n", ""), "no features for 1 of 13 nodes: 'n3'"),
     "one.csv": ("node\nn1\n", "one column"),
@@ -133,7 +135,8 @@ def test_bad_features_end_with_code_2(folder, tmp_path, name):
     if content is not None:
         folder(name, content)
     before = {p.name for p in tmp_path.iterdir()}
-    refused(llwlc("fit", "e.csv", "--features", name, "--out", "run"), tmp_path, before, message)
+    strict = ("--missing-values", "error")
+    refused(llwlc("fit", "e.csv", "--features", name, *strict, "--out", "run"), tmp_path, before, message)
 
 
 def test_a_feature_row_too_many_in_an_npz(folder, tmp_path):
@@ -153,7 +156,7 @@ def test_a_feature_row_too_many_in_an_npz(folder, tmp_path):
         (["e.csv", "--source", "sauce"], "no column 'sauce'"),
         (["e.csv", "--weight", "kilo"], "no column 'kilo'"),
         (["e.csv", "--protocol", "guess"], "no protocol is called 'guess'"),
-        (["e.csv", "--isolated", "maybe"], "'error' or 'keep'"),
+        (["e.csv", "--isolated", "maybe"], "'error', 'keep' or 'drop'"),
         (["e.csv", "--source", "source", "--target", "source"], "name two columns"),
         (["cora", "--source", "from"], "cora is a dataset"),
         (["e.csv", "--bogus"], "No such option"),

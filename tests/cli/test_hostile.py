@@ -109,7 +109,7 @@ def test_recommend_and_score_of_hostile_names(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = llwlc("recommend", run, "--top", 50)
     assert shown.exit_code == 0, shown.output
-    assert "\x1b]" not in shown.stdout
+    assert "\x1b]" not in shown.stderr
     names = LinkPredictor.load(run).graph.names
     with Path("pairs.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
@@ -139,7 +139,7 @@ def test_on_a_terminal_cells_are_visible_and_in_a_file_whole(monkeypatch):
         out = io.StringIO()
         monkeypatch.setattr(out, "isatty", lambda terminal=terminal: terminal)
         monkeypatch.setattr(sys, "stdout", out)
-        tables.deliver(table, None)
+        tables.Delivery.of(None, None).deliver(table)
         assert out.getvalue() == f"source,score\n{cell},0.5\n"
 
 

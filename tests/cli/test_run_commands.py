@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from llwlc import datasets
+from llwlc.cli import console
 from llwlc.cli.app import app
 from llwlc.graph.graph import Graph
 from people import people
@@ -102,8 +103,10 @@ def test_recommend_writes_ranked_links_that_are_missing(here):
     assert not known & {frozenset((r["source"], r["target"])) for r in rows}
 
 
-def test_recommend_for_a_node_on_screen_and_to_parquet(here):
-    shown = llwlc("recommend", "run", "--node", name(5), "--top", "3")
+def test_recommend_for_a_node_on_screen_and_to_parquet(here, monkeypatch):
+    with monkeypatch.context() as terminal:
+        terminal.setattr(console.OUT, "_force_terminal", True)
+        shown = llwlc("recommend", "run", "--node", name(5), "--top", "3")
     assert shown.exit_code == 0
     assert f"The 3 likeliest missing links of {name(5)}" in shown.stdout
     assert llwlc("recommend", "run", "--node", name(5), "--top", "3", "-o", "t.parquet").exit_code == 0
@@ -123,7 +126,7 @@ def test_a_node_without_candidates_is_told_so(tmp_path, monkeypatch):
     none = llwlc("recommend", "run", "--node", "n0")
     assert none.exit_code == 0
     assert "There are no candidates of n0" in none.stderr
-    assert not none.stdout
+    assert none.stdout == ",".join([*FIRST, *RANGE, "common_neighbors", "distance"]) + "\n"
 
 
 def test_score_keeps_other_columns_and_gives_the_same_in_every_form(here):
@@ -132,17 +135,17 @@ def test_score_keeps_other_columns_and_gives_the_same_in_every_form(here):
         csv.writer(file).writerows(rows)
     assert llwlc("score", "run", "pairs.csv", "-o", "s.csv").exit_code == 0
     found = read(here / "s.csv")
-    assert list(found[0]) == [*FIRST, "id", "note", "score_given"]
+    assert list(found[0]) == ["id", "to", "from", "note", "score_given", "score", "probability"]
     assert [r["note"] for r in found] == ["a, b", ""]
     assert [r["score_given"] for r in found] == ["old", "x"]
     assert llwlc("score", "run", "pairs.csv", "-o", "s.parquet").exit_code == 0
     table = pa.parquet.read_table(here / "s.parquet")
-    assert table.column_names[:4] == FIRST
+    assert table.column_names == list(found[0])
     assert table["score"].to_pylist() == pytest.approx([float(r["score"]) for r in found], abs=1e-6)
-    pa.parquet.write_table(table.select(["source", "target"]), here / "p.parquet")
+    pa.parquet.write_table(table.select(["to", "from"]), here / "p.parquet")
     printed = llwlc("score", "run", "p.parquet").stdout
     on_screen = list(csv.DictReader(printed.splitlines()))
-    assert [r["source"] for r in on_screen] == [r["source"] for r in found]
+    assert [r["to"] for r in on_screen] == [r["to"] for r in found]
     assert [float(r["probability"]) for r in on_screen] == pytest.approx([float(r["probability"]) for r in found])
 
 
@@ -163,8 +166,8 @@ def test_score_on_a_graph_with_a_newcomer_asks_for_features(here):
     (here / "new.csv").write_text((here / "edges.csv").read_text() + f'Newcomer,"{name(3)}"\n')
     asked = llwlc("score", "run", "pairs.csv", "--graph", "new.csv")
     assert asked.exit_code == 2
-    assert "no features of, such as Newcomer" in asked.stderr
-    (here / "more.csv").write_text((here / "people.csv").read_text() + "Newcomer,1,0,0\n")
+    assert "no features of, such as 'Newcomer'" in asked.stderr
+    (here / "more.csv").write_text("person,a,b,c\nNewcomer,1,0,0\n")  # known nodes keep their features
     given = llwlc("score", "run", "pairs.csv", "--graph", "new.csv", "--features", "more.csv")
     assert given.exit_code == 0, given.output
     assert "Newcomer" in given.stdout
@@ -196,8 +199,14 @@ BAD = {
     "unknown node": (["recommend", "run", "--node", "Doe, Persn 05"], "Did you mean 'Doe, Person 05'?"),
     "an ending that says nothing": (["recommend", "run", "-o", "top.xls"], "top.xls"),
     "a folder that is not there": (["recommend", "run", "-o", "no/top.csv"], "no"),
-    "weights without a graph": (["score", "run", "pairs.csv", "--weight", "w"], "--weight is for the updated graph"),
-    "features without a graph": (["score", "run", "pairs.csv", "--features", "people.csv"], "give --graph too"),
+    "weights without a graph": (
+        ["score", "run", "pairs.csv", "--weight", "w"],
+        "is for the updated graph: give --graph",
+    ),
+    "features without a graph": (
+        ["score", "run", "pairs.csv", "--features", "people.csv"],
+        "is for the updated graph: give --graph",
+    ),
     "unknown option": (["fit", "edges.csv", "--out", "new", "--set", "epoch=3"], "no option is called 'epoch'"),
     "no equals sign": (["fit", "edges.csv", "--out", "new", "--set", "epochs"], "write it as name=value"),
     "text for a number": (["fit", "edges.csv", "--out", "new", "--set", "epochs=many"], "epochs is of type int"),
@@ -311,6 +320,7 @@ def test_a_users_own_graph_end_to_end(data_root, home, tmp_path, monkeypatch, da
     assert llwlc("score", "run", "top.csv", "-o", "scores.csv").exit_code == 0
     top, scored = read(tmp_path / "top.csv"), read(tmp_path / "scores.csv")
     assert [r["score_given"] for r in scored] == [r["score"] for r in top]
-    assert list(scored[0]) == [*FIRST, "score_given", "probability_given", *RANGE, "common_neighbors", "distance"]
+    given = ["source", "target", "score_given", "probability_given", *RANGE, "common_neighbors", "distance"]
+    assert list(scored[0]) == [*given, "score", "probability"]
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["auc"] > 0.75  # two epochs on one hop; benchmarks/own_graph.py has the real figures

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from fuzz.graph_files import MAKERS
 from fuzz.mutate import Rng, mutated_bytes, pick
 
 CELLS = [
@@ -69,7 +70,7 @@ HEADS = [
     "Weight",
     "x y",
 ]
-ENDINGS = [".csv", ".tsv", ".txt", ".csv.gz", ".parquet", ".pq", ".npz", ".gz", ""]
+ENDINGS = [".csv", ".tsv", ".txt", ".csv.gz", ".parquet", ".pq", ".npz", ".gz", ".graphml", ".gexf", ".mtx", ".g6", ""]
 KINDS = [
     *(
         pa.int64(),
@@ -187,9 +188,10 @@ def npz_file(rng: Rng) -> bytes:
 
 def odd_file(folder: Path, rng: Rng, name: str) -> Path:
     """A file of any kind under any ending, in most cases damaged once more."""
-    make = pick(rng, [text_table, text_table, parquet_table, npz_file])
+    endings = {text_table: ".csv", parquet_table: ".parquet", npz_file: ".npz"} | MAKERS
+    make = pick(rng, [text_table, text_table, parquet_table, npz_file, *MAKERS])
     data = make(rng)
-    right = {text_table: ".csv", parquet_table: ".parquet", npz_file: ".npz"}[make]
+    right = endings[make]
     ending = right if rng.random() < 0.85 else pick(rng, ENDINGS)
     if rng.random() < 0.6:
         data = mutated_bytes(data, rng)

@@ -86,12 +86,16 @@ class Readings:
             lambda: Graph.read(path, unzipped_limit=LIMIT),
             lambda: Graph.read(path, header=False, weight="3", unzipped_limit=LIMIT),
             lambda: read_pairs(path, self.graph, unzipped_limit=LIMIT),
+            lambda: Graph.read(path, node_list=path, unzipped_limit=LIMIT),
+            lambda: read_pairs(path, self.graph, unknown="blank", verbatim=True, unzipped_limit=LIMIT),
             lambda: read_features(path, unzipped_limit=LIMIT),
+            lambda: read_features(path, missing_values="error", unzipped_limit=LIMIT),
+            lambda: Graph.read(self.edges, features=path, isolated="drop", unzipped_limit=LIMIT),
             lambda: Graph.read(self.edges, features=path, isolated="keep", unzipped_limit=LIMIT),
         ]
         npz = path.suffix == ".npz"
         try:
-            found = pick(rng, reads[3:] if npz else reads)()
+            found = pick(rng, reads[5:] if npz else reads)()
             self.check(found)
         except InputError as error:
             return one_line(error)
@@ -369,6 +373,7 @@ class Lines:
         Path("pairs.csv").write_text("source,target,score\nPerson 01,Person 40,3\nPerson 02,Person 50,4\n")
         rows = (f"Person {i:02d},{row[0]:.3f},{row[1]:.3f}\n" for i, row in enumerate(graph.x.tolist()))
         Path("people.csv").write_text("node,a,b\n" + "".join(rows))
+        Path("names.txt").write_text("node\nPerson 01\nNobody\n")
         LinkPredictor(device="cpu", **QUICK).fit(graph, out="run")
         self.mine = {p.name for p in self.folder.iterdir()}
         self.before = {p.name: p.read_bytes() for p in Path("run").iterdir()}
@@ -399,6 +404,9 @@ class Lines:
             ["recommend", "run", "--node", "Person 01", "--prior", "0.1"],
             ["data", "show", "edges.csv", "--weight", "none", "--separator", ",", "--unzipped-limit", "1"],
             ["data", "show", "cora"],
+            ["score", "run", "pairs.csv", "--unknown", "blank", "--add", "edges.csv", "-o", "-", "--format", "jsonl"],
+            ["recommend", "run", "--graph", "edges.csv", "--graph-source", "source", "--node-list", "names.txt"],
+            ["data", "audit", "run"],
             ["evaluate", "run", "--protocol", "random", "--seeds", "1"],
             ["evaluate", "run", "--ranking", "--hidden", "test"],
             ["fit", "edges.csv", "--out", "new", "--minutes", "5", *quick],

@@ -155,7 +155,7 @@ def test_a_header_and_nothing_else(tmp_path, text, zipped):
     graph = Graph.from_edges(np.array([[0, 1], [1, 2]]))
     refused(Graph.read, path, match="no edges|empty|one column")
     refused(read_pairs, path, graph, match="no pairs|empty|one column")
-    refused(Graph.read, _good(tmp_path), features=path, match="no features for|empty|one column|no column besides")
+    refused(Graph.read, _good(tmp_path), features=path, match="no features for|empty|one column|no column with a value")
 
 
 def _good(folder):

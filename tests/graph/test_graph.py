@@ -150,7 +150,7 @@ def test_bipartite_graph_warns_and_says_what_it_means():
 
 
 def test_directed_graph_warns_that_direction_is_dropped():
-    with pytest.warns(GraphWarning, match="Direction is dropped"):
+    with pytest.warns(GraphWarning, match="Links are undirected here"):
         Graph.from_networkx(nx.gnp_random_graph(30, 0.2, seed=0, directed=True))
 
 

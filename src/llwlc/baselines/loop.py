@@ -61,7 +61,7 @@ def train(
     batches = Batches(split, recipe, seed=seed, device=device)
     valid = Messages.of(split.valid_graph, device)
     select = recipe.select or split.metric
-    for epoch in track(range(len(history), recipe.epochs), name, total=recipe.epochs - len(history)):
+    for epoch in track(range(len(history), recipe.epochs), name, total=recipe.epochs, completed=len(history)):
         late = seconds is not None and time.perf_counter() - begin > seconds
         if history and (late or _stalled(history, recipe.patience)):
             break

@@ -15,9 +15,12 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from llwlc.errors import InputError
+from llwlc.support.repeated_warnings import once_each
 from llwlc.support.text import visible
 
 HERE = Path(__file__).parents[1]
+RESUMED = ("fit", "reproduce")
+"""Commands that go on where they were stopped."""
 
 
 class PlainConsole(Console):
@@ -42,6 +45,10 @@ class Group(TyperGroup):
         try:
             with plain_warnings(), visible_usage():
                 return super().invoke(ctx)
+        except KeyboardInterrupt:
+            if ctx.invoked_subcommand in RESUMED:
+                say("Stopped. Run the same command to go on where it was.")
+            raise  # typer ends with code 130
         except BrokenPipeError:
             raise  # whoever read the output has seen enough: typer ends quietly
         except (InputError, OSError, MemoryError, UnicodeError, RuntimeError) as error:
@@ -108,7 +115,8 @@ def plain_warnings() -> Iterator[None]:
                 python_says(message, category, filename, lineno, file, line)
 
         warnings.showwarning = show_warning
-        yield
+        with once_each():
+            yield
 
 
 def say(text: str, *, style: str | None = None) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
-from llwlc.cli.console import Group, show
+from llwlc.cli.console import OUT, Group, print_table, print_text, show
 from llwlc.cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc.cli.options import PluginOption, completer, load_plugins
 from llwlc.datasets.catalog import DATASETS
+from llwlc.errors import InputError
+from llwlc.splits.registry import PROTOCOLS, Protocol
 
 if TYPE_CHECKING:
     from llwlc.graph.graph import Graph
@@ -56,6 +60,95 @@ def show_graph(graph: GraphArgument, plugin: PluginOption = None, *, graph_optio
     """
     load_plugins(plugin)
     show(graph, overview(graph_options.open(graph)))
+
+
+@data.command("audit")
+@takes_graph_options
+def audit_split(
+    split: Annotated[
+        Path, typer.Argument(metavar="SPLIT", help="A run folder, or a split file that LinkSplit.save wrote.")
+    ],
+    graph: Annotated[
+        str | None, typer.Option(help="With a split file: the dataset or file that was split; its options as in fit.")
+    ] = None,
+    plugin: PluginOption = None,
+    *,
+    graph_options: GraphOptions,
+) -> None:
+    """Checks a split for leaks: pairs in two parts, negatives that are links, messages that hold what is to be predicted. Ends with code 1 where it finds one.
+
+    Examples:
+
+    `llwlc data audit run`
+
+    `llwlc data audit split.safetensors --graph edges.csv --source from --target to`
+    """
+    load_plugins(plugin)
+    from llwlc.predict import run_directory
+    from llwlc.splits.auditing import audit
+
+    if split.is_dir():
+        if graph is not None:
+            raise InputError("a run knows the graph that it split: leave --graph out")
+        run = run_directory.load(split)
+        found = audit(run.split, run.graph)
+    else:
+        if graph is None:
+            raise InputError(f"{split} is no run folder: of a split file, say which graph it splits with --graph")
+        whole = graph_options.open(graph)
+        found = audit(run_directory.load_split(split, whole), whole)
+    for line in str(found).splitlines():
+        print_text(line)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+@data.command("protocols")
+@takes_graph_options
+def show_protocols(
+    graph: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[GRAPH]",
+            help="A dataset or file, to see how many links each part of it would have.",
+            autocompletion=completer(DATASETS),
+        ),
+    ] = None,
+    plugin: PluginOption = None,
+    *,
+    graph_options: GraphOptions,
+) -> None:
+    """Lists the protocols, how links are divided and negatives drawn, or the sizes of the parts of a graph under each.
+
+    Examples:
+
+    `llwlc data protocols`
+
+    `llwlc data protocols cora`
+    """
+    load_plugins(plugin)
+    if graph is None:
+        columns = Table(
+            "protocol", "how links are divided", "negatives", "messages at test", "compared by", pad_edge=False
+        )
+        print_table(columns, [_protocol_row(record) for record in PROTOCOLS.records()])
+        return
+    from llwlc.splits.making import HARD, part_sizes
+
+    table = Table("protocol", "train", "valid", "test", "negatives, valid", "negatives, test", pad_edge=False)
+    found = graph_options.open(graph)
+    for name in PROTOCOLS:
+        if not PROTOCOLS[name].brought:
+            sizes, own = part_sizes(found, name), f"{HARD:,} × " if PROTOCOLS[name].negatives else ""
+            links, negatives = sizes[:3], sizes[3:]
+            table.add_row(name, *(f"{size:,}" for size in links), *(f"{own}{size:,}" for size in negatives))
+    OUT.print(table)
+
+
+def _protocol_row(record: Protocol) -> list[str]:
+    negatives = "each link's own, hard" if record.negatives else "the dataset's" if record.brought else "random pairs"
+    messages = "training, validation links" if record.late else "training links"
+    return [record.name, record.about, negatives, messages, "as the dataset says" if record.brought else record.metric]
 
 
 def overview(graph: Graph) -> list[tuple[str, str]]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from llwlc.cli.console import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -13,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class EpochBar:
-    """A bar that moves by epochs and shows loss and validation score, from `open` to the end of the block."""
+    """A bar that moves by epochs and shows loss and validation score, from `open` to the end of the block; of a run that goes on, from the epoch where that was."""
 
-    def __init__(self, total: int | None) -> None:
-        self.total = total
+    def __init__(self, total: int | None, run: Path | None = None) -> None:
+        self.total, self.run = total, run
         self._stack = ExitStack()
         self._shown: tuple[Progress, TaskID] | None = None
 
@@ -28,12 +31,34 @@ class EpochBar:
     ) -> None:
         self._stack.close()
 
-    def open(self) -> None:
-        """Draws it; what has to be printed first comes before."""
+    def open(self, total: int | None = None) -> None:
+        """Draws it, once, for so many epochs as a plan says, else as it was told; what has to be printed first comes before."""
+        if self._shown is not None:
+            return
+        self.total = self.total if total is None else total
         from llwlc.support.progress import bars
 
+        done = self._done()
+        if done:
+            say(f"going on after epoch {done:,}{'' if self.total is None else f' of {self.total:,}'}")
         progress = self._stack.enter_context(bars())
-        self._shown = progress, progress.add_task("training", total=self.total)
+        self._shown = progress, progress.add_task("training", total=self.total, completed=done)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the run has epochs behind it."""
+        return self._done() > 0
+
+    def _done(self) -> int:
+        from llwlc.predict.plan_file import read_plan
+        from llwlc.predict.run_directory import CHECKPOINT
+        from llwlc.training.checkpoint import epochs_done
+
+        if self.run is None or not (self.run / CHECKPOINT).is_file():
+            return 0
+        plan = read_plan(self.run)
+        self.total = self.total if plan is None or self.total is None else plan.preset.train.epochs
+        return epochs_done(self.run / CHECKPOINT)
 
     def move(self, record: EpochRecord) -> None:
         """One epoch is done."""

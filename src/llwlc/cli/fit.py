@@ -28,6 +28,7 @@ from llwlc.constraints.registry import FAMILIES
 from llwlc.nn.registry import READOUTS
 from llwlc.splits.registry import PROTOCOLS
 from llwlc.support.registry import Registry, listed
+from llwlc.training.option_help import OPTION_HELP
 from llwlc.training.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -48,15 +49,19 @@ FREE = listed(protocol.name for protocol in PROTOCOLS.records() if protocol.free
 
 
 def kinds() -> str:
-    """What `--set` may change, and what there is of everything that comes in kinds, as Markdown."""
-    values = ", ".join(
-        name if value is None else f"{name}={str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in settable(PRESETS[DEFAULT]).items()
-    )
-    text = [f"Options for --set, with the values of {DEFAULT} (those without one are chosen by the graph): {values}."]
+    """What `--set` may change, with values, defaults and meaning, and what there is of everything that comes in kinds, as Markdown."""
+    text = [f"Options for --set, with the values of {DEFAULT}; those without one are chosen by the graph:"]
+    text.append("\n".join(f"- {option_line(name, value)}" for name, value in settable(PRESETS[DEFAULT]).items()))
     for option, kind in KINDS_OF.items():
         text += [f"{option}:", "\n".join(f"- **{record.name}**: {record.about}" for record in kind.records())]
     return "\n\n".join(text)
+
+
+def option_line(name: str, value: Any) -> str:
+    """One option in a line of Markdown: its name and default, the values that it may have, what it means."""
+    told = "" if value is None else f"={str(value).lower() if isinstance(value, bool) else value}"
+    help_ = OPTION_HELP[name]
+    return f"**{name}{told}** ({help_.values}): {help_.meaning}"
 
 
 KINDS = kinds()
@@ -143,9 +148,9 @@ def fit(
     if method is None and plan is None:
         budget = {"minutes": minutes}
     split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
-    with EpochBar(model.preset.train.epochs if method is None else None) as bar:
-        if method is not None:
-            bar.open()
+    with EpochBar(model.preset.train.epochs if method is None else None, out) as bar:
+        if method is not None or bar.begun:
+            bar.open()  # a fit that goes on has said before what is ahead
 
         def ahead(forecast: Forecast) -> None:
             show_ahead(graph, found, split, forecast)
@@ -154,7 +159,7 @@ def fit(
         def planned(plan: Plan) -> None:
             show_ahead(graph, found, split, plan.forecast)
             OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
-            bar.open()
+            bar.open(plan.preset.train.epochs)
 
         model.fit(
             found,

@@ -22,12 +22,13 @@ from llwlc.errors import InputError
 
 if TYPE_CHECKING:
     from llwlc.graph.graph import Graph
+    from llwlc.predict.predictor import LinkPredictor
 
 GraphArgument = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="A dataset (llwlc data list) or an edge list file.",
+        help="A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF, Matrix Market or graph6; each may be gzipped.",
         autocompletion=completer(DATASETS),
     ),
 ]
@@ -74,7 +75,14 @@ class GraphOptions:
     categorical: Annotated[
         list[str] | None, typer.Option(help="Feature column whose numbers are categories; may be repeated.")
     ] = None
-    isolated: Annotated[str, typer.Option(help="A node with features but no edge: error or keep.")] = "error"
+    missing_values: Annotated[
+        str,
+        typer.Option(help="Gaps in the features: fill (the mean of the column, said in a column of its own) or error."),
+    ] = "fill"
+    node_list: Annotated[
+        Path | None, typer.Option(help="File that names nodes, one a row, that are there even without an edge.")
+    ] = None
+    isolated: Annotated[str, typer.Option(help="A node with features but no edge: error, keep or drop.")] = "error"
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
     def open(self, name: str) -> Graph:
@@ -92,11 +100,7 @@ class GraphOptions:
                 f"there is neither a dataset nor a file called {name!r}.{hint} llwlc data list names the datasets"
             )
         graph = self._read(name)
-        if graph.report is not None:
-            say(f"{name}: {graph.report.line}")
-            for text in graph.report.warnings:
-                say(f"Warning: {text}", style="yellow")
-        sys.stderr.flush()
+        say_report(name, graph)
         return graph
 
     def kinds(self, graph: Graph, column: str) -> tuple[str, ...]:
@@ -120,31 +124,105 @@ class GraphOptions:
                 weight=None if self.weight == "none" else self.weight,
                 time=None if self.time == "none" else self.time,
                 header=False if self.no_header else None,
-                separator="\t" if self.separator in ("tab", "\\t") else self.separator,
+                separator=tab_or(self.separator),
                 features=self.features,
                 node=self.node,
                 categorical=self.categorical or (),
+                missing_values=self.missing_values,
+                node_list=self.node_list,
                 isolated=self.isolated,
                 unzipped_limit=bytes_of(self.unzipped_limit),
             )
 
 
-def takes_graph_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its keyword `graph_options: GraphOptions` written out as one option a field, for typer to see."""
-    whole = inspect.signature(command, eval_str=True)
-    kinds = get_type_hints(GraphOptions, include_extras=True)
-    expanded = [
-        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=kinds[f.name])
-        for f in fields(GraphOptions)
-    ]
-    kept = [parameter for parameter in whole.parameters.values() if parameter.name != "graph_options"]
+def say_report(name: str, graph: Graph) -> None:
+    """The counts and warnings of a graph that was read, on stderr."""
+    if graph.report is not None:
+        say(f"{name}: {graph.report.line}")
+        for text in graph.report.warnings:
+            say(f"Warning: {text}", style="yellow")
+    sys.stderr.flush()
 
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        of_graph = {parameter.name: given.pop(parameter.name) for parameter in expanded}
-        command(**given, graph_options=GraphOptions(**of_graph))
 
-    # typer reads both
-    run.__signature__ = whole.replace(parameters=[*kept, *expanded])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*kept, *expanded]}
-    return run
+@dataclass(frozen=True)
+class UpdateOptions:
+    """What has become known since a run was fitted, each field an option of `score` and `recommend`."""
+
+    graph: Annotated[
+        Path | None, typer.Option(help="File of the updated graph, in the place of the one the run was fitted on.")
+    ] = None
+    add: Annotated[Path | None, typer.Option(help="File of new links, on top of the known ones.")] = None
+    node_list: Annotated[
+        Path | None, typer.Option(help="File that names nodes, one a row, that are there even without a link.")
+    ] = None
+    features: Annotated[
+        Path | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
+    ] = None
+    graph_source: Annotated[str | None, typer.Option(help="Column of one end of a link in --graph and --add.")] = None
+    graph_target: Annotated[str | None, typer.Option(help="Column of the other end there.")] = None
+    graph_weight: Annotated[
+        str, typer.Option("--graph-weight", "--weight", help="Column of weights there, where the run has weights.")
+    ] = "auto"
+    graph_separator: Annotated[str | None, typer.Option(help="Separator of the columns there.")] = None
+    graph_no_header: Annotated[bool, typer.Option("--graph-no-header", help="The first line there is a link.")] = False
+    graph_node: Annotated[str | None, typer.Option(help="Column of node ids in --features, and in --node-list.")] = None
+    unzipped_limit: LimitOption = DEFAULT_LIMIT
+
+    def apply(self, model: LinkPredictor) -> Graph | None:
+        """The graph that is known now, said in a line on stderr; None where the run's own is meant."""
+        sources = {name: getattr(self, name) for name in ("graph", "add", "node_list", "features")}
+        if all(sources[name] is None for name in ("graph", "add", "node_list")):
+            given = [f.name for f in fields(self) if f.name != "unzipped_limit" and getattr(self, f.name) != f.default]
+            if given:
+                raise InputError(
+                    f"--{given[0].replace('_', '-')} is for the updated graph: give --graph, --add or --node-list too"
+                )
+            return None
+        if self.graph_weight != "auto" and model.graph.weight is None:
+            raise InputError("--graph-weight is for a run that was fitted with weights; this one has none")
+        found = model.updated_graph(
+            **sources,
+            source=self.graph_source,
+            target=self.graph_target,
+            weight=self.graph_weight,
+            separator=tab_or(self.graph_separator),
+            header=False if self.graph_no_header else None,
+            node=self.graph_node,
+            unzipped_limit=bytes_of(self.unzipped_limit),
+        )
+        new = found.num_edges - model.graph.num_edges
+        say(f"the updated graph has {found.num_nodes:,} nodes and {found.num_edges:,} links ({new:+,} against the run)")
+        return found
+
+
+def tab_or(separator: str | None) -> str | None:
+    return "\t" if separator in ("tab", "\\t") else separator
+
+
+def spread(kind: type[Any], keyword: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Writes a command's keyword argument, a dataclass of options, out as one option a field, for typer to see."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        whole = inspect.signature(command, eval_str=True)
+        kinds = get_type_hints(kind, include_extras=True)
+        expanded = [
+            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=kinds[f.name])
+            for f in fields(kind)
+        ]
+        kept = [parameter for parameter in whole.parameters.values() if parameter.name != keyword]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            of_kind = {parameter.name: given.pop(parameter.name) for parameter in expanded}
+            command(**given, **{keyword: kind(**of_kind)})
+
+        # typer reads both
+        run.__signature__ = whole.replace(parameters=[*kept, *expanded])  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*kept, *expanded]}
+        return run
+
+    return decorate
+
+
+takes_graph_options = spread(GraphOptions, "graph_options")
+takes_update_options = spread(UpdateOptions, "update")

@@ -16,7 +16,18 @@ from llwlc.support.registry import Registry
 from llwlc.training.presets import DERIVED, PRESETS
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that llwlc fit wrote.")]
-OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="CSV, TSV or Parquet file, by its ending.")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz; - for standard output.",
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="csv, tsv, parquet or jsonl, whatever the ending says; csv where there is none."),
+]
 PluginOption = Annotated[
     list[Path] | None,
     typer.Option(

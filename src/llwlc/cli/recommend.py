@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
-from llwlc.cli.console import say
-from llwlc.cli.options import OutOption, PluginOption, RunArgument, SafeOption, load_plugins
-from llwlc.cli.tables import advice, deliver, show_links
+from llwlc.cli.console import OUT, say
+from llwlc.cli.graph_options import UpdateOptions, takes_update_options
+from llwlc.cli.options import FormatOption, OutOption, PluginOption, RunArgument, SafeOption, load_plugins
+from llwlc.cli.tables import Delivery, advice, show_links
 
 
+@takes_update_options
 def recommend(
     run: RunArgument,
     top: Annotated[int | None, typer.Option(help="How many links; 20 unless --precision is given.")] = None,
@@ -19,6 +21,7 @@ def recommend(
     ] = None,
     node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
     out: OutOption = None,
+    format: FormatOption = None,
     missing_share: Annotated[
         float | None,
         typer.Option(help="Missing links ÷ known and missing ones; by default the share that validation links had."),
@@ -34,6 +37,8 @@ def recommend(
     ] = None,
     spreadsheet_safe: SafeOption = False,
     plugin: PluginOption = None,
+    *,
+    update: UpdateOptions,
 ) -> None:
     """Names the likeliest missing links of a graph, or of one node.
 
@@ -47,15 +52,15 @@ def recommend(
     `llwlc recommend run --node Ada --top 5`
 
     `llwlc recommend run --between user item`
+
+    `llwlc recommend run --add links_since.csv -o - --format jsonl`
     """
     load_plugins(plugin)
+    delivery = Delivery.of(out, format, spreadsheet_safe=spreadsheet_safe)
     import pyarrow as pa
 
-    from llwlc.graph.table_file import check_writable
     from llwlc.predict.predictor import LinkPredictor
 
-    if out is not None:
-        check_writable(out)
     model = LinkPredictor.load(run)
     found = model.recommend(
         node=node,
@@ -65,23 +70,20 @@ def recommend(
         prior=prior,
         between=between,
         budget=budget,
+        graph=update.apply(model),
     )
     say(advice(found))
-    if out is None:
-        whose = f" of {node}" if node else ""
+    whose = f" of {node}" if node else ""
+    if not found and precision is not None:
+        say(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
+    elif not found:
+        say(f"There are no candidates{whose}: nothing unlinked is near it or has like features")
+    if out is None and format is None and OUT.is_terminal:
         if found:
             show_links(found, f"The {len(found)} likeliest missing links{whose}")
-        elif precision is not None:
-            say(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
-        else:
-            say(f"There are no candidates{whose}: nothing unlinked is near it or has like features")
         return
     # types stated, so that a table without rows has them too
     kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
     kinds |= {"probability_low": pa.float64(), "probability_high": pa.float64()}
     kinds |= {"common_neighbors": pa.int64(), "distance": pa.int64()}
-    deliver(
-        pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}),
-        out,
-        spreadsheet_safe=spreadsheet_safe,
-    )
+    delivery.deliver(pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}))

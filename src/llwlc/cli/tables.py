@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from llwlc.cli.console import OUT, print_table, print_text, say
+from llwlc.errors import InputError
 from llwlc.support.text import visible
 
 if TYPE_CHECKING:
@@ -71,18 +73,55 @@ def advice(found: Recommendations) -> str:
     return text
 
 
-def deliver(table: pa.Table, out: Path | None, *, spreadsheet_safe: bool = False) -> None:
-    """Writes a table to a file, or prints it as CSV; `spreadsheet_safe`: so that no spreadsheet computes what a cell says."""
-    from llwlc.graph.spreadsheet import guarded
-    from llwlc.graph.table_file import write_table
+FORMATS = ("csv", "tsv", "parquet", "jsonl")
 
-    table = guarded(table) if spreadsheet_safe else table
-    if out is not None:
-        write_table(out, table)
-        say(f"written to {out}")
-        return
-    rows = csv.writer(sys.stdout, lineterminator="\n")
-    rows.writerow(table.column_names)
-    shown = visible if sys.stdout.isatty() else str  # a terminal acts on what it reads, a file keeps it
-    for row in table.to_pylist():
-        rows.writerow([shown(cell) if isinstance(cell, str) else cell for cell in row.values()])
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where a table goes, and in which format; `spreadsheet_safe`: so that no spreadsheet computes what a cell says."""
+
+    out: Path | None
+    format: str
+    spreadsheet_safe: bool = False
+
+    @classmethod
+    def of(cls, out: Path | None, format: str | None, *, spreadsheet_safe: bool = False) -> Delivery:
+        """As the options say; refused before any work is done where it cannot be written."""
+        from llwlc.graph.table_file import check_writable, format_of
+
+        if format is not None and format not in FORMATS:
+            raise InputError(f"--format is one of {', '.join(FORMATS)}, got {format!r}")
+        if out is None or str(out) == "-":
+            if format == "parquet" and sys.stdout.isatty():
+                raise InputError("Parquet is no text for a screen: name a file with -o, or choose another --format")
+            return cls(None, format or "csv", spreadsheet_safe)
+        check_writable(out, format)
+        return cls(out, format or format_of(out), spreadsheet_safe)
+
+    @property
+    def text(self) -> bool:
+        """Whether cells are written as text, so that those of a text file stay as they are."""
+        return self.format in ("csv", "tsv")
+
+    def deliver(self, table: pa.Table) -> None:
+        """Writes the table, or prints it."""
+        from llwlc.graph.spreadsheet import guarded
+        from llwlc.graph.table_file import table_bytes, write_table
+
+        table = guarded(table) if self.spreadsheet_safe else table
+        if self.out is not None:
+            write_table(self.out, table, self.format)
+            say(f"written to {self.out}")
+        elif sys.stdout.isatty() and self.format in ("csv", "tsv"):  # a terminal acts on what it reads, a file keeps it
+            rows = csv.writer(sys.stdout, delimiter="\t" if self.format == "tsv" else ",", lineterminator="\n")
+            rows.writerow(map(visible, table.column_names))
+            for row in table.to_pylist():
+                rows.writerow([visible(cell) if isinstance(cell, str) else cell for cell in row.values()])
+        else:
+            data = table_bytes(table, self.format)
+            sys.stdout.flush()
+            if hasattr(sys.stdout, "buffer"):  # the very bytes of a file, whatever the terminal's encoding is
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
+            else:
+                sys.stdout.write(data.decode())

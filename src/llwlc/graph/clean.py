@@ -25,10 +25,10 @@ def assemble(
     time: np.ndarray | None = None,
     x: Tensor | scipy.sparse.csr_array | None = None,
     names: Sequence[str] | None = None,
-    declared: bool = False,
+    directed: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Graph:
-    """A graph with its report, from the ends `[m]` of pairs in any direction; `declared` if the input says it is directed.
+    """A graph with its report, from the ends `[m]` of pairs in any direction; `directed` as the input says, None where it does not.
 
     >>> assemble(np.array([0, 1, 1, 2]), np.array([1, 0, 2, 2]), num_nodes=3).report.line
     '4 rows gave 3 nodes and 2 edges: 1 self-loop dropped, 1 reversed duplicate merged.'
@@ -64,7 +64,9 @@ def assemble(
         reversed_pairs=both,
         isolated=int((graph.degree == 0).sum()),
         mirrored=mirrored,
-        directed=looks_directed(s, t, num_edges=graph.num_edges, both=both, declared=declared),
+        weighted=weight is not None,
+        timed=time is not None,
+        directed=looks_directed(s, t, num_edges=graph.num_edges, both=both, declared=directed),
         bipartite=is_bipartite(graph.indptr.numpy(), graph.indices.numpy()),
         notes=notes,
     )

@@ -46,7 +46,7 @@ def from_networkx(graph: Any) -> Graph:
             time=time,
             x=_node_features(graph, nodes, codes),
             names=names,
-            declared=graph.is_directed(),
+            directed=graph.is_directed(),
         )
     )
 
@@ -91,7 +91,7 @@ def from_pyg(data: Any) -> Graph:
             time=None if time is None else time.reshape(-1).cpu().numpy(),
             x=x if x is None else x.cpu().to_dense().reshape(len(x), -1).float(),
             names=data.get("names"),
-            declared=not _one_triangle(source, target),
+            directed=not _one_triangle(source, target),
         )
     )
 
@@ -128,7 +128,7 @@ def from_scipy(
             weight=None if (weight == 1).all() else weight,
             x=x,
             names=names,
-            declared=not _one_triangle(source, target),
+            directed=not _one_triangle(source, target),
         )
     )
 

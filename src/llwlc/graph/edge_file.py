@@ -13,11 +13,14 @@ import torch
 
 from llwlc.errors import InputError
 from llwlc.graph.clean import announce, assemble, check_weights
+from llwlc.graph.edge_source import open_edges
 from llwlc.graph.feature_file import Features, join_features, read_features, resolve_names
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT
 from llwlc.graph.graph import Graph
+from llwlc.graph.memory_table import TableSource
+from llwlc.graph.name_file import read_names
 from llwlc.graph.names import as_names, number_nodes
-from llwlc.graph.table_file import TableFile, arrow_errors, as_numbers, open_table, write_table
+from llwlc.graph.table_file import TableFile, arrow_errors, as_numbers, write_table
 from llwlc.support.text import quoted
 
 FAMILIAR = (
@@ -47,9 +50,11 @@ class ReadOptions(TypedDict, total=False):
     time: str | None
     header: bool | None
     separator: str | None
-    features: str | Path | None
+    features: TableSource | None
     node: str | None
     categorical: Sequence[str]
+    missing_values: str
+    node_list: TableSource | None
     isolated: str
     unzipped_limit: int | None
 
@@ -63,7 +68,7 @@ class Ends(NamedTuple):
 
 
 def read_graph(
-    path: str | Path,
+    path: TableSource,
     *,
     source: str | None = None,
     target: str | None = None,
@@ -71,34 +76,49 @@ def read_graph(
     time: str | None = "auto",
     header: bool | None = None,
     separator: str | None = None,
-    features: str | Path | None = None,
+    features: TableSource | None = None,
     node: str | None = None,
     categorical: Sequence[str] = (),
+    missing_values: str = "fill",
+    node_list: TableSource | None = None,
     isolated: str = "error",
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> Graph:
-    """The graph of a CSV, TSV or Parquet file (also gzipped), one edge a row.
-
-    `source` and `target` name the columns of the two ends (without a header: "1", "2", ...); otherwise familiar pairs of
-    names are looked for (source and target, from and to, u and v, ...), then the first two columns are taken. `weight` and
-    `time` name columns; "auto" uses columns called just `weight` and `time` where they are, None uses none. Ids are integers or
-    text; `number_nodes` says how they are ordered. Times are numbers, or dates, which become seconds since 1970.
+    """The graph of a table, one edge a row, or of a file in a graph format.
 
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
     weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
     where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
 
-    `features` is a table or npz of node features (`read_features`; `node`, `categorical`); a node without features is an
-    error. So is a node that has features but no edge, unless `isolated="keep"` lets it in as an isolated node.
+    The counts are in `graph.report`; a bipartite or strongly directed graph raises a `GraphWarning`.
 
-    A compressed file that unpacks to more than `unzipped_limit` bytes is refused (None: none is).
+    Args:
+        path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or a file in one of the
+            graph formats of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's and SNAP's edge lists).
+        source: the column of one end (without a header: "1", "2", ...). By default familiar pairs of names are looked for (source and target,
+            from and to, u and v, ...), then the first two columns are taken. Ids are integers or text; `number_nodes` has their order.
+        target: the column of the other end.
+        weight: the column (in a graph format the attribute) of edge weights; "auto" uses one called `weight`, None none.
+        time: likewise of times, numbers or dates, which become seconds since 1970; "auto" uses one called `time`.
+        header: whether the first line names the columns; None finds out.
+        separator: one character; None finds out.
+        features: a table or npz of node features (`read_features`).
+        node: the column of node ids in it.
+        categorical: its columns whose numbers are categories.
+        missing_values: "fill" fills missing values and rows and notes it, "error" refuses them.
+        node_list: names of nodes, one a row, that are in the graph whether they have an edge or not.
+        isolated: of a node that has features but no edge: "error", "keep" or "drop".
+        unzipped_limit: bytes that a compressed file may unpack to; None for any number.
 
-    The counts are in `graph.report`; a bipartite or strongly directed graph earns a `GraphWarning`.
+    >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
+    >>> graph, str(graph.report)
+    (Graph(num_nodes=3, num_edges=3, names), '4 rows gave 3 nodes and 3 edges: 1 reversed duplicate merged.')
     """
-    if isolated not in ("error", "keep"):
-        raise InputError(f"isolated must be 'error' or 'keep', got {isolated!r}")
-    file = open_table(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
-    with arrow_errors(file.path):
+    if isolated not in ("error", "keep", "drop"):
+        raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")
+    found = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    file, path = found.file, found.file.path
+    with arrow_errors(path):
         ends = find_ends(file, source, target)
         file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
         weight, time = _choose(file, "weight", weight), _choose(file, "time", time)
@@ -108,19 +128,35 @@ def read_graph(
         strengths = None if weight is None else _weights(table[weight], where=f"{path}: weight column {quoted(weight)}")
         times = None if time is None else _times(table[time], where=f"{path}: time column {quoted(time)}")
 
-    known = None
+    declared = [] if found.nodes is None else [as_names(found.nodes, where=f"{path}: nodes")]
+    if node_list is not None:
+        declared.append(read_names(node_list, node=node if features is None else None, unzipped_limit=unzipped_limit))
+    names, known = pa.concat_arrays([*heads, *declared]), None
     if features is not None:
-        known = read_features(features, node=node, categorical=categorical, unzipped_limit=unzipped_limit)
-    names = pa.concat_arrays(heads)
+        known = read_features(
+            features,
+            node=node,
+            categorical=categorical,
+            missing_values=missing_values,
+            nodes=pc.unique(names),
+            unzipped_limit=unzipped_limit,
+        )
     codes, listed = number_nodes(_with_isolated(names, known, keep=isolated == "keep"))
     m, n = len(heads[0]), _count(codes, listed)
     graph = assemble(
-        codes[:m], codes[m : 2 * m], num_nodes=n, weight=strengths, time=times, names=listed, notes=tuple(notes)
+        codes[:m],
+        codes[m : 2 * m],
+        num_nodes=n,
+        weight=strengths,
+        time=times,
+        names=listed,
+        directed=found.directed,
+        notes=(*found.notes, *notes),
     )
     if not graph.num_edges:
         raise InputError(f"{path} has no edges ({m} rows, self-loops aside): an edge list needs at least one")
     if known is not None:
-        graph = join_features(graph, known, remedy=" Use isolated='keep' (--isolated keep) to let them in.")
+        graph = join_features(graph, known, isolated=isolated, fill=missing_values == "fill")
     return announce(graph)
 
 
@@ -141,7 +177,21 @@ def edge_table(graph: Graph) -> pa.Table:
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
-    """The edge list as CSV, TSV or Parquet by the ending, which `read_graph` reads back to the same graph, features aside."""
+    """Writes the edge list as CSV, TSV or Parquet by the ending, which `read_graph` reads back to the same graph, features aside.
+
+    Args:
+        graph: any.
+        path: a file name that ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or `.parquet`.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "path.csv"
+    >>> write_graph(Graph.from_edges(torch.tensor([[0, 1], [1, 2]])), file)
+    >>> print(file.read_text())
+    source,target
+    0,1
+    1,2
+    <BLANKLINE>
+    """
     write_table(path, edge_table(graph))
 
 

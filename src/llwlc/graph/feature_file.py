@@ -15,54 +15,62 @@ import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.graph.feature_arrays import feature_matrix
+from llwlc.graph.feature_encoding import NO_ROW, FeatureEncoding, encode, encode_numbers
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT
 from llwlc.graph.graph import Graph
+from llwlc.graph.id_column import id_column, likely_id_column
+from llwlc.graph.memory_table import TableSource, called, is_path, open_source
 from llwlc.graph.names import all_integers, as_names, find_nodes, some
 from llwlc.graph.npz_file import read_npz
-from llwlc.graph.table_file import arrow_errors, as_numbers, open_table
-from llwlc.support.text import quoted, reason
-
-ID_COLUMNS = ("node", "id", "name", "nodeid", "node_id", "index")
-MOST_CATEGORIES = 1000
-MOST_COLUMNS = 1 << 24  # of a sparse matrix: each takes some bytes, filled or not
+from llwlc.graph.table_file import TableFile, arrow_errors
+from llwlc.support.text import quoted
 
 
 class Features(NamedTuple):
-    """Feature rows as read: `names [r]` or None (rows in the order of the nodes), `x [r, F]`, `columns` F names."""
+    """Feature rows as read: `names [r]` or None (rows in the order of the nodes), `x [r, F]`, `columns` F names, how they were made, and what the user is told."""
 
     path: Path
     names: pa.Array | None
     x: Tensor | scipy.sparse.csr_array
     columns: tuple[str, ...]
+    encoding: FeatureEncoding | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_features(
-    path: str | Path,
+    source: TableSource,
     *,
     node: str | None = None,
     categorical: Sequence[str] = (),
+    missing_values: str = "fill",
+    nodes: pa.Array | None = None,
+    encoding: FeatureEncoding | None = None,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> Features:
-    """Features of a table or an npz file, as float32.
+    """Features of a table, in a file or in memory, or of an npz file, as float32.
 
-    Table (CSV, TSV, Parquet, also gzipped): one row a node; `node` names the column of ids, else one called node, id, name,
-    node_id or index, else the first. Numeric and boolean columns are taken as they are; text, and the columns named in
-    `categorical`, become one column 0/1 for each value, in sorted order (at most 1000 values).
+    Table (CSV, TSV, Parquet, also gzipped; a frame): one row a node; `node` names the column of ids, else one called node, id, name,
+    node_id or index, else the first, else, where that one names few of the `nodes` of the graph, the one that names most.
+    Numeric and boolean columns are taken as they are; text, and the columns named in `categorical`, become one column 0/1 for each value, in sorted order (at most 1000 values).
 
     npz: `x [r, F]`, or a CSR matrix as `x_indptr`, `x_indices`, `x_data`, `x_shape` or as scipy.sparse.save_npz writes it;
     `names [r]` beside it, or none: then the rows are the nodes in the graph's order, or, where there are more rows than
     nodes and the ids are integers, row i belongs to node i.
 
-    A missing or infinite value, or one beyond single precision, is an error that names node and column. A compressed file that unpacks to more
-    than `unzipped_limit` bytes is refused.
+    A missing value is filled in by the rule of `feature_encoding`, counted and noted; with `missing_values="error"` it is an error that names node and column, as an infinite value is,
+    or one beyond single precision. `encoding`: read columns as they were read before. A compressed file that unpacks to more than `unzipped_limit` bytes is refused.
     """
-    path = Path(path)
+    if missing_values not in ("fill", "error"):
+        raise InputError(f"missing_values must be 'fill' or 'error', got {missing_values!r}")
+    path, fill = called(source), missing_values == "fill"
     # what is beyond single precision becomes infinite, which is looked for below
     with arrow_errors(path), np.errstate(over="ignore"):
-        if path.suffix == ".npz":
-            found = _from_arrays(path, read_npz(path, unzipped_limit))
+        if is_path(source) and path.suffix == ".npz":
+            found = _read_arrays(path, unzipped_limit, fill=fill, known=encoding)
         else:
-            found = _read_table(path, node, categorical, unzipped_limit)
+            file = open_source(source, unzipped_limit=unzipped_limit)
+            found = _read_table(file, node, categorical, nodes, fill=fill, known=encoding)
     if found.names is not None:
         counts = pc.value_counts(found.names)
         twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist()
@@ -72,27 +80,63 @@ def read_features(
     return found
 
 
-def join_features(graph: Graph, features: Features, *, remedy: str = "") -> Graph:
-    """The graph with these features, row by row under the right node; a node missing or too many is an error."""
+def join_features(graph: Graph, features: Features, *, isolated: str = "error", fill: bool = True) -> Graph:
+    """The graph with these features, row by row under the right node. A node without a row gets one of means and a column that says so; it is an error without `fill`, and where half
+    of the nodes have none. A row of a node that is not there is an error too, unless `isolated` is "drop"."""
     n = graph.num_nodes
     names = resolve_names(features, graph.names, n)
     if names is None:
-        return replace(graph, x=features.x)
+        return with_notes(replace(graph, x=features.x, encoding=features.encoding), features.notes)
     at = find_nodes(names, graph.names, n)
     row = np.full(n, -1)
     row[at[at >= 0]] = np.flatnonzero(at >= 0)
-    lacking = np.flatnonzero(row < 0)
-    if len(lacking):
-        who = [str(i) if graph.names is None else graph.names[i] for i in lacking.tolist()]
+    lacking, notes = [graph.name(int(i)) for i in np.flatnonzero(row < 0)], list(features.notes)
+    if lacking and (not fill or 2 * len(lacking) >= n):
         raise InputError(
-            f"{features.path} has no features for {len(who):,} of {n:,} nodes: {some(who)}. Add a row for each"
+            f"{features.path} has no features for {len(lacking):,} of {n:,} nodes: {some(lacking)}. Add a row for each, or name the column of ids (node=, --node)"
         )
-    if (at < 0).any():
-        extra = names.filter(pa.array(at < 0)).to_pylist()
+    if lacking:
+        notes.append(
+            f"{features.path} has no row for {len(lacking):,} of {n:,} nodes ({some(lacking, 3)}): they got the mean of each column"
+            f"{'' if isinstance(features.x, Tensor) else ' (zeros, as it is sparse)'}, and a column {NO_ROW!r} says so (--missing-values error refuses)."
+        )
+    extra = names.filter(pa.array(at < 0)).to_pylist()
+    if extra and isolated != "drop":
         raise InputError(
-            f"{features.path} has features for {len(extra):,} node(s) that have no edge: {some(extra)}.{remedy}"
+            f"{features.path} has features for {len(extra):,} node(s) that have no edge: {some(extra)}. Use isolated='keep' (--isolated keep) to let them in, or 'drop' to leave them out"
         )
-    return replace(graph, x=features.x[torch.from_numpy(row) if isinstance(features.x, Tensor) else row])
+    if extra:
+        notes.append(
+            f"{features.path}: {len(extra):,} rows of nodes that have no edge are left out ({some(extra, 3)})."
+        )
+    return with_notes(_joined(graph, features, row), notes)
+
+
+def with_notes(graph: Graph, notes: Sequence[str]) -> Graph:
+    """The graph, its report with notes more."""
+    if graph.report is None or not notes:
+        return graph
+    return replace(graph, report=replace(graph.report, notes=(*graph.report.notes, *notes)))
+
+
+def _joined(graph: Graph, features: Features, row: np.ndarray) -> Graph:
+    """Row `row[i]` for node i; where that is −1, a blank one and a 1 in one column more."""
+    lacking, x, encoding = row < 0, features.x, features.encoding
+    if encoding is None and isinstance(x, Tensor) and lacking.any():
+        encoding = encode_numbers(x.numpy()).encoding
+    no_row = bool(lacking.any()) or (encoding is not None and encoding.no_row)
+    if isinstance(x, Tensor):
+        if encoding is not None:
+            x = torch.cat([x, torch.from_numpy(encoding.blank)[None]])
+        x = x[torch.from_numpy(row)]  # row −1 is the blank one
+        x = torch.cat([x, torch.from_numpy(lacking.astype(np.float32))[:, None]], 1) if no_row else x
+    else:
+        # an empty row behind the others
+        padded = (x.data, x.indices, np.append(x.indptr, x.indptr[-1]))
+        x = scipy.sparse.csr_array(padded, shape=(x.shape[0] + 1, x.shape[1]))[np.where(lacking, x.shape[0], row)]
+        said = scipy.sparse.csr_array(lacking.astype(np.float32)[:, None])
+        x = scipy.sparse.csr_array(scipy.sparse.hstack([x, said])) if no_row else x
+    return replace(graph, x=x, encoding=None if encoding is None else replace(encoding, no_row=no_row))
 
 
 def resolve_names(features: Features, names: Sequence[str] | None, num_nodes: int) -> pa.Array | None:
@@ -109,111 +153,61 @@ def resolve_names(features: Features, names: Sequence[str] | None, num_nodes: in
     return pa.array(range(rows)).cast(pa.string())
 
 
-def _read_table(path: Path, node: str | None, categorical: Sequence[str], limit: int | None) -> Features:
-    file = open_table(path, unzipped_limit=limit)
-    node = id_column(path, file.columns, node, categorical)
-    table = file.read(text=[node, *categorical])
-    names = as_names(table[node], where=f"{path}: column {quoted(node)}")
-    blocks: list[np.ndarray] = []
-    columns: list[str] = []
-    for name in file.columns:
-        if name in (node, ""):  # pandas writes its index under an empty name
-            continue
-        values = None if name in categorical else as_numbers(table[name])
-        if values is not None:
-            blocks.append(values.astype(np.float32)[:, None])
-            columns.append(name)
-        else:
-            hot, values_of = _one_hot(table[name], where=f"{path}: column {quoted(name)}", names=names)
-            blocks.append(hot)
-            columns.extend(f"{name}={value}" for value in values_of)
-    if not blocks:
-        raise InputError(f"{path} has no column besides the node ids {quoted(node)}: there are no features in it")
-    return Features(path, names, torch.from_numpy(np.concatenate(blocks, 1)), tuple(columns))
-
-
-def id_column(path: Path, columns: Sequence[str], node: str | None, others: Sequence[str] = ()) -> str:
-    """The column of node ids: the one that was named, else one with a usual name, else the first; a column that is not there is an error."""
-    for name in (*others, *([] if node is None else [node])):
-        if name not in columns:
-            raise InputError(f"{path} has no column {quoted(name)}: it has {', '.join(map(quoted, columns[:20]))}")
-    if node is not None:
-        return node
-    lower = {name.lower(): name for name in reversed(columns)}
-    return next((lower[name] for name in ID_COLUMNS if name in lower), columns[0])
-
-
-def _one_hot(column: pa.ChunkedArray, *, where: str, names: pa.Array) -> tuple[np.ndarray, list[str]]:
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        raise InputError(f"{where} is of type {column.type}: give numbers or text, one value a cell (or an npz file)")
-    text = pc.fill_null(column.combine_chunks().cast(pa.string()), "")
-    empty = pc.equal(pc.utf8_trim_whitespace(text), "")
-    if pc.any(empty).as_py():
-        raise InputError(f"{where} is empty for node {quoted(names[pc.index(empty, True).as_py()])}: fill it in")
-    encoded = text.dictionary_encode()
-    if len(encoded.dictionary) > MOST_CATEGORIES:
-        raise InputError(
-            f"{where} has {len(encoded.dictionary):,} different values, too many for categories ({MOST_CATEGORIES}): "
-            "if it is free text or a second id, remove it"
+def _read_table(
+    file: TableFile,
+    node: str | None,
+    categorical: Sequence[str],
+    nodes: pa.Array | None,
+    *,
+    fill: bool,
+    known: FeatureEncoding | None,
+) -> Features:
+    path, notes = file.path, []
+    chosen = id_column(path, file.columns, node, categorical)
+    texts = [*categorical, *(code.name for code in (known.columns if known else ()) if code.values is not None)]
+    texts = [name for name in texts if name in file.columns]
+    table = file.read(text=[chosen, *texts])
+    if node is None and nodes is not None and (better := likely_id_column(table, chosen, nodes)) != chosen:
+        notes.append(
+            f"{path}: column {quoted(better)} names the nodes, since {quoted(chosen)} names few of them (--node says which)."
         )
-    order = pc.sort_indices(encoded.dictionary)
-    values: list[str] = encoded.dictionary.take(order).to_pylist()
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[order.to_numpy()] = np.arange(len(values))
-    hot = np.zeros((len(text), len(values)), dtype=np.float32)
-    hot[np.arange(len(text)), rank[encoded.indices.to_numpy()]] = 1
-    return hot, values
+        chosen, table = better, file.read(text=[better, *texts])
+    node = chosen
+    names = as_names(table[node], where=f"{path}: column {quoted(node)}")
+    # pandas writes its index under an empty name
+    others = table.select([name for name in file.columns if name not in (node, "")])
+    if not others.num_columns:
+        raise InputError(f"{path} has no column besides the node ids {quoted(node)}: there are no features in it")
+    encoded = encode(path, others, names, categorical=categorical, fill=fill, known=known)
+    if encoded.missing:
+        notes.append(_missing_note(path, encoded.missing))
+    for name, count in encoded.unseen.items():
+        notes.append(
+            f"{path}: {count:,} values of column {quoted(name)} were not there when the run was fitted, and say nothing."
+        )
+    return Features(path, names, torch.from_numpy(encoded.x), encoded.encoding.titles, encoded.encoding, tuple(notes))
 
 
-def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> Features:
-    x: Tensor | scipy.sparse.csr_array
-    # scipy.sparse.save_npz names its format, and CSC has the very arrays of CSR
-    form = arrays["format"].item() if "format" in arrays and arrays["format"].ndim == 0 else "csr"
-    if form not in (b"csr", "csr"):
-        raise InputError(f"{path} holds a sparse matrix as {form!r}: save it as CSR, with matrix.tocsr()")
-    for prefix in ("x_", ""):
-        keys = [prefix + key for key in ("data", "indices", "indptr", "shape")]
-        if all(key in arrays for key in keys):
-            x = _sparse(path, keys, *(arrays[key] for key in keys))
-            break
-    else:
-        if "x" not in arrays:
-            raise InputError(f"{path} has no array `x`: it has {', '.join(arrays) or 'none'}")
-        x = _dense(path, arrays["x"])
-    if not x.shape[1]:
-        raise InputError(f"{path}: x has no column: there are no features in it")
-    names = None if "names" not in arrays else _names(path, arrays["names"])
-    if names is not None and len(names) != x.shape[0]:
-        raise InputError(f"{path} has {len(names):,} names and {x.shape[0]:,} feature rows: there must be one each")
-    return Features(path, names, x, tuple(str(i) for i in range(x.shape[1])))
+def _read_arrays(path: Path, limit: int | None, *, fill: bool, known: FeatureEncoding | None) -> Features:
+    """Numbers of an npz file; those of a sparse matrix that are missing are not filled in: few matrices with gaps are sparse."""
+    names, x = feature_matrix(path, read_npz(path, limit))
+    if not isinstance(x, Tensor) or (known is None and not (fill and bool(x.isnan().any()))):
+        return Features(path, names, x, tuple(str(i) for i in range(x.shape[1])))
+    encoded = encode_numbers(x.numpy(), known)
+    if encoded.missing and not fill:
+        return Features(path, names, x, tuple(str(i) for i in range(x.shape[1])))
+    notes = (_missing_note(path, encoded.missing),) if encoded.missing else ()
+    return Features(path, names, torch.from_numpy(encoded.x), encoded.encoding.titles, encoded.encoding, notes)
 
 
-def _names(path: Path, names: np.ndarray) -> pa.Array:
-    if names.ndim != 1 or names.dtype.kind not in "iufUS":
-        raise InputError(f"{path}: names must be a list of integers or text, got {names.shape} of {names.dtype}")
-    return as_names(pa.array(np.char.decode(names) if names.dtype.kind == "S" else names), where=f"{path}: names")
-
-
-def _sparse(path: Path, keys: Sequence[str], *arrays: np.ndarray) -> scipy.sparse.csr_array:
-    data, indices, indptr, shape = arrays
-    try:
-        for array, kinds in zip(arrays, ("biuf", "iu", "iu", "iu"), strict=True):
-            if array.dtype.kind not in kinds or array.ndim != 1:
-                raise ValueError(f"an array is {array.shape} of {array.dtype}")
-        rows, columns = shape.tolist()
-        if columns > MOST_COLUMNS:
-            raise ValueError(f"{columns:,} columns are more than {MOST_COLUMNS:,}")
-        x = scipy.sparse.csr_array((data.astype(np.float32), indices, indptr), shape=(rows, columns))
-        x.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise InputError(f"{path} holds no valid CSR matrix in {', '.join(keys)}: {reason(error)}") from error
-    return x
-
-
-def _dense(path: Path, x: np.ndarray) -> Tensor:
-    if x.dtype.kind not in "biuf" or x.ndim not in (1, 2):
-        raise InputError(f"{path}: x must be numbers of shape [rows, features], got {x.shape} of {x.dtype}")
-    return torch.from_numpy(x.reshape(len(x), -1 if x.size else x.shape[-1]).astype(np.float32))
+def _missing_note(path: Path, missing: Mapping[str, int]) -> str:
+    """How many values were filled in, in one sentence."""
+    shown = ", ".join(f"{count:,} in {quoted(name)}" for name, count in list(missing.items())[:5])
+    more = f" and {len(missing) - 5:,} columns more" if len(missing) > 5 else ""
+    return (
+        f"{path}: {sum(missing.values()):,} missing values ({shown}{more}) got the mean of their column, or no value where it is text; a column of each says where "
+        "(--missing-values error refuses)."
+    )
 
 
 def _require_finite(features: Features) -> None:

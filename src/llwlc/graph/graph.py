@@ -22,6 +22,8 @@ from llwlc.support.html_table import html_table
 
 if TYPE_CHECKING:
     from llwlc.graph.edge_file import ReadOptions
+    from llwlc.graph.feature_encoding import FeatureEncoding
+    from llwlc.graph.memory_table import TableSource
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Graph:
     Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
     a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
     `report` counts what reading or converting dropped and merged, or is None. `origin` names the dataset it was loaded as, or is None.
+    `encoding`: how a table became `x`, so that further rows are read alike, or None.
 
     >>> graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["Ada", "Bob", "Cleo"])
     >>> graph, graph.degree.tolist(), graph.name(2)
@@ -55,6 +58,7 @@ class Graph:
     names: Sequence[str] | None = None
     report: GraphReport | None = None
     origin: Origin | None = None
+    encoding: FeatureEncoding | None = None
 
     @classmethod
     def from_edges(
@@ -197,8 +201,13 @@ class Graph:
         return torch.eq(key[torch.searchsorted(key, wanted).clamp(max=len(key) - 1)], wanted)
 
     @staticmethod
-    def read(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
-        """The graph of an edge list in a file, CSV, TSV or Parquet, also gzipped: `llwlc.graph.edge_file.read_graph` has the options."""
+    def read(path: TableSource, **options: Unpack[ReadOptions]) -> Graph:
+        """The graph of an edge list: a file (CSV, TSV, Parquet, GraphML, GEXF, Matrix Market, graph6, SNAP's or KONECT's, also gzipped), a pandas or polars frame, an arrow
+        table or a list of pairs of names; `llwlc.graph.edge_file.read_graph` has the options.
+
+        >>> Graph.read([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada")])
+        Graph(num_nodes=3, num_edges=3, names)
+        """
         from llwlc.graph.edge_file import read_graph
 
         return read_graph(path, **options)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from llwlc.errors import InputError
-from llwlc.graph.feature_file import id_column
 from llwlc.graph.graph import Graph
+from llwlc.graph.id_column import id_column
 from llwlc.graph.names import as_names, find_nodes, some
 from llwlc.graph.table_file import open_table
 

@@ -16,8 +16,8 @@ from llwlc.support.text import quoted
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 
 
-def as_names(column: pa.ChunkedArray | pa.Array, *, where: str) -> pa.Array:
-    """A column of ids as strings: integers as they are, text without the space around it. A missing id is an error."""
+def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = False) -> pa.Array:
+    """A column of ids as strings: integers as they are, text without the space around it. A missing id is an error, with `gaps` an empty name."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -33,6 +33,8 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str) -> pa.Array:
     if not (pa.types.is_integer(array.type) or any(texts)):
         raise InputError(f"{where} is of type {array.type}, which names no nodes: use integers or text")
     names = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    if gaps:
+        return pc.fill_null(names, "")
     empty = pc.fill_null(pc.equal(names, ""), True)
     if pc.any(empty).as_py():
         raise InputError(

@@ -1,4 +1,4 @@
-"""Pairs of nodes to score, from a file that names them."""
+"""Pairs of nodes to score, from a table that names them."""
 
 from __future__ import annotations
 
@@ -15,39 +15,50 @@ from llwlc.errors import InputError
 from llwlc.graph.edge_file import find_ends
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT
 from llwlc.graph.graph import Graph
+from llwlc.graph.memory_table import TableSource, open_source
 from llwlc.graph.names import as_names, find_nodes, suggestion
-from llwlc.graph.table_file import arrow_errors, open_table
+from llwlc.graph.table_file import arrow_errors
 from llwlc.support.text import quoted
 
-# columns that scoring writes; a file's own column of that name steps aside
-RESERVED = ("source", "target", "score", "probability")
+RESERVED = ("score", "probability")
+"""Columns that scoring adds; a table's own column of that name steps aside."""
+UNKNOWN = ("error", "skip", "blank")
+"""What becomes of a pair that cannot be scored: the table is refused, the row is left out, the row has no score."""
 
 
 class Pairs(NamedTuple):
-    """`pairs [m, 2]` node numbers; `table` their names as `source` and `target`, then the file's other columns, of which those that had the name
-    of one that scoring writes are `renamed`: from, to."""
+    """`pairs [k, 2]`: node numbers; `rows [k]`: the rows of the `table` that they are; of its columns, all as they were, those called like one that scoring adds
+    are `renamed`: from, to. `note`: what is wrong with the other rows, "" where there are none."""
 
     pairs: Tensor
+    rows: np.ndarray
     table: pa.Table
     renamed: Mapping[str, str]
+    note: str
 
 
 def read_pairs(
-    path: str | Path,
+    path: TableSource,
     graph: Graph,
     *,
     source: str | None = None,
     target: str | None = None,
     header: bool | None = None,
     separator: str | None = None,
+    unknown: str = "error",
+    verbatim: bool = False,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> Pairs:
-    """The pairs of a CSV, TSV or Parquet file, whose columns are found as `read_graph` finds them.
+    """The pairs of a table, in a CSV, TSV or Parquet file or in memory, whose columns are found as `read_graph` finds them.
 
-    A first line that names two nodes of the graph is a pair, no header. Other columns are kept; one called source, target,
-    score or probability gets `_given` behind its name, as often as it takes. An unknown node or a node paired with itself is an error.
+    A first line that names two nodes of the graph is a pair, no header; the two columns are then called source and target. All columns are kept under their names and in their order,
+    `verbatim` as text just as they are written; one called score or probability gets `_given` behind its name, as often as it takes.
+
+    A pair with an unknown node, with none, or of a node with itself cannot be scored; `unknown` says what becomes of it: "error", "skip" or "blank".
     """
-    file = open_table(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    if unknown not in UNKNOWN:
+        raise InputError(f"unknown is one of {', '.join(map(quoted, UNKNOWN))}, got {quoted(unknown)}")
+    file = open_source(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
     with arrow_errors(file.path):
         ends = find_ends(file, source, target)
         if header is None and file.separator is not None and file.has_header and not ends.certain:
@@ -55,20 +66,25 @@ def read_pairs(
             if (find_nodes(first, graph.names, graph.num_nodes) >= 0).all():
                 file = file.without_header()
                 ends = find_ends(file)
-        table = file.read(text=ends[:2])
+        table = file.read(text=file.columns if verbatim else ends[:2])
         if not table.num_rows:
-            raise InputError(f"{path} has no pairs: give one pair a row")
-        names = [as_names(table[name], where=f"{path}: column {quoted(name)}") for name in ends[:2]]
+            raise InputError(f"{file.path} has no pairs: give one pair a row")
+        tolerant = unknown != "error"
+        names = [as_names(table[name], where=f"{file.path}: column {quoted(name)}", gaps=tolerant) for name in ends[:2]]
     at = np.stack([find_nodes(column, graph.names, graph.num_nodes) for column in names], 1)
-    _require_known(at, names, graph, path)
-    same = np.flatnonzero(at[:, 0] == at[:, 1])
-    if len(same):
-        who = names[0][same[0]].as_py()
-        raise InputError(f"{path}: row {same[0] + 1} pairs {quoted(who)} with itself: a link needs two nodes")
-    others = [name for name in table.column_names if name not in ends[:2]]
-    renamed = _renamed(others)
-    kept = {renamed.get(name, name): table[name] for name in others}
-    return Pairs(torch.from_numpy(at), pa.table({"source": names[0], "target": names[1], **kept}), renamed)
+    good = (at >= 0).all(1) & (at[:, 0] != at[:, 1])
+    note = "" if good.all() else _complaint(at, names, graph, file.path)
+    if note and unknown == "error":
+        raise InputError(
+            f"{note} Correct these rows, or leave them out (--unknown skip) or without a score (--unknown blank); nodes that are new need a graph that has them (--graph, --add, --node-list)"
+        )
+    titles = list(table.column_names)
+    if not file.has_header:
+        titles = [{ends.source: "source", ends.target: "target"}.get(name, name) for name in titles]
+    renamed = _renamed(titles)
+    rows = np.flatnonzero(good)
+    table = table.rename_columns([renamed.get(name, name) for name in titles])
+    return Pairs(torch.from_numpy(at[rows]), rows, table, renamed, note)
 
 
 def _renamed(columns: Sequence[str]) -> dict[str, str]:
@@ -87,18 +103,25 @@ def _renamed(columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _require_known(at: np.ndarray, names: list[pa.Array], graph: Graph, path: str | Path) -> None:
-    unknown = np.argwhere(at < 0)
-    if not len(unknown):
-        return
-    found: dict[str, int] = {}
-    for row, side in unknown:
-        found.setdefault(names[side][int(row)].as_py(), int(row) + 1)
-        if len(found) == 3:
-            break
-    listed = "; ".join(f"{quoted(name)} in row {row}" for name, row in found.items())
-    more = f" (and {len(unknown) - len(found)} more)" if len(unknown) > len(found) else ""
-    hint = suggestion(next(iter(found)), graph.names, graph.num_nodes)
-    raise InputError(
-        f"{path} names nodes that the graph does not have: {listed}{more}.{hint} Correct or drop these rows"
-    )
+def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) -> str:
+    """What is wrong with the rows that cannot be scored: how many, and the first few of each kind."""
+    absent = (at < 0).any(1)
+    same = np.flatnonzero((at[:, 0] == at[:, 1]) & ~absent)
+    text = []
+    if absent.any():
+        found: dict[str, int] = {}
+        for row, side in np.argwhere(at < 0):
+            found.setdefault(names[side][int(row)].as_py(), int(row) + 1)
+            if len(found) == 3:
+                break
+        listed = "; ".join(f"{quoted(name) if name else 'no name'} in row {row}" for name, row in found.items())
+        more = int(absent.sum()) - len(found)
+        hint = suggestion(next(iter(found)), graph.names, graph.num_nodes)
+        text.append(
+            f"names nodes that the graph does not have: {listed}{f' (and {more:,} rows more)' if more > 0 else ''}.{hint}"
+        )
+    if len(same):
+        who = names[0][int(same[0])].as_py()
+        more_same = f", and {len(same) - 1:,} rows more are such pairs" if len(same) > 1 else ""
+        text.append(f"in row {same[0] + 1} pairs {quoted(who)} with itself{more_same}: a link needs two nodes.")
+    return f"{path}: {int(absent.sum()) + len(same):,} of {len(at):,} pairs cannot be scored. It " + " It ".join(text)

@@ -24,7 +24,8 @@ class GraphReport:
     `rows` read; `self_loops` rows dropped; `duplicates` rows that repeat an earlier one in the same direction; `reversed_pairs`
     edges that came in both directions; `isolated` nodes without an edge. `mirrored`: every edge came in both directions with the
     same weight, so the list is that of an undirected graph and each weight counts once. `directed`: the direction of
-    the rows seems to mean something. `bipartite`: links join two kinds of nodes only. `notes`: what else a reader should know.
+    the rows seems to mean something. `bipartite`: links join two kinds of nodes only. `weighted`, `timed`: edges have weights, times.
+    `notes`: what else a reader should know.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))
     5 rows gave 4 nodes and 2 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1 isolated node.
@@ -38,6 +39,8 @@ class GraphReport:
     reversed_pairs: int = 0
     isolated: int = 0
     mirrored: bool = False
+    weighted: bool = False
+    timed: bool = False
     directed: bool = False
     bipartite: bool = False
     notes: tuple[str, ...] = ()
@@ -60,7 +63,9 @@ class GraphReport:
             parts.append("each edge was there in both directions")
             merged = merged[:1] if self.duplicates else []
         if merged:
-            parts.append(f"{' and '.join(merged)} merged")
+            kept = [*(["weights added up"] if self.weighted else []), *(["the latest time kept"] if self.timed else [])]
+            rule = f" ({', '.join(kept)})" if kept else ""
+            parts.append(f"{' and '.join(merged)} merged{rule}")
         if self.isolated:
             parts.append(_count(self.isolated, "isolated node"))
         head = f"{_count(self.rows, 'row')} gave {_count(self.nodes, 'node')} and {_count(self.edges, 'edge')}"
@@ -80,7 +85,7 @@ class GraphReport:
         if self.directed:
             share = self.reversed_pairs / max(self.edges, 1)
             found.append(
-                f"The edges look directed (only {share:.0%} of them come in both directions). Direction is dropped here: a "
+                f"The edges are directed, or look so ({share:.0%} of them come in both directions). Links are undirected here: a "
                 "predicted link says that two nodes belong together, not which way it points."
             )
         return tuple(found)
@@ -89,17 +94,17 @@ class GraphReport:
         return self.line
 
 
-def looks_directed(source: np.ndarray, target: np.ndarray, *, num_edges: int, both: int, declared: bool) -> bool:
+def looks_directed(source: np.ndarray, target: np.ndarray, *, num_edges: int, both: int, declared: bool | None) -> bool:
     """Whether the direction of the pairs `[m]` means something that an undirected graph loses.
 
-    Input that says it is directed (`declared`) is, unless nine of ten edges come both ways. A plain list is taken as directed
+    Input that says it is directed (`declared`) is, unless nine of ten edges come both ways; input that says it is not is not. A list that says nothing is taken as directed
     if some of its edges come both ways (2 to 90 %), or if hardly any does but nodes are mostly senders or mostly
     receivers: Σ(out − in)² / Σ(out + in), which is 1 for directions drawn at random, exceeds 3. A list that follows the
     order of its nodes (smaller first, larger first, or by first appearance, as networkx writes them) is skewed without
     meaning it, and is not taken as directed.
     """
     share = both / max(num_edges, 1)
-    if share > 0.9 or not num_edges:
+    if share > 0.9 or not num_edges or declared is False:
         return False
     if declared:
         return True
@@ -138,10 +143,13 @@ def _ordered(source: np.ndarray, target: np.ndarray, n: int) -> bool:
     if (source < target).all() or (source > target).all():
         return True
     row = np.arange(len(source))
-    first_out = np.full(n, len(source))
-    np.minimum.at(first_out, source, row)
-    # networkx's way: a node's own block of edges comes after every row that has it as a target
-    return bool((first_out[target] > row).all())
+    for here, there in ((source, target), (target, source)):
+        first = np.full(n, len(source))
+        np.minimum.at(first, here, row)
+        # sorted by any order of the nodes, as networkx writes them: a node's own block of edges comes after every row that has it at the other end
+        if (first[there] > row).all():
+            return True
+    return False
 
 
 def _count(number: int, noun: str) -> str:

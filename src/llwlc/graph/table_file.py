@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +25,7 @@ from llwlc.support.files import check_place, write_bytes
 from llwlc.support.text import quoted, reason
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
-WRITABLE = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+WRITABLE = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".ndjson.gz")
 # "# " and not "#": a hashtag is a fine name for a node
 _COMMENT = re.compile(r"\s*$|#\s|#$|%\s|%%|%$")
 
@@ -88,20 +90,22 @@ def open_table(
     header: bool | None = None,
     separator: str | None = None,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
+    data: bytes | None = None,
 ) -> TableFile:
     """Looks into a file and finds out its kind, separator and columns.
 
     Parquet is known by its first bytes. In text, leading lines that start with "# " or "%" are skipped; the separator is the
     first of tab, comma, semicolon and space that cuts the first lines into equally many fields; with `header` None, a first line
     whose first two fields are numbers is data. A compressed file that unpacks to more than `unzipped_limit` bytes is refused.
+    `data`: the bytes of the file, where they were read already.
     """
     path = Path(path)
-    data = read_bytes(path, unzipped_limit)
+    data = read_bytes(path, unzipped_limit) if data is None else data
     if data[:4] == b"PAR1":
-        return TableFile(path, data, _distinct(path, _parquet_columns(path, data, unzipped_limit)))
+        return TableFile(path, data, distinct_columns(path, _parquet_columns(path, data, unzipped_limit)))
     if {".parquet", ".pq"} & set(path.suffixes):
         raise InputError(f"{path} is no Parquet file, whatever its name says: check what wrote it")
-    _require_text(path, data)
+    require_text(path, data)
     data = (
         data if data.endswith((b"\n", b"\r")) else data + b"\n"
     )  # arrow finds no header in a file of one line without an end
@@ -128,7 +132,7 @@ def _text_table(path: Path, data: bytes, skip: int, *, header: bool | None, sepa
         fields = [field for field in fields if field]
     if header is None:
         header = not (len(fields) >= 2 and all(_is_number(field) for field in fields[:2]))
-    columns = _distinct(path, fields) if header else tuple(str(i + 1) for i in range(len(fields)))
+    columns = distinct_columns(path, fields) if header else tuple(str(i + 1) for i in range(len(fields)))
     return TableFile(path, data, columns, separator, header, skip)
 
 
@@ -157,8 +161,8 @@ def as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
     return values.astype(np.float64)
 
 
-def write_table(path: str | Path, table: pa.Table) -> None:
-    """CSV, TSV (each also `.gz`) or Parquet by the ending; the file appears complete or not at all.
+def write_table(path: str | Path, table: pa.Table, format: str | None = None) -> None:
+    """CSV, TSV, Parquet or JSON lines by the ending, or as told, text also as `.gz`; the file appears complete or not at all.
 
     >>> import tempfile
     >>> out = Path(tempfile.mkdtemp()) / "scores.csv"
@@ -167,22 +171,45 @@ def write_table(path: str | Path, table: pa.Table) -> None:
     'source,score\\nAda,0.5\\n'
     """
     path = Path(path)
-    check_writable(path)
-    if path.name.endswith(".parquet"):
+    check_writable(path, format)
+    data = table_bytes(table, format or format_of(path))
+    write_bytes(path, gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
+
+
+def table_bytes(table: pa.Table, format: str) -> bytes:
+    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is no finite number.
+
+    >>> table_bytes(pa.table({"source": ["Ada"], "score": [0.5]}), "jsonl")
+    b'{"source": "Ada", "score": 0.5}\\n'
+    """
+    if format == "parquet":
         buffer = io.BytesIO()
         pa.parquet.write_table(table, buffer)
-        data = buffer.getvalue()
-    else:
-        data = _as_text(table, "\t" if ".tsv" in path.suffixes else ",")
-        if path.suffix == ".gz":
-            data = gzip.compress(data, 6, mtime=0)
-    write_bytes(path, data)
+        return buffer.getvalue()
+    if format == "jsonl":
+        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in map(_finite, table.to_pylist()))
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+    return _as_text(table, "\t" if format == "tsv" else ",")
 
 
-def check_writable(path: str | Path) -> None:
+def _finite(row: dict[str, object]) -> dict[str, object]:
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in row.items()}
+
+
+def format_of(path: Path) -> str:
+    """The format that the ending of a file says.
+
+    >>> format_of(Path("top.tsv.gz"))
+    'tsv'
+    """
+    ending = path.name.removesuffix(".gz").rpartition(".")[2]
+    return {"ndjson": "jsonl"}.get(ending, ending)
+
+
+def check_writable(path: str | Path, format: str | None = None) -> None:
     """Complains of an ending or a folder that `write_table` cannot use, so that a long job can ask before it starts."""
     path = Path(path)
-    if not path.name.endswith(WRITABLE):
+    if format is None and not path.name.endswith(WRITABLE):
         raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")
     check_place(path)
 
@@ -204,7 +231,7 @@ def _as_text(table: pa.Table, separator: str) -> bytes:
     return head.getvalue().encode() + body.getvalue()
 
 
-def _require_text(path: Path, data: bytes) -> None:
+def require_text(path: Path, data: bytes) -> None:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text: save it as UTF-8")
     if b"\0" in data:
@@ -278,7 +305,7 @@ def _unspaced_quotes(path: Path, data: bytes, skip: int, separator: str) -> byte
     return tidy.getvalue().encode()
 
 
-def _distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+def distinct_columns(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(

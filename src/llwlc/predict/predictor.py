@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,17 +27,21 @@ from llwlc.errors import InputError
 from llwlc.explain.explainer import Explainer
 from llwlc.explain.explanation import Explanation
 from llwlc.graph.graph import Graph
+from llwlc.graph.memory_table import TableSource, as_table, is_frame
 from llwlc.graph.names import find_nodes, suggestion
+from llwlc.graph.pair_file import read_pairs
 from llwlc.nn import warmup as network_warmup
 from llwlc.predict import run_directory
 from llwlc.predict.folder import finished, made
 from llwlc.predict.model_card import Model, result_columns, result_notes, result_rows
-from llwlc.predict.opponent import Opponent, in_its_place, in_order_of
+from llwlc.predict.opponent import Opponent, in_its_place
 from llwlc.predict.plan_file import write_plan
 from llwlc.predict.planning import OnPlan, new_plan, plan_before, plan_of
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
+from llwlc.predict.scored_table import ScoredTable, Scores, with_scores
+from llwlc.predict.update import moved, updated_graph
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.making import make
 from llwlc.splits.registry import PROTOCOLS
@@ -46,6 +50,7 @@ from llwlc.support.devices import pick_device
 from llwlc.support.figures import new_figure
 from llwlc.support.html_table import html_table
 from llwlc.support.progress import bars
+from llwlc.support.repeated_warnings import once_each
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
@@ -62,14 +67,8 @@ from llwlc.training.records import FitMetrics
 from llwlc.training.scoring import PairScorer
 
 DEFAULT = next(iter(PRESETS))
-Pairs = Tensor | np.ndarray | Sequence[tuple[Any, Any]]
-
-
-class Scores(NamedTuple):
-    """`score [m]`, any real number, larger is likelier; `probability [m]`, calibrated for the prior that was stated."""
-
-    score: Tensor
-    probability: Tensor
+Pairs = Any
+"""Node numbers `[m, 2]` as a tensor or an array; or names, as `memory_table.TableSource`."""
 
 
 class LinkPredictor:
@@ -134,6 +133,7 @@ class LinkPredictor:
         self._found: dict[tuple[tuple[str, str] | None, CandidateConfig, int | None], Candidates] = {}
         self._explainer: Explainer | None = None
 
+    @once_each()
     def fit(
         self,
         graph: Graph,
@@ -278,22 +278,71 @@ class LinkPredictor:
         """What was measured on the test links."""
         return self.model.metrics
 
-    def score(self, pairs: Pairs, *, prior: float = 0.5, graph: Graph | None = None) -> Scores:
-        """Scores of pairs, by number `[m, 2]` or by name, on all known links, or on another graph of the same nodes.
+    def score(self, pairs: Pairs, *, prior: float = 0.5, graph: Graph | None = None, unknown: str = "error") -> Scores:
+        """Scores of pairs on all known links, or on another `graph` of like nodes (`updated_graph`).
 
-        A score depends on the pair and the graph alone: not on the other pairs, their order, nor the order of the two ends.
+        Pairs are node numbers `[m, 2]`, or names: a list of pairs, an array of text, a frame with two columns that say so (source and target, …). `unknown`: a pair with a node that the graph
+        does not have is an "error", or has NaN for its score ("blank"). A score depends on the pair and the graph alone: not on the other pairs, their order, nor the order of the two ends.
+        """
+        if unknown not in ("error", "blank"):
+            raise InputError(
+                f"unknown is 'error' or 'blank' here, got {unknown!r}: score_table leaves rows out ('skip') and says which"
+            )
+        odds = log_odds(prior)
+        model, at = (self, None) if graph is None else self._on(graph)
+        where = model.graph
+        if unknown == "blank" and not _are_numbers(pairs):
+            wanted = read_pairs(pairs, where, unknown="blank")
+            known = model._scores(check_pairs(where, wanted.pairs), odds)
+            score = torch.full((wanted.table.num_rows,), math.nan, dtype=torch.float64)
+            probability = score.clone()
+            rows = torch.from_numpy(wanted.rows)
+            score[rows], probability[rows] = known.score, known.probability.double()
+            return Scores(score, probability)
+        if at is not None and _are_numbers(pairs) and graph is not None:
+            return model._scores(at[check_pairs(graph, self.numbers(pairs, graph))], odds)
+        return model._scores(check_pairs(where, self.numbers(pairs, where)), odds)
+
+    def score_table(
+        self,
+        pairs: TableSource,
+        *,
+        prior: float = 0.5,
+        graph: Graph | None = None,
+        source: str | None = None,
+        target: str | None = None,
+        unknown: str = "error",
+        **reading: Any,
+    ) -> ScoredTable:
+        """A table of pairs with the columns score and probability behind its own: of a pandas or polars frame another one, of a file or a list an arrow table.
+
+        Its columns, their names and order stay; one called score or probability gets `_given` behind its name. `source` and `target` name the columns of the two ends. `unknown`: a pair that
+        cannot be scored, as the graph does not have its nodes, is an "error", is left out ("skip") or has no score ("blank"). `reading`: further options of `pair_file.read_pairs`.
         """
         odds = log_odds(prior)
-        where = self.graph if graph is None else self._weighted_alike(graph)
-        numbers = check_pairs(where, self.numbers(pairs, where))
-        if graph is not None and isinstance(self.model, FittedOpponent):
-            where, moved = in_order_of(self.graph, where, self.model.title)
-            numbers = moved[numbers]
-        scorer = self._scorer(where, self._features_for(graph))
+        model = self if graph is None else self._on(graph)[0]
+        wanted = read_pairs(pairs, model.graph, source=source, target=target, unknown=unknown, **reading)
+        return with_scores(wanted, model._scores(wanted.pairs, odds), unknown=unknown, source=pairs)
+
+    def updated_graph(self, **sources: Any) -> Graph:
+        """The graph that is known now, for `score` and `recommend`: `graph` in the place of the run's, the links of `add` on top, the nodes of `node_list` whether they have links or not,
+        `features` of nodes that the run does not know; each a file or a frame (`predict.update.updated_graph` has the options)."""
+        return updated_graph(self.graph, **sources)
+
+    def _on(self, graph: Graph) -> tuple[LinkPredictor, Tensor | None]:
+        """The same model on another graph, and where that graph's nodes stand in it, None where it keeps their numbers."""
+        run, at = moved(self.run, graph)
+        model = LinkPredictor.__new__(LinkPredictor)
+        model.explicit = self.explicit
+        model._set_up(self.preset_name, self.preset, self.device, self.cache, run, self.opponent)
+        return model, at
+
+    def _scores(self, numbers: Tensor, odds: float) -> Scores:
+        scorer = self._scorer(self.graph, self.model.features)
         score, at = torch.zeros(len(numbers), dtype=torch.float64), 0
         with bars() as progress:
             task = progress.add_task("scoring pairs", total=len(numbers))
-            for part in scorer.pairs(messages_on(where, scorer.device), numbers, self.model.basis):
+            for part in scorer.pairs(messages_on(self.graph, scorer.device), numbers, self.model.basis):
                 score[at : at + len(part)] = part
                 at += len(part)
                 progress.advance(task, len(part))
@@ -310,14 +359,19 @@ class LinkPredictor:
         between: tuple[str, str] | None = None,
         budget: int | None = None,
         sources: int | None = None,
+        graph: Graph | None = None,
     ) -> Recommendations:
         """The missing links of the whole graph, or of one node, best first: the `top` best (20 unless told), or as many as have the wanted `precision` in the mean.
 
         Candidates are the partners on nodes' own lists (`candidates.config`), `budget` for each node; the network looks at the most promising ones. A probability is the chance
         of a candidate to be a missing link where a share `missing_share` of all links, known and missing, is missing: by default the share that validation links had. `prior`
         states the share of candidates that are links instead. `between`: two kinds of nodes, of those given to `fit`, that the links are to join. `sources`: look at the lists of so many nodes only,
-        drawn at random where there are more.
+        drawn at random where there are more. `graph`: look for links missing from another graph of like nodes (`updated_graph`).
         """
+        if graph is not None:
+            return self._on(graph)[0].recommend(
+                node=node, top=top, precision=precision, missing_share=missing_share, prior=prior, between=between, budget=budget, sources=sources
+            )  # fmt: skip
         for name, value in (("top", top), ("budget", budget), ("sources", sources)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InputError(f"{name} is a whole number of at least 1, got {value!r}")
@@ -330,8 +384,8 @@ class LinkPredictor:
             log_odds(prior)  # refused before the work
         if precision is not None:
             cut_at(torch.zeros(0), precision)
-        graph, features, config = self.graph, self.model.features, self._ranking
-        number = None if node is None else int(self.numbers([(node, node)], graph)[0, 0])
+        here, features, config = self.graph, self.model.features, self._ranking
+        number = None if node is None else int(self.numbers([(node, node)], here)[0, 0])
         if number is not None and sources is not None:
             raise InputError(
                 "node asks for one node's links and sources for those of nodes drawn at random: give one of them"
@@ -341,19 +395,19 @@ class LinkPredictor:
         if number is not None:
             own = found.of(number)
             found = replace(found, pairs=found.pairs[own], score=found.score[own])
-        scorer = self._scorer(graph, features)
-        ranked = rank(graph, found, features, scorer, self.model.basis, config, size=self.model.limits.shortlist)
+        scorer = self._scorer(here, features)
+        ranked = rank(here, found, features, scorer, self.model.basis, config, size=self.model.limits.shortlist)
         if prior is not None:
             rho = ratio_for_prior(ranked, len(found), prior)
         rho = config.missing_per_known if rho is None else rho
         if precision is not None:
             top = cut_at(torch.sigmoid(ranked.log_ratio + math.log(rho)), precision)
         top = 20 if top is None else top
-        links = described(graph, ranked, config, rho, top)
+        links = described(here, ranked, config, rho, top)
         if number is not None:
-            links = tuple(_first(link, graph.name(number)) for link in links)
+            links = tuple(_first(link, here.name(number)) for link in links)
         expected = expected_share(ranked, config, rho, len(links))
-        some = None if sources is None or sources >= graph.num_nodes else sources
+        some = None if sources is None or sources >= here.num_nodes else sources
         return Recommendations(links, rho, expected, total, self.model.ranking is not None, some)
 
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
@@ -444,18 +498,17 @@ class LinkPredictor:
         )
 
     def numbers(self, pairs: Pairs, graph: Graph) -> Tensor:
-        """Pairs by name as numbers `[m, 2]`."""
-        if isinstance(pairs, Tensor | np.ndarray):
+        """Pairs by name as numbers `[m, 2]`; numbers stay."""
+        if _are_numbers(pairs):
             return torch.as_tensor(pairs)
-        odd = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
-        if odd is not None:
-            raise InputError(f"a pair has two nodes, got {odd!r}: give a list of pairs, as in [('Ada', 'Bob')]")
-        flat = [str(name) for pair in pairs for name in pair]
+        if is_frame(pairs):
+            return read_pairs(pairs, graph).pairs
+        flat = [name for column in as_table(pairs).columns for name in column.to_pylist()]
         at = find_nodes(pa.array(flat, pa.string()), graph.names, graph.num_nodes)
         if (at < 0).any():
             unknown = flat[int(np.flatnonzero(at < 0)[0])]
             raise InputError(f"the graph has no node {unknown!r}.{suggestion(unknown, graph.names, graph.num_nodes)}")
-        return torch.as_tensor(at).reshape(-1, 2)
+        return torch.as_tensor(at).reshape(2, -1).T.contiguous()
 
     def save(self, folder: Path | str) -> None:
         """Write the run directory."""
@@ -487,36 +540,10 @@ class LinkPredictor:
                 network_warmup.warm_up(self.model.preset.net, network_warmup.SCORING)
         return self.model.scorer(self.device, features)
 
-    def _weighted_alike(self, graph: Graph) -> Graph:
-        """Another graph with weights where the run's has them: the network has learned from one kind of Laplacian."""
-        if self.graph.weight is None:
-            return replace(graph, weight=None)
-        if graph.weight is None:
-            raise InputError(
-                "the run's links have weights and the updated graph's have none: name their column (--weight), or fit again"
-            )
-        return graph
 
-    def _features_for(self, graph: Graph | None) -> NodeFeatures:
-        """The features in the order of another graph's nodes, found by name."""
-        features, compactor = self.model.features, self.model.compactor
-        if (
-            graph is None
-            or isinstance(self.model, FittedOpponent)
-            or (features.compact is None and features.unit is None)
-        ):
-            return features
-        if graph.x is not None and compactor is not None:
-            return NodeFeatures.of(graph.x, compactor)
-        names = pa.array([graph.name(i) for i in range(graph.num_nodes)], pa.string())
-        at = find_nodes(names, self.graph.names, self.graph.num_nodes)
-        if (at < 0).any():
-            missing = [graph.name(int(i)) for i in np.flatnonzero(at < 0)[:3]]
-            raise InputError(
-                f"the updated graph has {int((at < 0).sum())} nodes that the model has no features of, such as "
-                f"{', '.join(missing)}: give their features with the graph, or fit again"
-            )
-        return features.of_nodes(at)
+def _are_numbers(pairs: Pairs) -> bool:
+    """Whether nodes are given by their numbers; in anything but an array of numbers they are given by name."""
+    return isinstance(pairs, Tensor) or (isinstance(pairs, np.ndarray) and pairs.dtype.kind not in "USO")
 
 
 def _first(link: Recommendation, name: str) -> Recommendation:

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from llwlc.baselines.opponent import FittedOpponent, restored
 from llwlc.errors import InputError
+from llwlc.graph.feature_encoding import FeatureEncoding
 from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import Model, model_card
@@ -169,6 +170,8 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     x = _features(stored)
     check_features(folder, x, len(stored["indptr"]) - 1, None if compactor is None else len(compactor.weight))
     graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
+    if "encoding" in stored:
+        graph = replace(graph, encoding=_encoding(folder, stored["encoding"], x))
     features = NodeFeatures.of(x, compactor, stored.get("features"))
     check_shortlist(folder, config.ranking, features.pair_inputs.channels)
     rest = (
@@ -194,6 +197,20 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     return Run(fitted, graph, split, config.info, _texts(stored, "kinds"), read_plan(folder))
 
 
+def load_split(path: Path, graph: Graph) -> LinkSplit:
+    """The split of a graph that a file holds, checked as that of a run is."""
+    try:
+        split = LinkSplit.load(path, graph)
+        check_split(path.parent, split, graph.num_nodes)
+    except InputError:
+        raise
+    except (LookupError, TypeError, AttributeError, RuntimeError, ValueError, ArithmeticError) as error:
+        raise InputError(
+            f"{path} is no usable split ({reason(error)}): make it again with llwlc.splits.make"
+        ) from error
+    return split
+
+
 def _model_tensors(fitted: Model) -> dict[str, Tensor]:
     weights = fitted.state() if isinstance(fitted, FittedOpponent) else fitted.net.state_dict()
     tensors = {f"net.{k}": t.contiguous() for k, t in weights.items()}
@@ -212,12 +229,24 @@ def _graph_tensors(graph: Graph, features: Tensor | None, kinds: Sequence[str] |
     for name, texts in (("names", graph.names), ("kinds", kinds)):
         if texts is not None:
             parts[name] = torch.frombuffer(bytearray(json.dumps(list(texts)).encode()), dtype=torch.uint8)
+    if graph.encoding is not None:
+        parts["encoding"] = torch.frombuffer(bytearray(graph.encoding.to_json().encode()), dtype=torch.uint8)
     if isinstance(graph.x, Tensor):
         parts["x"] = graph.x
     elif graph.x is not None:
         parts |= {f"x.{k}": torch.as_tensor(getattr(graph.x, k)) for k in ("indptr", "indices", "data")}
         parts["x.shape"] = torch.tensor(graph.x.shape)
     return {k: t.contiguous().clone() for k, t in parts.items() if t is not None}
+
+
+def _encoding(folder: Path, stored: Tensor, x: Features | None) -> FeatureEncoding:
+    """How the features were made of a table; it has as many columns as they."""
+    encoding = FeatureEncoding.from_json(bytes(stored.tolist()).decode(), f"{folder}/{GRAPH}")
+    if x is None or len(encoding.titles) != x.shape[1]:
+        raise InputError(
+            f"{folder}/{GRAPH} has features that are not those of its encoding: copy it again, or fit again"
+        )
+    return encoding
 
 
 def _texts(stored: dict[str, Tensor], name: str) -> tuple[str, ...] | None:

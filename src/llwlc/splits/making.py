@@ -103,6 +103,11 @@ def make(
     return _call(record.allow, split) if record.allow is not None else split
 
 
+def part_sizes(graph: Graph, protocol: str) -> Sizes:
+    """How many links and negatives each part of a graph has under a protocol that draws them."""
+    return sizes(protocol, len(_scope(graph, PROTOCOLS[protocol])[1]))
+
+
 def brought(graph: Graph, *, protocol: str, seed: int) -> LinkSplit:
     """The split that comes with the dataset a graph was loaded as; `seed` draws training negatives, where the dataset has none of its own."""
     origin = graph.origin

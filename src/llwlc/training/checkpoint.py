@@ -88,6 +88,15 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
     return tensors, _history(path, about["history"])
 
 
+def epochs_done(path: Path) -> int:
+    """How many epochs a checkpoint has behind it, for a bar to begin there; 0 where there is none, or where it will be refused when it is read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return len(json.loads((file.metadata() or {}).get("history", "[]")))
+    except (OSError, SafetensorError, ValueError, TypeError, RecursionError):
+        return 0
+
+
 def _history(path: Path, text: str) -> list[EpochRecord]:
     try:
         history = [EpochRecord(**record) for record in json.loads(text)]

@@ -1,0 +1,113 @@
+"""Tables that are in memory already: pandas and polars frames, arrow tables, arrays of names; and what a graph file says of its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from llwlc.errors import InputError
+from llwlc.graph.file_bytes import UNZIPPED_LIMIT
+from llwlc.graph.table_file import TableFile, distinct_columns, open_table
+from llwlc.support.text import quoted, reason
+
+TableSource = Any
+"""A path, or a table in memory: a pandas or polars frame, an arrow table, an array of names `[m, 2]`, a list of pairs, a mapping from names to columns."""
+
+
+@dataclass(frozen=True)
+class MemoryTable(TableFile):
+    """A table whose rows are here; `path` is what messages call it."""
+
+    table: pa.Table | None = None
+
+    def read(self, *, columns: Sequence[str] | None = None, text: Collection[str] = ()) -> pa.Table:
+        """These columns, of the types that they have."""
+        assert self.table is not None
+        return self.table.select(list(self.columns if columns is None else columns))
+
+
+def memory_table(table: pa.Table, path: Path) -> MemoryTable:
+    return MemoryTable(path, b"", distinct_columns(path, table.column_names), table=table)
+
+
+def is_path(source: TableSource) -> bool:
+    return isinstance(source, str | Path)
+
+
+def called(source: TableSource) -> Path:
+    """What messages call a table: its file, or its kind.
+
+    >>> called("edges.csv"), called([("Ada", "Bob")])
+    (PosixPath('edges.csv'), PosixPath('the given list'))
+    """
+    return Path(source) if is_path(source) else Path(f"the given {type(source).__name__}")
+
+
+def open_source(
+    source: TableSource,
+    *,
+    header: bool | None = None,
+    separator: str | None = None,
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
+) -> TableFile:
+    """A table of a file or in memory, its columns found."""
+    if is_path(source):
+        return open_table(source, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    return memory_table(as_table(source), called(source))
+
+
+def as_table(source: TableSource) -> pa.Table:
+    """A table in memory as arrow has it, row for row.
+
+    >>> as_table([("Ada", "Bob"), ("Bob", "Cleo")]).to_pydict()
+    {'source': ['Ada', 'Bob'], 'target': ['Bob', 'Cleo']}
+    """
+    if isinstance(source, pa.Table):
+        return source
+    try:
+        if hasattr(source, "__arrow_c_stream__"):  # pandas, polars and others
+            return pa.table(source)
+        if isinstance(source, dict):
+            return pa.table(source)
+        if isinstance(source, np.ndarray) and source.dtype.kind == "S":
+            source = np.char.decode(source)
+        rows = source.tolist() if isinstance(source, np.ndarray) else list(source)
+        odd = next((row for row in rows if isinstance(row, str) or len(row) != 2), None)
+        if odd is not None:
+            raise InputError(f"a pair has two nodes, got {quoted(odd)}: give a list of pairs, as in [('Ada', 'Bob')]")
+        return pa.table({name: pa.array([str(row[i]) for row in rows]) for i, name in enumerate(("source", "target"))})
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        if isinstance(error, InputError | UnicodeError):
+            raise
+        raise InputError(
+            f"a table is a file, a pandas or polars frame, an arrow table or a list of pairs; this {type(source).__name__} is none ({reason(error)})"
+        ) from error
+
+
+def is_frame(source: TableSource) -> bool:
+    """Whether it has named columns, so that the ends of pairs are looked for among them."""
+    return isinstance(source, pa.Table | dict) or hasattr(source, "__arrow_c_stream__")
+
+
+def like(source: TableSource, table: pa.Table, rows: np.ndarray, added: Collection[str]) -> Any:
+    """A table in the form of the source that it was made of: its `rows` `[k]`, renamed columns as the table has them, and the columns of `added` beside them.
+
+    A pandas frame keeps its index.
+    """
+    kind = type(source).__module__.partition(".")[0]
+    if kind == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    if kind != "pandas":
+        return table
+    kept = source.iloc[rows].copy()
+    kept.columns = [name for name in table.column_names if name not in added]
+    for name in added:
+        kept[name] = table[name].to_numpy()
+    return kept

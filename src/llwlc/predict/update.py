@@ -1,0 +1,179 @@
+"""A run on another graph: the links that are known now, in the place of those it was fitted on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from llwlc.baselines.opponent import FittedOpponent
+from llwlc.errors import InputError
+from llwlc.graph.edge_file import edge_table, read_graph
+from llwlc.graph.feature_file import Features, read_features
+from llwlc.graph.graph import Graph
+from llwlc.graph.memory_table import TableSource
+from llwlc.graph.name_file import read_names
+from llwlc.graph.names import find_nodes, some
+from llwlc.graph.report import GraphWarning
+from llwlc.predict.opponent import in_order_of
+from llwlc.predict.run_directory import Run
+from llwlc.training.node_features import NodeFeatures
+
+
+def updated_graph(
+    known: Graph,
+    *,
+    graph: TableSource | None = None,
+    add: TableSource | None = None,
+    node_list: TableSource | None = None,
+    features: TableSource | None = None,
+    node: str | None = None,
+    missing_values: str = "fill",
+    **columns: Any,
+) -> Graph:
+    """The graph that is known now: `graph` instead of the run's, the links of `add` on top of it, the nodes of `node_list` whether they have links or not; `columns` are the options
+    of `read_graph` on columns. `features` are needed of nodes that the run does not know; of others they are the run's unless given."""
+    limit = {name: columns[name] for name in ("unzipped_limit",) if name in columns}
+    columns["weight"] = None if known.weight is None else columns.get("weight", "auto")
+    parts = [known if graph is None else _read(graph, known, **columns)]
+    if add is not None:
+        parts.append(_read(add, known, **columns))
+    tables = [_edges(part) for part in parts]
+    names = [] if node_list is None else read_names(node_list, node=node, **limit).to_pylist()
+    found = _quietly(pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names)
+    found = replace(found, report=parts[-1].report if parts[-1] is not known else None)
+    if features is None or known.x is None:
+        if features is not None:
+            raise InputError("the run was fitted without features: leave them out, or fit again with them")
+        return found
+    rows = read_features(
+        features,
+        node=node,
+        missing_values=missing_values,
+        encoding=known.encoding,
+        nodes=pa.array([found.name(i) for i in range(found.num_nodes)], pa.string()),
+        **limit,
+    )
+    return replace(found, x=_features_of(found, known, rows), encoding=known.encoding)
+
+
+def moved(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
+    """The run on another graph, and where each node of that graph stands in it, None where it is the same."""
+    graph = _weighted_alike(run.graph, graph)
+    if isinstance(run.fitted, FittedOpponent):
+        graph, at = in_order_of(run.graph, graph, run.fitted.title)
+        return replace(run, graph=graph), at
+    fitted = replace(run.fitted, features=_features_for(run, graph))
+    return replace(run, graph=graph, fitted=fitted, kinds=_kinds_for(run, graph)), None
+
+
+def _read(source: TableSource, known: Graph, **columns: Any) -> Graph:
+    graph = _quietly(source, **columns)
+    if known.weight is not None and graph.weight is None:
+        raise InputError(
+            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit again"
+        )
+    return graph
+
+
+def _quietly(source: TableSource, **columns: Any) -> Graph:
+    """A graph, whatever there is to warn of: the run has been fitted on such a one already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphWarning)
+        return read_graph(source, time=None, **columns)
+
+
+def _edges(graph: Graph) -> pa.Table:
+    table = edge_table(replace(graph, time=None))
+    columns = {name: table[name].cast(pa.string()) for name in ("source", "target")}
+    return pa.table(columns | {name: table[name] for name in table.column_names if name == "weight"})
+
+
+def _places(known: Graph, graph: Graph) -> np.ndarray:
+    """Where each node of the graph stands in the known one, −1 where it is new."""
+    names = pa.array([graph.name(i) for i in range(graph.num_nodes)], pa.string())
+    return find_nodes(names, known.names, known.num_nodes)
+
+
+def _features_of(graph: Graph, known: Graph, given: Features) -> Tensor | scipy.sparse.csr_array:
+    """Rows for the nodes of the graph: those that were given, else those of the known graph, else a blank one where the run knows such."""
+    n, encoding, old = graph.num_nodes, known.encoding, known.x
+    assert old is not None
+    if given.names is None:
+        if given.x.shape[0] != n:
+            raise InputError(
+                f"{given.path} has {given.x.shape[0]:,} rows and no names, the updated graph has {n:,} nodes: name them"
+            )
+        rows = np.arange(n)
+    else:
+        at = find_nodes(given.names, graph.names, n)
+        rows = np.full(n, -1)
+        rows[at[at >= 0]] = np.flatnonzero(at >= 0)
+    no_row = encoding is not None and encoding.no_row
+    width = given.x.shape[1] + no_row
+    if width != old.shape[1]:
+        raise InputError(
+            f"{given.path} has {given.x.shape[1]} columns of features, but the run was fitted on {old.shape[1] - no_row}: give the same columns"
+        )
+    before = _places(known, graph)
+    lost = np.flatnonzero((rows < 0) & (before < 0))
+    if len(lost) and not no_row:
+        raise _lacks_features(graph, lost)
+    new = given.x.toarray() if not isinstance(given.x, Tensor) else given.x.numpy()
+    parts = [new, np.zeros((1, new.shape[1]), np.float32) if encoding is None else encoding.blank[None]]
+    fresh = np.concatenate(parts).astype(np.float32)
+    if no_row:
+        fresh = np.concatenate([fresh, np.zeros((len(fresh), 1), np.float32)], 1)
+        fresh[-1, -1] = 1
+    place = np.where(rows >= 0, rows, np.where(before >= 0, len(fresh) + before, len(fresh) - 1))
+    if isinstance(old, Tensor):
+        return torch.cat([torch.from_numpy(fresh), old.float()])[torch.from_numpy(place)]
+    return scipy.sparse.csr_array(scipy.sparse.vstack([scipy.sparse.csr_array(fresh), old]))[place]
+
+
+def _features_for(run: Run, graph: Graph) -> NodeFeatures:
+    """The features in the order of another graph's nodes, found by name."""
+    features, compactor = run.fitted.features, run.fitted.compactor
+    if features.compact is None and features.unit is None:
+        return features
+    if graph.x is not None and compactor is not None:
+        return NodeFeatures.of(graph.x, compactor)
+    at = _places(run.graph, graph)
+    if (at < 0).any():
+        raise _lacks_features(graph, np.flatnonzero(at < 0))
+    return features.of_nodes(at)
+
+
+def _lacks_features(graph: Graph, nodes: np.ndarray) -> InputError:
+    missing = [graph.name(int(i)) for i in nodes]
+    return InputError(
+        f"the updated graph has {len(missing):,} nodes that the model has no features of, such as {some(missing, 3)}: give their rows (features=, --features), or fit again"
+    )
+
+
+def _weighted_alike(known: Graph, graph: Graph) -> Graph:
+    """Another graph with weights where the run's has them: the network has learned from one kind of Laplacian."""
+    if known.weight is None:
+        return replace(graph, weight=None)
+    if graph.weight is None:
+        raise InputError(
+            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit again"
+        )
+    return graph
+
+
+def _kinds_for(run: Run, graph: Graph) -> tuple[str, ...] | None:
+    if run.kinds is None:
+        return None
+    at, kinds = _places(run.graph, graph), run.kinds
+    if (at < 0).any():
+        new: Sequence[str] = [graph.name(int(i)) for i in np.flatnonzero(at < 0)]
+        raise InputError(f"the run knows the kind of each node, but not of {some(new, 3)}, new in the graph: fit again")
+    return tuple(kinds[int(i)] for i in at)
