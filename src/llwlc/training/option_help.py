@@ -18,7 +18,7 @@ OPTION_HELP = {
     "start": OptionHelp("a name below", "the vector that the Lanczos recurrence begins with"),
     "laplacian": OptionHelp("normalized or combinatorial", "the matrix whose eigenvectors are taken"),
     "max_nodes_per_hop": OptionHelp("1 or more, none for all", "nodes that a hop keeps, drawn at random where there are more"),
-    "draw_by": OptionHelp("name or number", "what random draws know a node by; number: as runs of older versions did"),
+    "draw_by": OptionHelp("name or number", "what random draws identify a node by; number: as in runs of older versions"),
     "distance_cap": OptionHelp("1 to 21", "distances from the ends that the network tells apart"),
     "blocks": OptionHelp("1 to 64", "blocks of the network"),
     "channels": OptionHelp("1 to 65536", "width of a block"),
@@ -52,6 +52,7 @@ OPTION_HELP = {
     "evaluated": OptionHelp("1 or more", "validation links, test links and non-links of each that are scored; all unless told"),
     "shortlist": OptionHelp("1 or more", "candidates that the network ranks; 10,000, or four a link, unless told"),
     "measured": OptionHelp("1 or more", "candidates looked at to measure a fit's recommendations"),
+    "sources": OptionHelp("1 or more", "nodes whose own lists a fit searches for candidates, drawn at random; all unless told"),
     "judged": OptionHelp("1 or more", "training links of which it is found out whether they would be candidates"),
     "weighed": OptionHelp("1 or more", "validation links by which the sources of candidates are weighed"),
 }  # fmt: skip
