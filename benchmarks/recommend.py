@@ -17,6 +17,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from llwlc.cli.options import parse_seeds
+
 OURS = "llwlc"
 RESULTS = Path(__file__).parent / "results" / "recommend.jsonl"
 
@@ -97,11 +99,6 @@ def bipartite():
     return Graph.from_edges(torch.from_numpy(pairs + np.array([0, 600])), num_nodes=1000)
 
 
-def seeds_of(text: str) -> list[int]:
-    first, dash, last = text.partition("-")
-    return list(range(int(first), int(last) + 1)) if dash else list(range(int(first)))
-
-
 def stored() -> list[dict]:
     return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
 
@@ -176,7 +173,7 @@ def main() -> None:
             json.dumps(
                 measure(
                     arguments.data[0],
-                    seeds_of(arguments.seeds)[0],
+                    parse_seeds(arguments.seeds)[0],
                     arguments.protocol,
                     arguments.device,
                     arguments.method,
@@ -188,7 +185,7 @@ def main() -> None:
     cells = [
         (name, seed)
         for name in arguments.data
-        for seed in seeds_of(arguments.seeds)
+        for seed in parse_seeds(arguments.seeds)
         if (name, arguments.protocol, seed, arguments.method) not in done
     ]
 

@@ -21,7 +21,8 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.pair_file import read_pairs
 from llwlc.graph.parquet_size import stream
 from llwlc.graph.report import GraphWarning
-from llwlc.graph.table_file import open_table, write_table
+from llwlc.graph.table_file import open_table
+from llwlc.graph.table_writing import write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::llwlc.graph.report.GraphWarning")
 few = settings(deadline=None, max_examples=40)

@@ -187,3 +187,17 @@ def test_from_the_command_line(tmp_path):
     assert ran.exit_code == 0, ran.output
     ran = call(app, ["fit", edges, "--plan", str(tmp_path / "nowhere"), "--out", str(tmp_path / "three")])
     assert ran.exit_code == 2
+
+
+def test_a_fit_that_lists_the_partners_of_some_nodes_only(tmp_path):
+    fitted = model(sources=40, epochs=1, copies=0).fit(people(), out=tmp_path / "run")
+    assert fitted.metrics.ranking is not None
+    assert fitted.metrics.ranking.nodes == 40
+    read = LinkPredictor.load(tmp_path / "run", device="cpu")
+    assert read.fitted.limits.sources == 40
+    some, everyone = read.recommend(top=5, sources=40), read.recommend(top=5)
+    assert (some.sources, everyone.sources) == (40, None)
+    assert some.candidates < everyone.candidates
+    assert read.recommend(top=5, sources=1000).sources is None
+    with pytest.raises(InputError, match="give one of them"):
+        read.recommend(node="Person 01", sources=3)

@@ -15,10 +15,10 @@ WHOLE = {
     BasisConfig: ["hops", "steps", "count", "max_nodes_per_hop", "distance_cap"],
     NetConfig: [
         *("blocks", "channels", "filters", "filter_hidden", "head", "sort_rows", "distance_cap"),
-        *("feature_channels", "filtered_channels", "pair_channels"),
+        *("feature_channels", "filtered_channels", "pair_channels", "powers"),
     ],
     TrainConfig: ["epochs", "batch_size", "patience", "negative_pool", "candidate_pool", "copies"],
-    Limits: ["evaluated", "shortlist", "measured", "judged", "weighed"],
+    Limits: ["evaluated", "shortlist", "measured", "sources", "judged", "weighed"],
 }
 SHARES = {
     NetConfig: ["dropout", "feature_dropout"],

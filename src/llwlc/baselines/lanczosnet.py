@@ -15,6 +15,7 @@ from llwlc.baselines.recipes import Recipe
 from llwlc.baselines.seal import Encoded, LinkHead
 from llwlc.bases.link_bases import link_bases
 from llwlc.linalg.basis import Eigenbasis
+from llwlc.nn.conv import eigenvalue_powers
 from llwlc.subgraphs.batch import Subgraphs
 from llwlc.subgraphs.labels import distance_classes, distance_encoding
 from llwlc.support.ragged import pad, unpad
@@ -27,9 +28,9 @@ class LanczosNet(Network):
     """ "LanczosNet: Multi-Scale Deep Graph Convolutional Networks" (Liao et al., ICLR 2019), its layer on the enclosing subgraph of each pair.
 
     With S = I − L, L the normalised Laplacian, and its Ritz pairs (θ, V) after `steps` steps from a random vector that belongs to the pair:
-    X ← ReLU([S^p X for p in `short`, V f_j(θ^q for q in `long`) Vᵀ X for each j] W), the f_j one MLP on all those powers of an eigenvalue. No constraints:
-    those are LLwLC's. Input: the distances to the ends, embedded, and the raw features; readout as `seal`. Reads `hops`, `hidden`, `layers`, `steps`, `short`,
-    `long`, `features`, `input_dropout`, `dropout` and `ends`.
+    X ← ReLU([S^p X for p in `short`, V f_j(θ^q for q in `long`) Vᵀ X for each j] W), the f_j one MLP on all those powers of an eigenvalue. No constraints,
+    which are LLwLC's, unless `constraints` names some. Input: the distances to the ends, embedded, and the raw features; readout as `seal`. Reads `hops`, `hidden`, `layers`, `steps`, `short`,
+    `long`, `constraints`, `features`, `input_dropout`, `dropout` and `ends`.
     """
 
     HEAD = ("head",)
@@ -59,7 +60,7 @@ class LanczosNet(Network):
         subs, basis = link_bases(
             messages.graph,
             ordered,
-            constraints="none",
+            constraints=self.recipe.constraints,
             start="random",
             steps=self.recipe.steps,
             hops=self.recipe.hops,
@@ -110,9 +111,7 @@ class LanczosConv(torch.nn.Module):
 
     def gains(self, basis: Eigenbasis) -> Tensor:
         """f of the powers of each Ritz value of S, `[B, κ, J]`, zero at dead columns."""
-        theta = (1 - basis.values).unsqueeze(2)
-        powers = torch.cat([theta**q for q in self.long], 2)
-        out: Tensor = self.filter(powers) * basis.mask.unsqueeze(2)
+        out: Tensor = self.filter(eigenvalue_powers(1 - basis.values, self.long)) * basis.mask.unsqueeze(2)
         return out
 
 

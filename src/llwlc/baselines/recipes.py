@@ -115,6 +115,8 @@ class Recipe:
     """Powers of the operator itself."""
     long: tuple[int, ...] = (5, 7, 10, 20, 30)
     """Powers in the Lanczos basis."""
+    constraints: str = field(default="none", metadata={"absent": "none"})
+    """LLwLC's, as `BasisConfig` has them: with some, this is LLwLC with the powers of L that LanczosNet has beside the basis."""
 
     def __post_init__(self) -> None:
         if self.draw_by not in ("name", "number"):

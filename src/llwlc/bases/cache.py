@@ -93,6 +93,7 @@ def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
     """The hash of everything a basis depends on, the code of a user's own constraint included. The device type is part of it: CPU and GPU
     differ in the last bits."""
     options = {f.name: getattr(config, f.name) for f in fields(config)}
+    options.pop("redraw")  # the epoch, below, is what it comes to
     options["constraints"] = [family.name for family in config.families]
     about = [FORMAT, options, config.code, epoch if config.stochastic else 0, graph.indptr.device.type, graph.digest]
     digest = hashlib.sha256(json.dumps(about).encode())

@@ -68,6 +68,10 @@ class BasisConfig:
     distance_cap: int = 3
     """Distances from the ends are told apart up to here. Bases do not depend on it, but the encoded links do."""
 
+    redraw: bool | None = field(default=None, metadata={"absent": None})
+    """Whether each epoch of training draws its random starts and deleted vertices anew; None: deleted vertices are redrawn (the paper's), with them the starts, and starts alone are
+    drawn once."""
+
     def __post_init__(self) -> None:
         require_whole("hops", self.hops, least=1, most=MOST_HOPS)
         require_whole("steps", self.steps, least=1, most=MOST_COLUMNS)
@@ -98,7 +102,8 @@ class BasisConfig:
     @property
     def stochastic(self) -> bool:
         """Whether every epoch needs new bases."""
-        return any(family.drawn for family in self.families)
+        drawn = any(family.drawn for family in self.families)
+        return drawn if self.redraw is None else self.redraw and (drawn or self.start == "random")
 
     def drawn_by(self, graph: Graph) -> Tensor | None:
         """What random draws identify the nodes of a graph by, `[n]`, None for their numbers."""
@@ -107,7 +112,8 @@ class BasisConfig:
     def draws(self, graph: Graph) -> bool:
         """Whether a basis on this graph may depend on random draws."""
         capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
-        return self.start == "random" or self.stochastic or capped or bool(self.code)  # a user's own code may draw
+        drawn = any(family.drawn for family in self.families)
+        return self.start == "random" or drawn or capped or bool(self.code)  # a user's own code may draw
 
     def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
         """The constraints of these subgraphs."""

@@ -16,6 +16,7 @@ from llwlc.cli.expressivity import expressivity
 from llwlc.cli.fit import KINDS, fit
 from llwlc.cli.recommend import recommend
 from llwlc.cli.report import report
+from llwlc.cli.reproduce import reproduce
 from llwlc.cli.score import score
 from llwlc.cli.serve import serve
 from llwlc.support.version import VERSION
@@ -31,7 +32,7 @@ app = typer.Typer(
 app.add_typer(data, name="data")
 app.add_typer(cache, name="cache")
 app.command(epilog=KINDS)(fit)
-for command in (score, recommend, explain, report, serve, evaluate, bench, expressivity):
+for command in (score, recommend, explain, report, serve, evaluate, reproduce, bench, expressivity):
     app.command()(command)
 
 

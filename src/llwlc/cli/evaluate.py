@@ -9,7 +9,7 @@ import typer
 
 from llwlc.cli.console import show
 from llwlc.cli.epoch_bar import EpochBar
-from llwlc.cli.options import PluginOption, RunArgument, completer, load_plugins, refuse
+from llwlc.cli.options import PluginOption, RunArgument, completer, load_plugins, parse_seeds, refuse
 from llwlc.cli.tables import show_ranking, show_result
 from llwlc.errors import InputError
 from llwlc.splits.registry import PROTOCOLS
@@ -17,7 +17,6 @@ from llwlc.splits.registry import PROTOCOLS
 if TYPE_CHECKING:
     from llwlc.training.records import FitMetrics
 
-MOST_SEEDS = 1000
 SHOWN = ("hits@10", "hits@20", "hits@50", "hits@100", "mrr", "auc", "ap")
 
 
@@ -38,7 +37,9 @@ def evaluate(
         str,
         typer.Option(help="With --ranking: test links, or held-out, validation links too, on training links alone."),
     ] = "test",
-    seeds: Annotated[int, typer.Option(help="With --protocol: how many splits.")] = 3,
+    seeds: Annotated[
+        str, typer.Option(help="With --protocol: how many splits, from seed 0, or which, as in 30-34.")
+    ] = "3",
     device: Annotated[str, typer.Option(help="With --protocol or --ranking: auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
 ) -> None:
@@ -61,8 +62,7 @@ def evaluate(
         raise InputError("--ranking looks at the run's own split: leave --protocol out, or fit with that protocol")
     if protocol is None and not ranking:
         refuse(ctx, "device", why="without --protocol or --ranking, as what was measured is only shown")
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise InputError(f"--seeds must be at least 1 and at most {MOST_SEEDS:,}, as each is a training, got {seeds}")
+    which = parse_seeds(seeds)
     from llwlc.predict.predictor import LinkPredictor
 
     model = LinkPredictor.load(run, device=device)
@@ -73,13 +73,13 @@ def evaluate(
         show_result(model)
         return
     measured = []
-    for seed in range(seeds):
+    for seed in which:
         with EpochBar(model.preset.train.epochs if model.opponent is None else None) as bar:
             bar.open()
             measured.append(model.evaluate(protocol=protocol, seed=seed, on_epoch=bar.move))
     first = measured[0]
     show(
-        f"protocol {protocol}, {seeds} seed{'s' if seeds > 1 else ''}, {first['num_negatives']:,} negatives, {first['parameters']:,} parameters",
+        f"protocol {protocol}, {len(which)} seed{'s' if len(which) > 1 else ''}, {first['num_negatives']:,} negatives, {first['parameters']:,} parameters",
         [(_label(key, first), _spread([one[key] for one in measured])) for key in SHOWN],
     )
 

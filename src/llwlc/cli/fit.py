@@ -60,8 +60,8 @@ def kinds() -> str:
 def option_line(name: str, value: Any) -> str:
     """One option in a line of Markdown: its name and default, the values that it may have, what it means."""
     told = "" if value is None else f"={str(value).lower() if isinstance(value, bool) else value}"
-    help_ = OPTION_HELP[name]
-    return f"**{name}{told}** ({help_.values}): {help_.meaning}"
+    values, meaning = OPTION_HELP[name]
+    return f"**{name}{told}** ({values}): {meaning}"
 
 
 KINDS = kinds()

@@ -106,6 +106,26 @@ def options(pairs: list[str] | None) -> dict[str, Any]:
     return found
 
 
+MOST_SEEDS = 1000
+"""Each is a training."""
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """How many seeds, from 0, or which.
+
+    >>> parse_seeds("3"), parse_seeds("30-32")
+    ((0, 1, 2), (30, 31, 32))
+    """
+    first, dash, last = text.strip().partition("-")
+    wanted = f"--seeds is a number from 1 to {MOST_SEEDS:,}, as each is a training, or a range of at most so many, as in 30-34, got {text!r}"
+    if not first.isdecimal() or (dash and not last.isdecimal()) or len(first) > 13 or len(last) > 13:
+        raise InputError(wanted)
+    found = range(int(first), int(last) + 1) if dash else range(int(first))
+    if not 1 <= len(found) <= MOST_SEEDS:
+        raise InputError(wanted)
+    return tuple(found)
+
+
 def settable(preset: Any) -> dict[str, Any]:
     """What `--set` may change, with the values of a preset.
 

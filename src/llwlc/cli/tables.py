@@ -55,7 +55,10 @@ def show_links(found: Recommendations, title: str) -> None:
         far = "> 5" if r.distance is None else str(r.distance)
         spread = f"{r.probability_low:.3f}–{r.probability_high:.3f}"
         rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far])
-    print_table(Table("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows)
+    table = Table("source", "target", pad_edge=False)
+    for name in ("probability", "90 % range", "common neighbours", "distance"):
+        table.add_column(name, min_width=min(len(name), 11))  # names of nodes give way first
+    print_table(table, rows)
 
 
 def advice(found: Recommendations) -> str:
@@ -87,7 +90,7 @@ class Delivery:
     @classmethod
     def of(cls, out: Path | None, format: str | None, *, spreadsheet_safe: bool = False) -> Delivery:
         """As the options say; refused before any work is done where it cannot be written."""
-        from llwlc.graph.table_file import check_writable, format_of
+        from llwlc.graph.table_writing import check_writable, format_of
 
         if format is not None and format not in FORMATS:
             raise InputError(f"--format is one of {', '.join(FORMATS)}, got {format!r}")
@@ -106,7 +109,7 @@ class Delivery:
     def deliver(self, table: pa.Table) -> None:
         """Writes the table, or prints it."""
         from llwlc.graph.spreadsheet import guarded
-        from llwlc.graph.table_file import table_bytes, write_table
+        from llwlc.graph.table_writing import table_bytes, write_table
 
         table = guarded(table) if self.spreadsheet_safe else table
         if self.out is not None:

@@ -20,7 +20,8 @@ from llwlc.graph.graph import Graph
 from llwlc.graph.memory_table import TableSource
 from llwlc.graph.name_file import read_names
 from llwlc.graph.names import as_names, number_nodes
-from llwlc.graph.table_file import TableFile, arrow_errors, as_numbers, write_table
+from llwlc.graph.table_file import TableFile, arrow_errors, as_numbers
+from llwlc.graph.table_writing import write_table
 from llwlc.support.text import quoted
 
 FAMILIAR = (

@@ -1,8 +1,8 @@
 """How the columns of a features table become numbers, in a record that is kept with the graph, so that new rows are read as the old ones were.
 
 A number stays as it is; where it is missing, the mean of its column stands for it, and a column `name missing` says 1. A text becomes a column 0/1 for each of its values, in
-sorted order, and one for no value where values are missing. A column of texts of which nine in ten are numbers is read as numbers, its other texts as missing. A column without any value is
-left out. A node without a row has the means and no value of any text, and a column `no row` says 1. Missing are empty cells and those that say NA, N/A, NaN or null.
+sorted order, and one for no value where values are missing. A column of texts of which nine in ten are numbers is read as numbers, its other texts as missing. A column without
+any value is left out. A node without a row has the means and no value of any text, and a column `no row` says 1. Missing are empty cells and those that say NA, N/A, NaN or null.
 """
 
 from __future__ import annotations

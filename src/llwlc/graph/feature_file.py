@@ -51,8 +51,8 @@ def read_features(
     """Features of a table, in a file or in memory, or of an npz file, as float32.
 
     Table (CSV, TSV, Parquet, also gzipped; a frame): one row a node; `node` names the column of ids, else one called node, id, name,
-    node_id or index, else the first, else, where that one names few of the `nodes` of the graph, the one that names most.
-    Numeric and boolean columns are taken as they are; text, and the columns named in `categorical`, become one column 0/1 for each value, in sorted order (at most 1000 values).
+    node_id or index, else the first, else, where that one names few of the `nodes` of the graph, the one that names most. Numeric and
+    boolean columns are taken as they are; text, and the columns named in `categorical`, become one column 0/1 for each value, in sorted order (at most 1000 values).
 
     npz: `x [r, F]`, or a CSR matrix as `x_indptr`, `x_indices`, `x_data`, `x_shape` or as scipy.sparse.save_npz writes it;
     `names [r]` beside it, or none: then the rows are the nodes in the graph's order, or, where there are more rows than
@@ -97,8 +97,8 @@ def join_features(graph: Graph, features: Features, *, isolated: str = "error", 
         )
     if lacking:
         notes.append(
-            f"{features.path} has no row for {len(lacking):,} of {n:,} nodes ({some(lacking, 3)}): they got the mean of each column"
-            f"{'' if isinstance(features.x, Tensor) else ' (zeros, as it is sparse)'}, and a column {NO_ROW!r} says so (--missing-values error refuses)."
+            f"{features.path} has no row for {len(lacking):,} of {n:,} nodes ({some(lacking, 3)}): they got "
+            f"{'the mean of each column' if isinstance(features.x, Tensor) else 'zeros, as it is sparse'}, and a column {NO_ROW!r} says so (--missing-values error refuses)."
         )
     extra = names.filter(pa.array(at < 0)).to_pylist()
     if extra and isolated != "drop":

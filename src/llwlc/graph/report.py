@@ -23,9 +23,8 @@ class GraphReport:
 
     `rows` read; `self_loops` rows dropped; `duplicates` rows that repeat an earlier one in the same direction; `reversed_pairs`
     edges that came in both directions; `isolated` nodes without an edge. `mirrored`: every edge came in both directions with the
-    same weight, so the list is that of an undirected graph and each weight counts once. `directed`: the direction of
-    the rows seems to mean something. `bipartite`: links join two kinds of nodes only. `weighted`, `timed`: edges have weights, times.
-    `notes`: what else a reader should know.
+    same weight, so the list is that of an undirected graph and each weight counts once. `weighted`, `timed`: edges have weights, times.
+    `directed`: the direction of the rows seems to mean something. `bipartite`: links join two kinds of nodes only. `notes`: what else a reader should know.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))
     5 rows gave 4 nodes and 2 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1 isolated node.

@@ -1,12 +1,9 @@
-"""Tables in and out of files: CSV and its relatives, Parquet, either of them gzipped; whole or not at all."""
+"""Tables from files: CSV and its relatives, Parquet, either of them gzipped."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import json
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,11 +18,9 @@ import pyarrow.parquet
 from llwlc.errors import InputError
 from llwlc.graph.file_bytes import UNZIPPED_LIMIT, read_bytes, too_large
 from llwlc.graph.parquet_size import stream, unpacked_bytes
-from llwlc.support.files import check_place, write_bytes
 from llwlc.support.text import quoted, reason
 
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
-WRITABLE = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".ndjson.gz")
 # "# " and not "#": a hashtag is a fine name for a node
 _COMMENT = re.compile(r"\s*$|#\s|#$|%\s|%%|%$")
 
@@ -159,76 +154,6 @@ def as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
         return None
     values: np.ndarray = column.to_numpy()
     return values.astype(np.float64)
-
-
-def write_table(path: str | Path, table: pa.Table, format: str | None = None) -> None:
-    """CSV, TSV, Parquet or JSON lines by the ending, or as told, text also as `.gz`; the file appears complete or not at all.
-
-    >>> import tempfile
-    >>> out = Path(tempfile.mkdtemp()) / "scores.csv"
-    >>> write_table(out, pa.table({"source": ["Ada"], "score": [0.5]}))
-    >>> out.read_text()
-    'source,score\\nAda,0.5\\n'
-    """
-    path = Path(path)
-    check_writable(path, format)
-    data = table_bytes(table, format or format_of(path))
-    write_bytes(path, gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
-
-
-def table_bytes(table: pa.Table, format: str) -> bytes:
-    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is no finite number.
-
-    >>> table_bytes(pa.table({"source": ["Ada"], "score": [0.5]}), "jsonl")
-    b'{"source": "Ada", "score": 0.5}\\n'
-    """
-    if format == "parquet":
-        buffer = io.BytesIO()
-        pa.parquet.write_table(table, buffer)
-        return buffer.getvalue()
-    if format == "jsonl":
-        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in map(_finite, table.to_pylist()))
-        return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-    return _as_text(table, "\t" if format == "tsv" else ",")
-
-
-def _finite(row: dict[str, object]) -> dict[str, object]:
-    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in row.items()}
-
-
-def format_of(path: Path) -> str:
-    """The format that the ending of a file says.
-
-    >>> format_of(Path("top.tsv.gz"))
-    'tsv'
-    """
-    ending = path.name.removesuffix(".gz").rpartition(".")[2]
-    return {"ndjson": "jsonl"}.get(ending, ending)
-
-
-def check_writable(path: str | Path, format: str | None = None) -> None:
-    """Complains of an ending or a folder that `write_table` cannot use, so that a long job can ask before it starts."""
-    path = Path(path)
-    if format is None and not path.name.endswith(WRITABLE):
-        raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")
-    check_place(path)
-
-
-def _as_text(table: pa.Table, separator: str) -> bytes:
-    head = io.StringIO()
-    csv.writer(head, delimiter=separator, lineterminator="\n").writerow(table.column_names)
-    # arrow quotes either every string or none, and refuses the latter where a value needs quotes
-    for style in ("none", "needed"):
-        body = io.BytesIO()
-        options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style=style)
-        try:
-            pa.csv.write_csv(table, body, options)
-        except pa.ArrowInvalid as error:
-            if style == "needed":
-                raise InputError(f"this table cannot be written as text ({reason(error)}): write .parquet") from error
-        else:
-            break
-    return head.getvalue().encode() + body.getvalue()
 
 
 def require_text(path: Path, data: bytes) -> None:

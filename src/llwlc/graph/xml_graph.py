@@ -82,7 +82,7 @@ class XmlReader:
 
     def number(self, given: dict[str, str], name: str) -> int:
         if name not in given:
-            raise InputError(f"{self.path}: a {self.inside[-1]} has no attribute {name}: mend it")
+            raise InputError(f"{self.path}: an element {self.inside[-1]} has no attribute {name}: mend it")
         return self.numbers.setdefault(given[name], len(self.numbers))
 
     def edge(self, given: dict[str, str]) -> None:

@@ -8,6 +8,14 @@ from llwlc.errors import InputError
 from llwlc.nn.registry import READOUTS
 from llwlc.support.bounds import require_share, require_whole
 
+LABELS = {
+    "distance": "the unordered pair of distances to the ends, one-hot, and log(1 + degree)",
+    "drnl": "SEAL's label of that pair, as a learned row",
+    "none": "log(1 + degree) alone",
+}
+"""What a node's input says of where it lies."""
+MOST_POWERS = 64
+
 WIDEST, DEEPEST = 1 << 16, 64
 """Channels and blocks at most; `anchored` has 32 and 2."""
 
@@ -41,6 +49,14 @@ class NetConfig:
     """Set by training where the readout sorts: the 60th percentile of the subgraphs' sizes."""
     distance_cap: int = 3
     """Distances from the ends are told apart up to here."""
+    labels: str = field(default="distance", metadata={"absent": "distance"})
+    """A name of `LABELS`."""
+    node_features: bool = field(default=False, metadata={"absent": False})
+    """Features are part of every node's input, as Algorithm 2 has them."""
+    powers: int = field(default=1, metadata={"absent": 1})
+    """Filters are one MLP on so many powers of an eigenvalue."""
+    sort_channel: bool = field(default=False, metadata={"absent": False})
+    """Rows are sorted by a last block of one channel, through tanh, as SEAL's are; it stands beside the others."""
     ends: bool = True
     """Read out the two ends' rows of the last block."""
     filtered_channels: int = 64
@@ -66,7 +82,10 @@ class NetConfig:
         for name in ("dropout", "feature_dropout"):
             if getattr(self, name) is not None:
                 require_share(name, getattr(self, name))
+        if self.labels not in LABELS:
+            raise InputError(f"labels is {', '.join(LABELS)}, got {self.labels!r}")
         require_whole("blocks", self.blocks, least=1, most=DEEPEST)
+        require_whole("powers", self.powers, least=1, most=MOST_POWERS)
         for name in ("channels", "filters", "filter_hidden", "head", "sort_rows", "distance_cap"):
             require_whole(name, getattr(self, name), least=1, most=WIDEST)
         for name in ("feature_channels", "filtered_channels", "pair_channels"):
@@ -80,6 +99,7 @@ PAPER = NetConfig(
     pooling="sort",
     ends=False,
     filtered_channels=0,
+    node_features=True,
     cosines=False,
     pair_inputs=False,
     ranking=False,

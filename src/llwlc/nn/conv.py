@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 from torch.nn import Dropout, Linear, Parameter, ReLU, Sequential
@@ -25,6 +27,7 @@ class LLwLCConv(torch.nn.Module):
         num_filters: S, how many filters share the MLP.
         hidden_channels: width of the MLP's hidden layer.
         skip: add X W₀, what the low-rank basis cannot carry.
+        powers: of an eigenvalue, which the MLP reads side by side.
         dropout: inside the MLP.
 
     Shapes:
@@ -46,11 +49,12 @@ class LLwLCConv(torch.nn.Module):
         num_filters: int = 1,
         hidden_channels: int = 32,
         skip: bool = False,
+        powers: int = 1,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.in_channels, self.out_channels, self.num_filters = in_channels, out_channels, num_filters
-        self.filter = SpectralMLP(num_filters, hidden_channels=hidden_channels, dropout=dropout)
+        self.filter = SpectralMLP(num_filters, hidden_channels=hidden_channels, powers=powers, dropout=dropout)
         self.weight = Parameter(torch.empty(num_filters * in_channels, out_channels))
         self.bias = Parameter(torch.empty(out_channels))
         self.skip = Linear(in_channels, out_channels, bias=False) if skip else None
@@ -77,10 +81,13 @@ class LLwLCConv(torch.nn.Module):
 class SpectralMLP(torch.nn.Module):
     """f: one MLP on each eigenvalue, zero at dead columns.
 
+    With `powers` above 1 it reads λ, (λ/λ₁)², …, (λ/λ₁)^powers, λ₁ being the link's largest: λ itself says the scale, and no hub's λ^powers leaves the others no room.
+
     Args:
         num_filters: S, how many functions it has as outputs.
         hidden_channels: width of the hidden layer.
-        dropout: behind it.
+        powers: of an eigenvalue, which it reads side by side.
+        dropout: behind the hidden layer.
 
     Shapes:
         - **input:** an `Eigenbasis` with values `[B, κ]`
@@ -92,10 +99,11 @@ class SpectralMLP(torch.nn.Module):
     torch.Size([1, 2, 3])
     """
 
-    def __init__(self, num_filters: int, *, hidden_channels: int = 32, dropout: float = 0.0) -> None:
+    def __init__(self, num_filters: int, *, hidden_channels: int = 32, powers: int = 1, dropout: float = 0.0) -> None:
         super().__init__()
+        self.powers = powers
         self.layers = Sequential(
-            Linear(1, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
+            Linear(powers, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
         )
 
     def reset_parameters(self) -> None:
@@ -104,5 +112,14 @@ class SpectralMLP(torch.nn.Module):
                 layer.reset_parameters()
 
     def forward(self, basis: Eigenbasis) -> Tensor:
-        out: Tensor = self.layers(basis.values.unsqueeze(2))
+        read = basis.values.unsqueeze(2)
+        if self.powers > 1:
+            largest = basis.values.amax(1, keepdim=True).clamp(min=torch.finfo(basis.values.dtype).tiny)
+            read = torch.cat([read, eigenvalue_powers(basis.values / largest, range(2, self.powers + 1))], 2)
+        out: Tensor = self.layers(read)
         return out * basis.mask.unsqueeze(2)
+
+
+def eigenvalue_powers(values: Tensor, powers: Iterable[int]) -> Tensor:
+    """The powers of each eigenvalue side by side, `[B, κ] → [B, κ, J]`."""
+    return torch.stack([values**power for power in powers], 2)

@@ -13,7 +13,7 @@ from llwlc.errors import InputError
 from llwlc.nn.config import NetConfig
 from llwlc.nn.conv import LLwLCConv
 from llwlc.nn.ends import FilteredEnds, symmetric
-from llwlc.nn.readouts import one_hot
+from llwlc.nn.inputs import NodeInput
 from llwlc.nn.registry import READOUTS
 from llwlc.subgraphs.labels import distance_classes
 
@@ -22,7 +22,7 @@ class LLwLCNet(torch.nn.Module):
     """The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
     its extensions here.
 
-    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree). Blocks Xᵢ₊₁ = ReLU(V fᵢ(R) Vᵀ Xᵢ Wᵢ) share one
+    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and its features where `node_features`. Blocks Xᵢ₊₁ = ReLU(V fᵢ(R) Vᵀ Xᵢ Wᵢ) share one
     basis. The score is symmetric in the two ends and does not depend on the order of nodes.
 
     Args:
@@ -46,12 +46,11 @@ class LLwLCNet(torch.nn.Module):
         self.config = c = config
         dropout = 0.5 if c.dropout is None else c.dropout
         self.classes = distance_classes(c.distance_cap)
-        widths = [self.classes + 1] + [c.channels] * c.blocks
-        self.convs = ModuleList(
-            LLwLCConv(a, b, num_filters=c.filters, hidden_channels=c.filter_hidden, skip=c.skip, dropout=dropout / 2)
-            for a, b in pairwise(widths)
-        )
-        hidden = c.channels * (c.blocks if c.jumping else 1)
+        self.input = NodeInput(c)
+        widths = [self.input.out_channels] + [c.channels] * c.blocks
+        self.convs = ModuleList(self._block(a, b, dropout) for a, b in pairwise(widths))
+        self.order = self._block(c.channels, 1, dropout) if c.sort_channel else None
+        hidden = c.channels * (c.blocks if c.jumping else 1) + (1 if c.sort_channel else 0)
         self.pool = READOUTS[c.pooling].build(hidden, c)
         width = self.pool.out_channels + (2 * c.channels if c.ends else 0)
         self.filtered = None
@@ -62,6 +61,18 @@ class LLwLCNet(torch.nn.Module):
         self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(dropout), Linear(c.head, 1))
         # candidates read the shared hidden layer and, linearly, all parts again: a small hidden layer of their own sometimes died
         self.ranking = Linear(c.head + width, 2) if c.ranking and c.pair_channels else None
+
+    def _block(self, in_channels: int, out_channels: int, dropout: float) -> LLwLCConv:
+        c = self.config
+        return LLwLCConv(
+            in_channels,
+            out_channels,
+            num_filters=c.filters,
+            hidden_channels=c.filter_hidden,
+            skip=c.skip,
+            powers=c.powers,
+            dropout=dropout / 2,
+        )
 
     def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
         """Logits `[B]` among random pairs."""
@@ -89,12 +100,15 @@ class LLwLCNet(torch.nn.Module):
         if width != c.feature_channels:
             raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
         self._check_classes(batch.label)
-        x = torch.cat([one_hot(batch.label, self.classes, batch.degree.dtype), batch.degree.log1p().unsqueeze(1)], 1)
+        x = self.input(batch, features)
         states = []
         for conv in self.convs:
             x = conv(x, batch.basis).relu()
             states.append(x)
-        parts = [self.pool(torch.cat(states, 1) if c.jumping else x, batch)]
+        rows = states if c.jumping else [x]
+        if self.order is not None:
+            rows = [*rows, self.order(x, batch.basis).tanh()]
+        parts = [self.pool(torch.cat(rows, 1), batch)]
         if c.ends:
             parts.append(symmetric(x.index_select(0, batch.u), x.index_select(0, batch.v)))
         if self.filtered is not None and features is not None:

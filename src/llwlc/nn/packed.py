@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from llwlc.kernels.backends import without_numba
+from llwlc.nn.config import NetConfig
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.readouts import ClassReadout, SortReadout
 
@@ -31,9 +32,22 @@ def not_packable(net: LLwLCNet) -> str:
         return f"{type(net).__name__} is a network of its own"
     if next(net.parameters()).is_cuda:
         return "it is on a GPU"
+    if reason := unknown_shape(net.config):
+        return reason
     if type(net.pool) is SortReadout:
         return "sorted rows of several blocks side by side" if net.config.jumping and net.config.blocks > 1 else ""
     return "" if type(net.pool) is ClassReadout else f"readout {net.config.pooling!r} is made in torch"
+
+
+def unknown_shape(config: NetConfig) -> str:
+    """What the compiled network does not know of a shape, "" where it knows all of it."""
+    reasons = {
+        f"labels {config.labels!r} are read in torch": config.labels != "distance",
+        "features of every node are read in torch": config.node_features and config.feature_channels > 0,
+        "powers of an eigenvalue are taken in torch": config.powers > 1,
+        "a channel to sort by is made in torch": config.sort_channel,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:

@@ -41,12 +41,23 @@ def sort_pool_by_last(x: Tensor, ptr: Tensor, k: int) -> Tensor:
 def _first_rows(x: Tensor, ptr: Tensor, k: int, keys: Tensor) -> Tensor:
     """The k rows of each graph that come first by the last key, ties by the one before, and so on."""
     order = torch.arange(len(x), device=x.device)
-    for channel in range(keys.shape[1]):
-        order = order[torch.argsort(keys[order, channel], descending=True, stable=True)]
+    for key in _sortable(keys).unbind(1):
+        order = order[torch.argsort(key[order], descending=True, stable=True)]
     graph = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=x.device), ptr.diff())
     order = order[torch.argsort(graph[order], stable=True)]
     padded = pad(x[order], slots(ptr))[:, :k]
     return torch.nn.functional.pad(padded, (0, 0, 0, k - padded.shape[1]))
+
+
+def _sortable(keys: Tensor) -> Tensor:
+    """Columns that sort alike, the last first: of float32 two in one whole number, so that half as many sorts do."""
+    if keys.dtype != torch.float32:
+        return keys
+    bits = (keys + 0.0).contiguous().view(torch.int32).long()  # + 0.0: of the two zeros one is left
+    whole = torch.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # in the order of the floats
+    if whole.shape[1] % 2:
+        whole = torch.nn.functional.pad(whole, (1, 0))
+    return (whole[:, 1::2] << 32) + whole[:, ::2]
 
 
 def class_pool(x: Tensor, label: Tensor, ptr: Tensor, num_classes: int) -> Tensor:

@@ -11,6 +11,7 @@ from llwlc.bases.warmup import Kernel
 from llwlc.kernels.backends import without_numba
 from llwlc.nn.config import NetConfig
 from llwlc.nn.net import LLwLCNet
+from llwlc.nn.packed import unknown_shape
 
 COMPILE = """
 from llwlc.support.children import watch_parent
@@ -27,7 +28,12 @@ def begin(config: NetConfig, *purposes: str) -> None:
     """Starts compiling the kernels for these purposes (`SCORING`, `TRAINING`) in the background, if they are not cached yet; they depend on the readout, not on sizes."""
     for purpose in purposes:
         known = "class" if purpose == TRAINING else "class or sort"
-        if without_numba() or config.pooling not in known.split(" or ") or (purpose, config.pooling) in _begun:
+        if (
+            without_numba()
+            or unknown_shape(config)
+            or config.pooling not in known.split(" or ")
+            or (purpose, config.pooling) in _begun
+        ):
             continue
         kernel = Kernel(COMPILE, f"{purpose} {config.pooling}", MODULES[purpose], purpose)
         if kernel.ready:

@@ -253,7 +253,8 @@ def _check_compactor(where: Path, model: Mapping[str, Tensor], width: int) -> No
     parts = {name: model.get(f"compactor.{name}") for name in ("weight", "shift", "components", "counts")}
     shapes = {name: None if part is None else tuple(part.shape) for name, part in parts.items()}
     rows = len(model["compactor.weight"]) if model["compactor.weight"].ndim else 0
-    if shapes != {"weight": (rows,), "shift": (rows,), "components": (rows, width), "counts": (1,)}:
+    kept = 0 if width == rows and shapes["components"] == (rows, 0) else width  # raw features have no components
+    if shapes != {"weight": (rows,), "shift": (rows,), "components": (rows, kept), "counts": (1,)}:
         raise _wrong(where, "the map to compact features does not fit together")
 
 

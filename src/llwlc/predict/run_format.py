@@ -31,6 +31,7 @@ from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration, Curve
 from llwlc.training.config import TrainConfig
+from llwlc.training.features import RAW
 from llwlc.training.limits import Limits
 from llwlc.training.presets import RENAMED, Preset
 from llwlc.training.ranking import RankingConfig
@@ -162,7 +163,7 @@ def read_preset(parts: Mapping[str, Any], where: str) -> Preset:
         read_record(BasisConfig, parts["basis"], where),
         read_record(NetConfig, parts["net"], where),
         read_record(TrainConfig, parts["train"], where),
-        int(parts["features"]),
+        parts["features"] if parts["features"] == RAW else int(parts["features"]),
         int(parts.get("budget", 100)),
         read_record(Limits, parts.get("limits", {}), where),
     )

@@ -49,18 +49,22 @@ def updated_graph(
     names = [] if node_list is None else read_names(node_list, node=node, **limit).to_pylist()
     found = _quietly(pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names)
     found = replace(found, report=parts[-1].report if parts[-1] is not known else None)
-    if features is None or known.x is None:
+    if known.x is None:
         if features is not None:
             raise InputError("the run was fitted without features: leave them out, or fit again with them")
         return found
-    rows = read_features(
-        features,
-        node=node,
-        missing_values=missing_values,
-        encoding=known.encoding,
-        nodes=pa.array([found.name(i) for i in range(found.num_nodes)], pa.string()),
-        **limit,
-    )
+    rows = None
+    if features is not None:
+        rows = read_features(
+            features,
+            node=node,
+            missing_values=missing_values,
+            encoding=known.encoding,
+            nodes=pa.array([found.name(i) for i in range(found.num_nodes)], pa.string()),
+            **limit,
+        )
+    if rows is None and (_places(known, found) >= 0).all():
+        return found
     return replace(found, x=_features_of(found, known, rows), encoding=known.encoding)
 
 
@@ -74,8 +78,8 @@ def moved(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
     return replace(run, graph=graph, fitted=fitted, kinds=_kinds_for(run, graph)), None
 
 
-def _read(source: TableSource, known: Graph, **columns: Any) -> Graph:
-    graph = _quietly(source, **columns)
+def _read(table: TableSource, known: Graph, **columns: Any) -> Graph:
+    graph = _quietly(table, **columns)
     if known.weight is not None and graph.weight is None:
         raise InputError(
             "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit again"
@@ -83,11 +87,11 @@ def _read(source: TableSource, known: Graph, **columns: Any) -> Graph:
     return graph
 
 
-def _quietly(source: TableSource, **columns: Any) -> Graph:
+def _quietly(table: TableSource, **columns: Any) -> Graph:
     """A graph, whatever there is to warn of: the run has been fitted on such a one already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphWarning)
-        return read_graph(source, time=None, **columns)
+        return read_graph(table, time=None, **columns)
 
 
 def _edges(graph: Graph) -> pa.Table:
@@ -102,40 +106,49 @@ def _places(known: Graph, graph: Graph) -> np.ndarray:
     return find_nodes(names, known.names, known.num_nodes)
 
 
-def _features_of(graph: Graph, known: Graph, given: Features) -> Tensor | scipy.sparse.csr_array:
-    """Rows for the nodes of the graph: those that were given, else those of the known graph, else a blank one where the run knows such."""
+def _features_of(graph: Graph, known: Graph, given: Features | None) -> Tensor | scipy.sparse.csr_array:
+    """Rows for the nodes of the graph: those that were given, else those of the known graph, else, where the run was fitted with nodes that had no row, such a one."""
     n, encoding, old = graph.num_nodes, known.encoding, known.x
     assert old is not None
-    if given.names is None:
-        if given.x.shape[0] != n:
-            raise InputError(
-                f"{given.path} has {given.x.shape[0]:,} rows and no names, the updated graph has {n:,} nodes: name them"
-            )
-        rows = np.arange(n)
-    else:
-        at = find_nodes(given.names, graph.names, n)
-        rows = np.full(n, -1)
-        rows[at[at >= 0]] = np.flatnonzero(at >= 0)
     no_row = encoding is not None and encoding.no_row
-    width = given.x.shape[1] + no_row
-    if width != old.shape[1]:
-        raise InputError(
-            f"{given.path} has {given.x.shape[1]} columns of features, but the run was fitted on {old.shape[1] - no_row}: give the same columns"
-        )
-    before = _places(known, graph)
+    rows, before = np.full(n, -1), _places(known, graph)
+    fresh = np.zeros((0, old.shape[1]), np.float32)
+    if given is not None:
+        rows, fresh = _given_rows(graph, given), _dense(given.x)
+        if fresh.shape[1] + no_row != old.shape[1]:
+            raise InputError(
+                f"{given.path} has {fresh.shape[1]} columns of features, but the run was fitted on {old.shape[1] - no_row}: give the same columns"
+            )
+        fresh = np.concatenate([fresh, np.zeros((len(fresh), int(no_row)), np.float32)], 1)
     lost = np.flatnonzero((rows < 0) & (before < 0))
     if len(lost) and not no_row:
         raise _lacks_features(graph, lost)
-    new = given.x.toarray() if not isinstance(given.x, Tensor) else given.x.numpy()
-    parts = [new, np.zeros((1, new.shape[1]), np.float32) if encoding is None else encoding.blank[None]]
-    fresh = np.concatenate(parts).astype(np.float32)
-    if no_row:
-        fresh = np.concatenate([fresh, np.zeros((len(fresh), 1), np.float32)], 1)
-        fresh[-1, -1] = 1
+    blank = np.zeros(old.shape[1], np.float32)
+    if encoding is not None and no_row:
+        blank = np.append(encoding.blank, np.float32(1))
+    fresh = np.concatenate([fresh, blank[None]])
     place = np.where(rows >= 0, rows, np.where(before >= 0, len(fresh) + before, len(fresh) - 1))
     if isinstance(old, Tensor):
         return torch.cat([torch.from_numpy(fresh), old.float()])[torch.from_numpy(place)]
     return scipy.sparse.csr_array(scipy.sparse.vstack([scipy.sparse.csr_array(fresh), old]))[place]
+
+
+def _given_rows(graph: Graph, given: Features) -> np.ndarray:
+    """The row of each node of the graph, −1 where it has none."""
+    if given.names is None:
+        if given.x.shape[0] != graph.num_nodes:
+            raise InputError(
+                f"{given.path} has {given.x.shape[0]:,} rows and no names, the updated graph has {graph.num_nodes:,} nodes: name them"
+            )
+        return np.arange(graph.num_nodes)
+    at = find_nodes(given.names, graph.names, graph.num_nodes)
+    rows = np.full(graph.num_nodes, -1)
+    rows[at[at >= 0]] = np.flatnonzero(at >= 0)
+    return rows
+
+
+def _dense(x: Tensor | scipy.sparse.csr_array) -> np.ndarray:
+    return np.asarray(x.numpy() if isinstance(x, Tensor) else x.toarray(), dtype=np.float32)
 
 
 def _features_for(run: Run, graph: Graph) -> NodeFeatures:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
@@ -69,6 +70,19 @@ class LinkSplit:
         about = {"repeated": dict(self.repeated), "notes": list(self.notes), "metric": self.metric}
         meta = {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)}
         write_tensors(Path(path), tensors, meta)
+
+    def with_validation_trained(self) -> LinkSplit:
+        """The split whose training links are those of training and validation, all of which carry messages while training; validation and test stay as they are."""
+        links = torch.cat([self.train_pos, self.valid_pos])
+        whole = self.test_graph if self.test_graph.num_edges > self.train_graph.num_edges else None
+        if whole is None:  # validation links carry no messages at test time; weights, if any, are not known of them
+            if self.train_graph.weight is not None or self.train_graph.time is not None:
+                raise InputError(
+                    f"protocol {self.protocol!r} leaves validation links out of the messages, so on a graph with weights or times they cannot be trained on"
+                )
+            whole = self.train_graph.with_edges(torch.cat([self.train_graph.edges, self.valid_pos]))
+        negatives = torch.cat([self.train_neg, self.valid_neg.reshape(-1, 2)[: len(self.valid_pos)]])
+        return replace(self, train_pos=links, train_neg=negatives, train_graph=whole)
 
     @staticmethod
     def load(path: str | Path, graph: Graph) -> LinkSplit:

@@ -24,14 +24,31 @@ def drnl(subs: Subgraphs) -> Tensor:
     >>> drnl(llwlc.subgraphs.extract(square, torch.tensor([[0, 2]]))).tolist()
     [1, 1, 2, 2]
     """
-    far = 2 * subs.hops + 1
-    total = subs.dist_u + subs.dist_v
-    half = total // 2
-    label = 1 + torch.minimum(subs.dist_u, subs.dist_v) + half * (half + total % 2 - 1)
-    label[(subs.dist_u >= far) | (subs.dist_v >= far)] = 0
+    near, far = torch.minimum(subs.dist_u, subs.dist_v), torch.maximum(subs.dist_u, subs.dist_v)
+    label = _drnl(near, far, 2 * subs.hops + 1)
     label[subs.u] = 1
     label[subs.v] = 1
     return label
+
+
+def drnl_of_classes(cap: int) -> Tensor:
+    """The label of each value of `distance_encoding`, `[distance_classes(cap)]`; the cap is what distances in the subgraph are capped at, 2 · hops + 1.
+
+    >>> drnl_of_classes(3).tolist()
+    [1, 1, 2, 1, 3, 5, 1, 0, 0, 0]
+    """
+    far = torch.arange(cap + 1).repeat_interleave(torch.arange(1, cap + 2))
+    near = torch.arange(len(far)) - far * (far + 1) // 2
+    label = _drnl(near, far, cap)
+    label[near == 0] = 1  # the ends themselves, whichever of them reaches the other
+    return label
+
+
+def _drnl(near: Tensor, far: Tensor, unreachable: int) -> Tensor:
+    total = near + far
+    half = total // 2
+    label = 1 + near + half * (half + total % 2 - 1)
+    return torch.where(far >= unreachable, 0, label)
 
 
 def distance_classes(cap: int) -> int:

@@ -36,7 +36,7 @@ _shown: list[Progress] = []
 
 @contextmanager
 def bars(console: Console | None = None) -> Iterator[Progress]:
-    """A rich `Progress` with the columns of all commands; where the console is no terminal, a line about what runs every `LINE_SECONDS`.
+    """A rich `Progress` with the columns of all commands; where the console is no terminal, a line every `LINE_SECONDS` says how far the running step is.
 
     Inside another such block it returns that block's `Progress`: two displays would draw over each other.
     """

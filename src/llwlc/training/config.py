@@ -57,6 +57,8 @@ class TrainConfig:
     """Share of the message edges that such a copy lacks."""
     average: float = 0.99
     """Decay of the moving average of the weights that is validated and kept; 0 for none."""
+    use_validation: bool = field(default=False, metadata={"absent": False})
+    """Train on validation links too and keep the last epoch, since nothing is left to choose one by; probabilities are then calibrated on links that were trained on."""
     seed: int = 0
 
     def __post_init__(self) -> None:

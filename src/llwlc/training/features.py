@@ -18,14 +18,17 @@ from torch import Tensor
 from llwlc.errors import InputError
 
 Features = Tensor | scipy.sparse.csr_array
+RAW = "raw"
+MOST_RAW = 1 << 30
+"""Entries of raw features that one dense table may have: 4 GB."""
 SPARSE_SHARE = 0.25  # features with fewer non-zeros than this, none negative, are read as counts of words
 
 
 @dataclass(frozen=True, eq=False)
 class Compactor:
-    """x ↦ (x ∘ weight − shift) · components, then, for counts, rows of length one before the projection.
+    """x ↦ (x ∘ weight − shift) · components, then, for counts, rows of length one before the projection; x itself where there are no components.
 
-    Shapes: `weight [F]`, `shift [F]`, `components [F, d]`; `counts` says which of the two readings was fitted.
+    Shapes: `weight [F]`, `shift [F]`, `components [F, d]`, or `[F, 0]` for raw features; `counts` says which of the two readings was fitted.
     """
 
     weight: Tensor
@@ -35,7 +38,7 @@ class Compactor:
 
     @property
     def channels(self) -> int:
-        return self.components.shape[1]
+        return self.components.shape[1] or len(self.components)
 
     def __call__(self, x: Features) -> Tensor:
         """The compact features `[n, d]`, float32, of raw ones `[n, F]`."""
@@ -43,6 +46,8 @@ class Compactor:
             raise InputError(
                 f"features have {x.shape[1]} columns, but the model was fitted on {len(self.weight)}; give the same columns"
             )
+        if not self.components.shape[1]:
+            return torch.as_tensor(_dense(x).astype(np.float32))
         return torch.as_tensor(np.asarray(self.weighted(x) @ self.components.double().numpy(), dtype=np.float32))
 
     def weighted(self, x: Features) -> NDArray[np.float64] | scipy.sparse.csr_array:
@@ -50,8 +55,8 @@ class Compactor:
         return _weighted(x, self.weight.numpy(), self.shift.numpy(), self.counts)
 
 
-def fit_compactor(x: Features, channels: int = 64, seed: int = 0) -> Compactor:
-    """The map to at most `channels` columns, scaled to unit standard deviation over all entries.
+def fit_compactor(x: Features, channels: int | str = 64, seed: int = 0) -> Compactor:
+    """The map to at most `channels` columns, scaled to unit standard deviation over all entries; `RAW` for the features as they are, as one dense table.
 
     >>> x = torch.randn(100, 8, generator=torch.Generator().manual_seed(0))
     >>> fit_compactor(x, channels=4)(x).shape
@@ -70,6 +75,9 @@ def fit_compactor(x: Features, channels: int = 64, seed: int = 0) -> Compactor:
         varies = (np.ptp(dense, axis=0) > 0) & (spread > 0)
         weight = np.divide(1.0, spread, out=np.zeros(width), where=varies)
         shift = dense.mean(0) * weight
+    if isinstance(channels, str):
+        _require_small(n, width)
+        return Compactor(torch.as_tensor(weight), torch.as_tensor(shift), torch.zeros(width, 0), counts)
     weighted = _weighted(x, weight, shift, counts)
     d = min(channels, width)
     components = _leading_directions(weighted, d, seed) if d < width else np.eye(width)
@@ -77,6 +85,13 @@ def fit_compactor(x: Features, channels: int = 64, seed: int = 0) -> Compactor:
     scale = projected.std()
     components = components / (scale if scale > 0 else 1.0)
     return Compactor(torch.as_tensor(weight), torch.as_tensor(shift), torch.as_tensor(components).float(), counts)
+
+
+def _require_small(nodes: int, width: int) -> None:
+    if nodes * width > MOST_RAW:
+        raise InputError(
+            f"features={RAW!r} of {nodes:,} nodes and {width:,} columns would be a table of {4e-9 * nodes * width:.0f} GB: give a number, as in features=64, for compact ones"
+        )
 
 
 def leading(rows: NDArray[np.float32] | scipy.sparse.csr_array, width: int, seed: int = 0) -> NDArray[np.float32]:

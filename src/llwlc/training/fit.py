@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ from llwlc.training.records import EpochRecord, FitMetrics
 from llwlc.training.rivals import Population, Rival, better_rival
 from llwlc.training.scoring import CANDIDATES, PairScorer, Scorer
 
+LOG = logging.getLogger("llwlc")
 TRAINING = "training"
 OnForecast = Callable[[Forecast], None]
 
@@ -89,14 +91,21 @@ def fit_split(
     kinds: Kinds | None = None,
     on_epoch: OnEpoch | None = None,
     on_forecast: OnForecast | None = None,
+    encoded: type[EncodedSplit] = EncodedSplit,
 ) -> Fitted:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
     `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `rank_candidates`: whether the run is to
-    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins.
+    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins; `encoded`:
+    what encodes the links, where an experiment encodes them otherwise.
     """
     begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
+    if preset.train.use_validation:
+        split = split.with_validation_trained()
+        LOG.warning(
+            "validation links are trained on too: the last epoch is kept, and probabilities are calibrated on links that were trained on"
+        )
     preset = preset.adapted(len(split.train_pos), hard=split.valid_neg.ndim == 3)
     warm_up(split.train_graph, preset.basis)
     compactor, known = compact or (None, None)
@@ -119,7 +128,7 @@ def fit_split(
                 device=str(target),
             )
     asked = evaluated(split, preset.limits.evaluated, preset.train.seed)
-    links = EncodedSplit(
+    links = encoded(
         split,
         preset,
         cache=cache,

@@ -95,7 +95,7 @@ def train(
         history, best = resume(checkpoint, net, mean, optimizer)
     stepper = Stepper(net, mean, optimizer, table)
     for epoch in range(len(history), config.epochs):
-        if _stalled(history, config.patience):
+        if not config.use_validation and _stalled(history, config.patience):
             break
         data = links(epoch)
         with one_thread():
@@ -107,7 +107,7 @@ def train(
         if among is not None and config.select == "both":
             score = (score + among) / 2
         record = EpochRecord(epoch, loss, score, metrics.auc(pos, neg), among)
-        if all(record.valid > earlier.valid for earlier in history):
+        if config.use_validation or all(record.valid > earlier.valid for earlier in history):
             best, best_scores = copy.deepcopy(mean.state_dict()), (pos, neg)
         history.append(record)
         if checkpoint is not None:

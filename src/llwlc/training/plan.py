@@ -189,6 +189,8 @@ def make_plan(
 def without_idle(preset: Preset, options: Mapping[str, Any]) -> Preset:
     """The preset with these options, but for those that have no effect on it."""
     useful = {name: value for name, value in options.items() if not preset.without_effect(name)}
+    if "hops" in useful and preset.net.labels == "drnl":  # labels of whole distances follow the hops
+        useful["distance_cap"] = 2 * useful["hops"] + 1
     return preset.changed(**useful)
 
 

@@ -13,6 +13,7 @@ from llwlc.nn.config import PAPER, WIDEST, NetConfig
 from llwlc.nn.registry import READOUTS
 from llwlc.support.bounds import require_whole
 from llwlc.training.config import TrainConfig
+from llwlc.training.features import RAW
 from llwlc.training.limits import Limits
 
 
@@ -23,14 +24,20 @@ class Preset:
     basis: BasisConfig
     net: NetConfig
     train: TrainConfig
-    features: int = 64
-    """Width of the compact features of a graph that has any; 0 leaves them out."""
+    features: int | str = 64
+    """Width of the compact features of a graph that has any; 0 leaves them out, "raw" takes them as they are."""
     budget: int = field(default=100, metadata={"absent": 100})
     """Candidates that a node pays for; see `candidates.config`."""
     limits: Limits = field(default=Limits(), metadata={"absent": Limits()})
 
     def __post_init__(self) -> None:
-        require_whole("features", self.features, least=0, most=WIDEST)
+        if self.features != RAW:
+            require_whole("features", self.features, least=0, most=WIDEST, other=f", or {RAW!r}")
+        unreachable = 2 * self.basis.hops + 1
+        if self.net.labels == "drnl" and self.net.distance_cap != unreachable:
+            raise InputError(
+                f"labels='drnl' are SEAL's of whole distances: set distance_cap={unreachable} with hops={self.basis.hops}, got {self.net.distance_cap}"
+            )
         require_whole("budget", self.budget, least=1, most=MOST)
 
     def changed(self, **changes: Any) -> Preset:
@@ -69,13 +76,21 @@ class Preset:
     def without_effect(self, option: str) -> str:
         """Why an option changes nothing beside the others, "" where it does."""
         basis, net, train = self.basis, self.net, self.train
-        fresh = "constraints that are redrawn each epoch come with fresh negatives" if basis.stochastic else ""
-        unread = "" if net.filtered_channels else "nothing reads features out where filtered_channels is 0"
+        fresh = "bases that are redrawn each epoch come with fresh negatives" if basis.stochastic else ""
+        read = net.filtered_channels or net.node_features
+        unread = "" if read else "nothing reads features where filtered_channels is 0 and node_features is off"
+        unsorted = "" if READOUTS[net.pooling].sized else f"the readout {net.pooling!r} sorts nothing"
+        drawn = basis.start == "random" or any(family.drawn for family in basis.families)
         missing = "" if self.features else "there are no features where features is 0"
         reasons = {
             "features": unread if self.features else "",
             "filtered_channels": missing if net.filtered_channels else "",
             "cosines": (unread or missing) if net.cosines else "",
+            "node_features": missing if net.node_features else "",
+            "sort_channel": unsorted if net.sort_channel else "",
+            "redraw": "" if drawn or not basis.redraw else "nothing here is drawn at random",
+            "select": "the last epoch is kept where validation links are trained on" if train.use_validation else "",
+            "patience": "the last epoch is kept where validation links are trained on" if train.use_validation else "",
             "feature_dropout": unread or missing,
             "count": "" if any("count" in family.takes for family in basis.families) else "no constraint here takes it",
             "negative_pool": fresh if train.negative_pool > 1 else "",

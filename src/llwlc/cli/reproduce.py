@@ -1,0 +1,111 @@
+"""`llwlc reproduce`: a table of the paper, from stored runs and those that are still missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from llwlc.cli.console import say
+from llwlc.cli.options import parse_seeds
+from llwlc.errors import InputError
+
+if TYPE_CHECKING:
+    from llwlc.experiments.cell import Cell
+
+NAMES = ("results", "neumann", "constraints", "walltime", "complexity", "datasets", "figures", "chain", "accuracy", "ladder", "opponents")  # fmt: skip
+"""The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""
+COMMITTED = Path("docs/results/paper.jsonl")
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"One of {', '.join(NAMES)}.")],
+    data: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be repeated.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Only this method or row; may be repeated.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Another protocol than the table's.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="How many, from 0, as in 5, or which, as in 30-34; default: the table's.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    processes: Annotated[int, typer.Option(min=1, max=256, help="Cells at a time, one thread each.")] = 1,
+    seconds: Annotated[float | None, typer.Option(help="Of an opponent's fit: begin no epoch after so many.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Begin no cell after so many.")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help=f"File of the runs, a line each; default: {COMMITTED} where it is, else paper.jsonl here."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print what is stored and run nothing.")] = False,
+    form: Annotated[str, typer.Option("--format", help="text, markdown or latex.")] = "text",
+    plot: Annotated[Path | None, typer.Option(help="Picture of the accuracies, PNG or PDF.")] = None,
+) -> None:
+    """Prints a table of the paper, our numbers beside the published ones. Runs that are stored are not made again; an interrupted command goes on.
+
+    Examples:
+
+    `llwlc reproduce neumann --show`
+
+    `llwlc reproduce results --data cora --method gcn --seeds 5 --device cuda --processes 4`
+
+    `llwlc reproduce chain --seeds 30-32 --results mine.jsonl --format latex`
+    """
+    if table not in NAMES:
+        raise InputError(f"no table is called {table!r}; there are {', '.join(NAMES)}")
+    from llwlc.experiments.lines import read_lines
+    from llwlc.experiments.rendering import FORMATS, render
+    from llwlc.experiments.rendering import plot as draw
+    from llwlc.experiments.table import Selection
+    from llwlc.experiments.tables import TABLES
+
+    if form not in FORMATS:
+        raise InputError(f"--format is {', '.join(FORMATS)}, got {form!r}")
+    file = results or (COMMITTED if COMMITTED.exists() else Path("paper.jsonl"))
+    chosen = Selection(
+        None if data is None else tuple(data),
+        None if method is None else tuple(method),
+        protocol,
+        None if seeds is None else parse_seeds(seeds),
+    )
+    sections, lines = TABLES[table], read_lines(file)
+    if not show:
+        done = {line.cell.key for line in lines}
+        cells = [cell for section in sections for cell in section.cells(chosen) if cell.key not in done]
+        run_missing(list({cell.key: cell for cell in cells}.values()), file, device, processes, seconds, minutes)
+        lines = read_lines(file)
+    typer.echo(render(sections, lines, chosen, form))
+    if plot is not None:
+        draw(sections, lines, chosen, plot)
+        say(f"written to {plot}")
+
+
+def run_missing(
+    cells: list[Cell], file: Path, device: str, processes: int, seconds: float | None, minutes: float | None
+) -> None:
+    """Runs cells whose data is at hand: those that measure time alone, before the others."""
+    from llwlc.experiments.at_hand import runnable
+    from llwlc.experiments.process import run_cells
+    from llwlc.support.devices import pick_device
+
+    ready, left = runnable(cells)
+    for reason in left:
+        say(reason)
+    if not ready:
+        return
+    where, total = str(pick_device(device)), len(ready)
+    say(f"{total} cells to run, {processes} at a time, on {where}; lines go to {file}")
+    count = 0
+
+    def report(cell: Cell, line: dict[str, Any] | None, why: str) -> None:
+        nonlocal count
+        count += 1
+        if line is None:
+            say(f"[{count}/{total}] {cell}: failed, {why}")
+            return
+        measured = [f"{name} {100 * line[name]:.2f}" for name in ("hits@100", "auc") if name in line]
+        measured.append(f"{line['wall']:.0f} s")
+        say(f"[{count}/{total}] {cell}: {', '.join(measured)}")
+
+    alone = [cell for cell in ready if cell.kind in ("time", "growth")]
+    beside = [cell for cell in ready if cell.kind not in ("time", "growth")]
+    for part, at_once in ((alone, 1), (beside, processes)):
+        run_cells(part, file, device=where, processes=at_once, seconds=seconds, minutes=minutes, report=report)

@@ -1,0 +1,92 @@
+"""A section of accuracies: one row a method and dataset, ours beside the published number, the protocol of each, negatives and rate, seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from llwlc.experiments.cell import Cell
+from llwlc.experiments.lines import Line
+from llwlc.experiments.table import NOTHING, Row, Selection, row_cells, row_lines, selected, spread
+
+METRICS = {
+    "ogbl-collab": "hits@50",
+    "coauthor-cs": "hits@50",
+    "coauthor-like": "hits@50",
+    "ogbl-vessel": "auc",
+    "vessel-sample": "auc",
+    "ogbl-ddi": "hits@20",
+}
+"""What a dataset is measured by, HR@100 where it is not named."""
+
+
+@dataclass(frozen=True)
+class AccuracySection:
+    """`metric`: one for all datasets; "" for each dataset's own. `absent`: datasets that are not to be had here, and why."""
+
+    title: str
+    rows: tuple[Row, ...]
+    metric: str = ""
+    absent: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further columns: their titles, and the numbers of a line that they show, in percent."""
+
+    def cells(self, chosen: Selection) -> list[Cell]:
+        return row_cells("accuracy", self.rows, chosen)
+
+    def header(self) -> list[str]:
+        return [
+            "data",
+            "method",
+            "protocol",
+            "metric",
+            "ours",
+            "published",
+            "negatives, FPR",
+            "AUC",
+            *self.more,
+            "parameters",
+            "seeds",
+        ]
+
+    def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
+        order = list(dict.fromkeys(data for row in self.rows for data in row.data))
+        return [
+            self._row(row, data, lines, chosen) for data in order for row in self.rows if data in selected(row, chosen)
+        ]
+
+    def _row(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[str]:
+        found = row_lines("accuracy", row, data, lines, chosen)
+        metric = self.metric or METRICS.get(data, "hits@100")
+        protocol = chosen.protocol or row.protocol
+        said = row.published.get(data.removesuffix("-planetoid"))
+        known = NOTHING if said is None else f"{said:g}" if self.metric == "auc" else f"{said:.2f}"
+        if said is not None and row.published_under != protocol:
+            known += f" ({row.published_under})"
+        begin = [data, row.title, protocol, metric.replace("hits", "HR").replace("auc", "AUC")]
+        if not found:
+            why = "data not at hand" if data in self.absent else NOTHING
+            return [*begin, why, known, *[NOTHING] * (len(self.header()) - 6)]
+        first = found[0]
+        rate = first.get(f"{metric}_fpr")
+        negatives = f"{first['num_negatives']}" + ("" if rate is None else f", {100 * rate:.1f} %")
+        counted = [line["parameters"] for line in found]
+        parameters = f"{counted[0]:,}" if len(set(counted)) == 1 else f"{min(counted):,} to {max(counted):,}"
+        beside = [spread(found, name) for name in ("auc", *self.more.values())]
+        return [*begin, spread(found, metric), known, negatives, *beside, parameters, str(len(found))]
+
+    def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
+        found = [
+            line
+            for row in self.rows
+            for data in selected(row, chosen)
+            for line in row_lines("accuracy", row, data, lines, chosen)
+        ]
+        machines = sorted({str(line.get("machine", "unknown")) for line in found})
+        notes = [
+            "Percent, mean ± standard deviation over seeds, each a new split; a published number in brackets' protocol is not of ours."
+        ]
+        if machines:
+            notes.append(f"Made on: {'; '.join(machines)}.")
+        asked = chosen.data is None
+        return notes + [f"{data}: {why}" for data, why in self.absent.items() if asked or data in (chosen.data or ())]

@@ -1,0 +1,89 @@
+"""The results file: one line of JSON a run, appended whole when the run is done; a damaged file is refused by name and line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llwlc.errors import InputError
+from llwlc.experiments.cell import Cell, read_cell
+from llwlc.support.text import reason
+
+
+@dataclass(frozen=True)
+class Line:
+    """A cell and what was measured of it, `found`, names to numbers, texts and small mappings."""
+
+    cell: Cell
+    found: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.found[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.found.get(name, default)
+
+
+def read_lines(path: Path) -> list[Line]:
+    """The lines of a file, none where there is no file. A cell that is there twice counts once, the first time."""
+    if not path.exists():
+        return []
+    lines: dict[str, Line] = {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({reason(error)}): copy it again") from error
+    for number, content in enumerate(text.splitlines(), 1):
+        try:
+            found = json.loads(content, parse_constant=_refuse)
+            if not isinstance(found, dict):
+                raise InputError("it is no mapping")
+            cell = read_cell(found)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InputError(
+                f"{path}, line {number} is damaged ({reason(error)}): delete that line, and the run is made again, or copy the file again"
+            ) from error
+        lines.setdefault(cell.key, Line(cell, found))
+    if text and not text.endswith("\n"):
+        raise InputError(
+            f"{path}, line {len(text.splitlines())} is damaged (it has no end): delete that line, and the run is made again"
+        )
+    return list(lines.values())
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def append(path: Path, line: Mapping[str, Any]) -> None:
+    """The line at the end of the file, in one write, so that processes that share a file do not mix their lines."""
+    data = (json.dumps(dict(line), ensure_ascii=False) + "\n").encode()
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(handle, data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror or error}): choose another --results") from error
+
+
+def of_row(lines: Iterable[Line], cell: Cell, seeds: Iterable[int] | None = None) -> Iterator[Line]:
+    """The lines of a row, whatever their seed, or of these seeds, in their order."""
+    wanted = None if seeds is None else set(seeds)
+    found = [line for line in lines if line.cell.row == cell.row and (wanted is None or line.cell.seed in wanted)]
+    return iter(sorted(found, key=lambda line: line.cell.seed))
+
+
+def mean_and_spread(values: list[float]) -> tuple[float, float | None]:
+    """Mean and sample standard deviation, None of one value."""
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean, None
+    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))

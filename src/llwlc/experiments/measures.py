@@ -1,0 +1,269 @@
+"""MEASURES: what a cell measures, by the name of its kind; each takes a cell and gives the rest of its line."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+from llwlc import metrics
+from llwlc.baselines.registry import METHODS
+from llwlc.bases.encoded_links import encode
+from llwlc.datasets.catalog import load
+from llwlc.errors import InputError
+from llwlc.experiments.cell import IDENTITY, Cell
+from llwlc.experiments.leaks import ENCODED, leaked_split
+from llwlc.graph.graph import Graph
+from llwlc.nn.inputs import NodeInput
+from llwlc.splits.linksplit import LinkSplit
+from llwlc.splits.making import make
+from llwlc.support.ragged import pad
+from llwlc.support.roots import cache_root
+from llwlc.support.version import VERSION
+from llwlc.training.checkpoint import Checkpoint
+from llwlc.training.config import TrainConfig
+from llwlc.training.encoded_split import EncodedSplit, training_positives
+from llwlc.training.fit import fit_split
+from llwlc.training.presets import PRESETS, preset
+from llwlc.training.records import EpochRecord
+
+ASKED = 1000
+"""Training links, and as many negatives, whose input is looked at."""
+TIMED_EPOCHS = 2
+"""Epochs of a cell that measures time; the second counts, as the first may compile or record."""
+
+
+class EpochClock:
+    """The seconds of each epoch, as `on_epoch` hears of them."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.begun = math.nan
+        """When the first epoch ended."""
+        self._last = math.nan
+
+    def __call__(self, record: EpochRecord) -> None:
+        now = time.perf_counter()
+        if not math.isnan(self._last):
+            self.seconds.append(now - self._last)
+        else:
+            self.begun = now
+        self._last = now
+
+
+def measure(cell: Cell, *, device: str = "cpu", seconds: float | None = None) -> dict[str, Any]:
+    """The line of a cell, measured in this process; `seconds`: of a fit of an opponent, begin no epoch after so many."""
+    if cell.kind not in MEASURES:
+        raise InputError(f"no kind of cell is called {cell.kind!r}; there are {', '.join(MEASURES)}")
+    begin = time.perf_counter()
+    found = MEASURES[cell.kind](cell, device, seconds)
+    own = {name: getattr(cell, name) for name in IDENTITY}
+    own = {name: value for name, value in own.items() if value not in ("", {})}
+    found |= {"peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)} if resource else {}
+    if device.startswith("cuda"):
+        found["gpu_peak_mb"] = round(torch.cuda.max_memory_allocated() / 2**20)
+    return own | found | {"wall": round(time.perf_counter() - begin, 2)} | surroundings(device)
+
+
+def accuracy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """A fit on a split, measured once on its test links."""
+    graph, split = _task(cell)
+    clock = EpochClock()
+    begin = time.perf_counter()
+    if cell.method in PRESETS:
+        found = _ours(cell, graph, split, device, clock)
+    else:
+        found = _opponent(cell, graph, split, device, clock, seconds)
+    spent = time.perf_counter() - begin
+    epoch = {"epoch_seconds": round(statistics.median(clock.seconds), 4)} if clock.seconds else {}
+    return {"metric": split.metric, "train_links": len(split.train_pos)} | found | epoch | {"seconds": round(spent, 2)}
+
+
+def walltime(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """Seconds of an epoch and of what comes before the first one; nothing is said of accuracy."""
+    graph, split = _task(cell)
+    clock, begin = EpochClock(), time.perf_counter()
+    timed = replace(cell, options={**cell.options, "epochs": TIMED_EPOCHS})
+    run = _ours if cell.method in PRESETS else _opponent
+    found = (
+        run(timed, graph, split, device, clock)
+        if run is _ours
+        else _opponent(timed, graph, split, device, clock, seconds)
+    )
+    if not clock.seconds:
+        raise InputError(f"{cell}: fewer than two epochs in {seconds} seconds, so none was timed")
+    links = _links_used(cell, split)
+    return {
+        "epoch_seconds": round(clock.seconds[-1], 4),
+        "links": links,
+        "microseconds_a_link": round(1e6 * clock.seconds[-1] / (2 * links), 2),
+        "before_seconds": round(clock.begun - begin, 2),
+        "parameters": found["parameters"],
+        "stages": found.get("stages", {}),
+    }
+
+
+def sizes(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """What the appendix says of a dataset."""
+    from llwlc.datasets.measures import statistics as measured
+
+    return _plain(measured(load(cell.data)))
+
+
+def growth(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """How the time for a basis grows."""
+    from llwlc.bench.growth import measure as grow
+
+    found = grow()
+    return {
+        "exponents": found.exponents,
+        "model_error": found.model_error,
+        "points": [list(point) for point in found.points],
+    }
+
+
+def energy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """How much of the network's input lies inside the basis: ‖VᵀX‖² / ‖X‖², mean over training links and negatives. Without a skip the rest is lost."""
+    _, split = _task(cell)
+    chosen = preset(cell.method, seed=cell.seed, **cell.options)
+    pairs = torch.cat([split.train_pos[:ASKED], split.train_neg[:ASKED]])
+    data = encode(split.train_graph, pairs, chosen.basis, about="")
+    shares = []
+    for part in torch.split(torch.arange(len(pairs)), 256):
+        batch = data.batch(part)
+        rows = pad(NodeInput(chosen.net)(batch, None), batch.basis.slots)
+        spectrum = batch.basis.padded.transpose(1, 2) @ rows
+        shares.append(spectrum.square().sum((1, 2)) / rows.square().sum((1, 2)))
+    return {"links": len(pairs), "share": float(torch.cat(shares).mean())}
+
+
+def separation(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """What tells the graphs of the paper's figures apart."""
+    from llwlc.experiments.figures import verdicts
+
+    return {"verdicts": verdicts()}
+
+
+Measure = Callable[[Cell, str, float | None], dict[str, Any]]
+MEASURES: dict[str, Measure] = {
+    "accuracy": accuracy,
+    "time": walltime,
+    "sizes": sizes,
+    "growth": growth,
+    "separation": separation,
+    "energy": energy,
+}
+
+
+def _task(cell: Cell) -> tuple[Graph, LinkSplit]:
+    graph = load(cell.data)
+    split = make(graph, protocol=cell.protocol, seed=cell.seed)
+    return graph, leaked_split(graph, split, cell.leak) if cell.leak else split
+
+
+def _links_used(cell: Cell, split: LinkSplit) -> int:
+    return max(1, round(float(cell.options.get("fraction", 1.0)) * len(split.train_pos)))
+
+
+def _ours(cell: Cell, graph: Graph, split: LinkSplit, device: str, clock: EpochClock) -> dict[str, Any]:
+    chosen = preset(cell.method, seed=cell.seed, **cell.options)
+    checkpoint = Checkpoint(checkpoint_of(cell, device), cell.digest)
+    checkpoint.path.parent.mkdir(parents=True, exist_ok=True)
+    fitted = fit_split(
+        graph,
+        split,
+        chosen,
+        device=device,
+        rank_candidates=False,
+        checkpoint=checkpoint,
+        on_epoch=clock,
+        encoded=ENCODED.get(cell.leak, EncodedSplit),
+    )
+    checkpoint.path.unlink(missing_ok=True)
+    best = max(fitted.history, key=lambda record: record.valid)
+    flat = {k: v for k, v in fitted.metrics.as_dict().items() if not isinstance(v, Mapping)}
+    stages = {stage: round(spent, 3) for stage, spent in fitted.metrics.stages.items()}
+    return flat | {"valid_auc": best.valid_auc, "best_epoch": best.epoch, "stages": stages}
+
+
+def _opponent(
+    cell: Cell, graph: Graph, split: LinkSplit, device: str, clock: EpochClock, seconds: float | None
+) -> dict[str, Any]:
+    method, options = METHODS[cell.method], dict(cell.options)
+    fraction = options.pop("fraction", 1.0)
+    # the share of links that ours would take, with the same draw; messages keep all of them
+    split = replace(split, train_pos=training_positives(split, TrainConfig(fraction=fraction, seed=cell.seed)))
+    if not method.trained:
+        fitted = method.fit(graph, split, seed=cell.seed)
+        return metrics.evaluate(fitted.score(split.test_pos), fitted.score(split.test_neg)).as_dict() | {
+            "parameters": 0
+        }
+    path = checkpoint_of(cell, device)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trained: Any = method.fit(
+        graph, split, seed=cell.seed, device=device, seconds=seconds, options=options, on_epoch=clock, checkpoint=path
+    )
+    path.unlink(missing_ok=True)
+    best = max(trained.history, key=lambda record: record.valid)
+    about = {"epochs": len(trained.history), "best_epoch": best.epoch, "valid_auc": best.valid_auc}
+    calibration: dict[str, Any] = {
+        "calibration_error": trained.metrics.calibration_error,
+        "parameters": trained.num_parameters,
+    }
+    found: dict[str, Any] = trained.metrics.test.as_dict()
+    return found | about | calibration
+
+
+def checkpoint_of(cell: Cell, device: str) -> Path:
+    """Where a cell that is interrupted leaves its state; another device or version begins anew."""
+    return (
+        cache_root()
+        / "experiments"
+        / f"{cell.digest}-{device.replace(':', '-')}-{VERSION}-{torch.__version__}.safetensors"
+    )
+
+
+def surroundings(device: str) -> dict[str, Any]:
+    """Where and with what a line was made."""
+    import numpy
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    on_gpu = device.startswith("cuda")
+    machine = torch.cuda.get_device_name() if on_gpu else f"CPU, {torch.get_num_threads()} thread of {cores} cores"
+    versions = {
+        "llwlc": VERSION,
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "python": platform.python_version(),
+    }
+    return {"machine": machine, "versions": versions, "commit": commit()}
+
+
+def commit() -> str:
+    """Of this checkout, or LLWLC_COMMIT where a copy has no git; "" where neither is known."""
+    if os.environ.get("LLWLC_COMMIT"):
+        return os.environ["LLWLC_COMMIT"]
+    here = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=here)
+    except OSError:
+        return ""
+    return done.stdout.strip()
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    return dict(record._asdict()) if hasattr(record, "_asdict") else dict(vars(record))

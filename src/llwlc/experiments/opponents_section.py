@@ -1,0 +1,62 @@
+"""Opponents beside their published numbers, with how far apart the two are, what a fit costs, and its memory."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llwlc.experiments.accuracy_section import METRICS, AccuracySection
+from llwlc.experiments.lines import Line, mean_and_spread
+from llwlc.experiments.published import OPPONENTS
+from llwlc.experiments.table import NOTHING, Row, Selection, row_lines, spread
+
+PUBLISHED_SEEDS = 10
+
+
+@dataclass(frozen=True)
+class OpponentsSection(AccuracySection):
+    """Rows without a line are left out: what could not be run yet is said in the page."""
+
+    def header(self) -> list[str]:
+        return [
+            "data", "protocol", "method", "metric", "value", "published", "joint s.e. above", "AUC", "MRR", "negatives", "parameters", "seconds", "MB (GPU)", "seeds",
+        ]  # fmt: skip
+
+    def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
+        return [row for row in super().body(lines, chosen) if row[4] != NOTHING]
+
+    def _row(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[str]:
+        found = row_lines("accuracy", row, data, lines, chosen)
+        if not found:
+            return [NOTHING] * len(self.header())
+        metric, protocol = METRICS.get(data, "hits@100"), chosen.protocol or row.protocol
+        known = (
+            OPPONENTS.get((row.method, data.removesuffix("-planetoid"))) if protocol == row.published_under else None
+        )
+        if row.options:
+            known = None
+        said = NOTHING if known is None else f"{known[0]:.2f}" + ("" if known[1] is None else f" ± {known[1]:.2f}")
+        seconds = statistics.mean(line["seconds"] for line in found)
+        memory = (
+            f"{max(line.get('peak_mb', 0) for line in found)} ({max(line.get('gpu_peak_mb', 0) for line in found)})"
+        )
+        values = [100 * line[metric] for line in found]
+        return [
+            data, protocol, row.title, metric, spread(found, metric), said, above(values, known), spread(found, "auc"), spread(found, "mrr"),
+            str(found[0]["num_negatives"]), f"{found[0]['parameters']:,}", f"{seconds:.1f}", memory, str(len(found)),
+        ]  # fmt: skip
+
+
+def above(values: list[float], known: tuple[float, float | None] | None) -> str:
+    """How many joint standard errors ours lies above the published mean; of ours alone where its spread is unknown.
+
+    >>> above([88.0, 90.0], (88.0, None))
+    '+1.0'
+    """
+    mean, deviation = mean_and_spread(values)
+    if known is None or deviation is None:
+        return NOTHING
+    error = math.sqrt(deviation**2 / len(values) + (known[1] or 0) ** 2 / PUBLISHED_SEEDS)
+    return f"{(mean - known[0]) / error:+.1f}" if error else NOTHING

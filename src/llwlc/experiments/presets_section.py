@@ -1,0 +1,61 @@
+"""Our presets under each protocol, and the steps from the paper's network to `anchored`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llwlc.experiments.table import Row
+
+PLANETOID = ("cora", "citeseer", "pubmed")
+HELD = {name: tuple(range(30, 35)) for name in ("cora", "citeseer")} | {"pubmed": (30, 31, 32)}
+"""Seeds that no choice of `anchored` has looked at."""
+PRESET_ROWS = tuple(
+    row
+    for protocol in ("ncn", "seal", "paper")
+    for row in (
+        Row("`paper`", "paper", PLANETOID if protocol == "paper" else ("cora", "citeseer"), protocol),
+        Row("`anchored`", "anchored", PLANETOID, protocol, seeds=HELD),
+        Row("`anchored` of 58,797 parameters, no constraints", "anchored-58797", ("cora", "citeseer"), protocol, {"constraints": "none"}, seeds={}),
+        *(
+            (
+                Row("`anchored` of 58,797 parameters, both Neumann columns", "anchored-58797", ("cora",), protocol, {"constraints": "neumann"}),
+                Row("`anchored` of 58,797 parameters, dropout 0.5", "anchored-58797", ("pubmed",), protocol, {"dropout": 0.5, "feature_dropout": 0.5}),
+                Row("`anchored` of 58,797 parameters, thinned copies", "anchored-58797", ("pubmed",), protocol, {"copies": 4}),
+            )
+            if protocol == "ncn"
+            else ()
+        ),
+    )
+)  # fmt: skip
+"""`anchored-58797`: `anchored` before it had exact statistics of a pair as inputs. Its lines stay; it cannot be run again under that name."""
+STEPS: list[tuple[str, dict[str, Any]]] = [
+    ("+ normalised Laplacian, query start", {"laplacian": "normalized", "start": "query"}),
+    ("+ boundary column only", {"constraints": "neumann_boundary"}),
+    ("+ four filters, skip, jumping knowledge", {"filters": 4, "skip": True, "jumping": True}),
+    ("+ distance-class pooling, ends read out", {"pooling": "class", "ends": True, "head": 32}),
+    (
+        "+ compact features, filtered at the ends",
+        {"features": 64, "filtered_channels": 64, "node_features": False},
+    ),
+    ("+ cosines of the filtered ends", {"cosines": True}),
+    (
+        "+ moving average, thinned copies",
+        {"average": 0.99, "copies": 4, "learning_rate": 2e-3, "epochs": 40, "patience": 10},
+    ),
+]
+
+
+def _ladder() -> tuple[Row, ...]:
+    rows = [
+        Row("no constraint (`unconstrained`)", "unconstrained", ("cora",), "ncn"),
+        Row("`paper`", "paper", ("cora",), "ncn"),
+        Row("`paper`, 10 vertex-deleted, redrawn", "paper", ("cora",), "ncn", {"constraints": "vertex_deleted"}),
+    ]
+    options: dict[str, Any] = {}
+    for title, change in STEPS:
+        options = options | change
+        rows.append(Row(title, "paper", ("cora",), "ncn", options))
+    return tuple(rows)
+
+
+LADDER = _ladder()

@@ -1,0 +1,96 @@
+"""Cells in processes of their own: a cell that fails or is killed harms no other, and a finished one is a line in the results file at once."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from llwlc.experiments.cell import Cell
+from llwlc.experiments.lines import append
+from llwlc.support.children import run_child
+
+CHILD = """
+from llwlc.support.children import watch_parent
+watch_parent()
+import sys
+from llwlc.experiments.process import in_child
+in_child(*sys.argv[1:])
+"""
+Report = Callable[[Cell, dict[str, Any] | None, str], None]
+"""Told of each cell its line, or None and why there is none."""
+
+
+def run_cells(
+    cells: Iterable[Cell],
+    results: Path,
+    *,
+    device: str = "cpu",
+    processes: int = 1,
+    seconds: float | None = None,
+    minutes: float | None = None,
+    report: Report | None = None,
+) -> int:
+    """Runs cells, `processes` at a time, one thread each, and appends their lines. Returns how many have none in the end.
+
+    `seconds`: of an opponent's fit, begin no epoch after so many; `minutes`: begin no cell after so many.
+    """
+    lock, missing, until = threading.Lock(), [], None if minutes is None else time.monotonic() + 60 * minutes
+
+    def work(cell: Cell) -> None:
+        if until is not None and time.monotonic() > until:
+            missing.append(cell)
+            return
+        line, why = run_cell(cell, device=device, seconds=seconds)
+        with lock:
+            if line is None:
+                missing.append(cell)
+            else:
+                append(results, line)
+            if report is not None:
+                report(cell, line, why)
+
+    with ThreadPoolExecutor(processes) as pool:
+        try:
+            for done in [pool.submit(work, cell) for cell in cells]:
+                done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return len(missing)
+
+
+def run_cell(
+    cell: Cell, *, device: str = "cpu", seconds: float | None = None, environment: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any] | None, str]:
+    """The line of a cell, measured by another process, or None and why there is none."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    with tempfile.TemporaryDirectory(prefix="llwlc-cell-") as folder:
+        answer = Path(folder) / "line.json"
+        given = json.dumps([asdict(cell) | {"options": dict(cell.options)}, device, seconds])
+        code = run_child(CHILD, [given, str(answer)], environment=threads | dict(environment or {}))
+        if not answer.exists():
+            return None, f"its process ended with exit code {code} and left nothing"
+        found = json.loads(answer.read_text(encoding="utf-8"))
+    return (None, str(found["failed"])) if "failed" in found else (found["line"], "")
+
+
+def in_child(given: str, answer: str) -> None:
+    """In the other process: measures the cell and writes its line, or what went wrong."""
+    import torch
+
+    from llwlc.experiments.measures import measure
+
+    torch.set_num_threads(1)
+    parts, device, seconds = json.loads(given)
+    try:
+        found: dict[str, Any] = {"line": measure(Cell(**parts), device=device, seconds=seconds)}
+    except Exception as error:  # one failed cell must not lose the others
+        found = {"failed": f"{type(error).__name__}: {error}"}
+    Path(answer).write_text(json.dumps(found), encoding="utf-8")

@@ -1,0 +1,110 @@
+"""Rows, sections and what is selected of them: a table of the paper is one specification, printed from stored lines alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from llwlc.experiments.cell import Cell
+from llwlc.experiments.lines import Line, mean_and_spread, of_row
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the command line chose; nothing chosen is None."""
+
+    data: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    protocol: str | None = None
+    seeds: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method as a table names it, on some datasets. `seeds`: how many by default, by dataset, or which; `published`: by dataset, of the protocol
+    `published_under`."""
+
+    title: str
+    method: str
+    data: tuple[str, ...]
+    protocol: str = "paper"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    leak: str = ""
+    seeds: Mapping[str, tuple[int, ...]] | None = None
+    published: Mapping[str, float] = field(default_factory=dict)
+    published_under: str = "paper"
+
+    def cell(self, kind: str, data: str, seed: int = 0, protocol: str | None = None) -> Cell:
+        return Cell(kind, data, protocol or self.protocol, self.method, self.options, self.leak, seed)
+
+
+class Section(Protocol):
+    """A part of a table: the cells it needs, and its rows of text from the lines that are there."""
+
+    @property
+    def title(self) -> str: ...
+
+    def cells(self, chosen: Selection) -> list[Cell]: ...
+
+    def header(self) -> list[str]: ...
+
+    def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]: ...
+
+    def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]: ...
+
+
+WIDE = {"batch_size": 256}
+"""The preset's batches of 64 would be 1,100 steps an epoch on Pubmed, which the paper does not ask for: it says nothing of batches."""
+
+
+def on_pubmed(row: Row) -> tuple[Row, Row]:
+    """The row on the small graphs, and on all of Pubmed in wider batches."""
+    small = tuple(data for data in row.data if data != "pubmed")
+    title = f"{row.title}, batches of 256"
+    return replace(row, data=small), replace(row, title=title, data=("pubmed",), options={**row.options, **WIDE})
+
+
+SEEDS = {"cora": 5, "citeseer": 5, "pubmed": 3}
+"""Seeds of a row by default, from 0; one of any other dataset."""
+
+
+def selected(row: Row, chosen: Selection) -> list[str]:
+    """The datasets of a row that are asked for."""
+    names = {row.method, row.title}
+    if chosen.methods is not None and not names & set(chosen.methods):
+        return []
+    return [data for data in row.data if chosen.data is None or data in chosen.data]
+
+
+def seeds_of(row: Row, data: str, chosen: Selection) -> tuple[int, ...]:
+    if chosen.seeds is not None:
+        return chosen.seeds
+    known = {} if row.seeds is None else row.seeds
+    return known.get(data) or tuple(range(SEEDS.get(data, 1)))
+
+
+def row_cells(kind: str, rows: Sequence[Row], chosen: Selection) -> list[Cell]:
+    """Cells of these rows, one seed of all rows before the next seed."""
+    found = [
+        (at, row.cell(kind, data, seed, chosen.protocol))
+        for row in rows
+        for data in selected(row, chosen)
+        for at, seed in enumerate(seeds_of(row, data, chosen))
+    ]
+    return [cell for _, cell in sorted(found, key=lambda pair: pair[0])]
+
+
+def row_lines(kind: str, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[Line]:
+    return list(of_row(lines, row.cell(kind, data, protocol=chosen.protocol), chosen.seeds))
+
+
+def spread(lines: Sequence[Line], name: str, scale: float = 100, digits: int = 2) -> str:
+    """Mean ± standard deviation over the lines that have a number of this name."""
+    values = [scale * line[name] for line in lines if line.get(name) is not None]
+    if not values:
+        return NOTHING
+    mean, deviation = mean_and_spread(values)
+    return f"{mean:.{digits}f}" + ("" if deviation is None else f" ± {deviation:.{digits}f}")

@@ -1,0 +1,92 @@
+"""Tables to files: CSV, TSV, Parquet or JSON lines; whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from llwlc.errors import InputError
+from llwlc.support.files import check_place, write_bytes
+from llwlc.support.text import reason
+
+WRITABLE = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz", ".jsonl.gz", ".ndjson.gz")
+
+
+def write_table(path: str | Path, table: pa.Table, format: str | None = None) -> None:
+    """CSV, TSV, Parquet or JSON lines by the ending, or as told, text also as `.gz`; the file appears complete or not at all.
+
+    >>> import tempfile
+    >>> out = Path(tempfile.mkdtemp()) / "scores.csv"
+    >>> write_table(out, pa.table({"source": ["Ada"], "score": [0.5]}))
+    >>> out.read_text()
+    'source,score\\nAda,0.5\\n'
+    """
+    path = Path(path)
+    check_writable(path, format)
+    data = table_bytes(table, format or format_of(path))
+    write_bytes(path, gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
+
+
+def table_bytes(table: pa.Table, format: str) -> bytes:
+    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is no finite number.
+
+    >>> table_bytes(pa.table({"source": ["Ada"], "score": [0.5]}), "jsonl")
+    b'{"source": "Ada", "score": 0.5}\\n'
+    """
+    if format == "parquet":
+        buffer = io.BytesIO()
+        pa.parquet.write_table(table, buffer)
+        return buffer.getvalue()
+    if format == "jsonl":
+        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in map(_finite, table.to_pylist()))
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+    return _as_text(table, "\t" if format == "tsv" else ",")
+
+
+def _finite(row: dict[str, object]) -> dict[str, object]:
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in row.items()}
+
+
+def format_of(path: Path) -> str:
+    """The format that the ending of a file says.
+
+    >>> format_of(Path("top.tsv.gz"))
+    'tsv'
+    """
+    ending = path.name.removesuffix(".gz").rpartition(".")[2]
+    return {"ndjson": "jsonl"}.get(ending, ending)
+
+
+def check_writable(path: str | Path, format: str | None = None) -> None:
+    """Complains of an ending or a folder that `write_table` cannot use, so that a long job can ask before it starts."""
+    path = Path(path)
+    if format is None and not path.name.endswith(WRITABLE):
+        raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")
+    check_place(path)
+
+
+def _as_text(table: pa.Table, separator: str) -> bytes:
+    head = io.StringIO()
+    csv.writer(head, delimiter=separator, lineterminator="\n").writerow(table.column_names)
+    body = io.BytesIO()
+    options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="none")
+    try:
+        pa.csv.write_csv(table, body, options)
+        return head.getvalue().encode() + body.getvalue()
+    except pa.ArrowInvalid:  # a cell needs quotes, and arrow would quote all or refuse
+        pass
+    try:
+        columns = [pc.fill_null(column.cast(pa.string()), "").to_pylist() for column in table.columns]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"this table cannot be written as text ({reason(error)}): write .parquet or .jsonl") from error
+    csv.writer(head, delimiter=separator, lineterminator="\n").writerows(zip(*columns, strict=True))
+    return head.getvalue().encode()

@@ -1,0 +1,83 @@
+"""A cell: the same line in this process and in another, interrupted and resumed, and of a method as of a preset."""
+
+import pytest
+
+from llwlc.experiments import measures
+from llwlc.experiments.cell import Cell
+from llwlc.experiments.lines import read_lines
+from llwlc.experiments.measures import measure
+from llwlc.experiments.process import run_cell, run_cells
+
+CELL = Cell("accuracy", "cora", "paper", "paper", {"fraction": 0.03, "epochs": 3, "steps": 4}, seed=2)
+TIMES = {"seconds", "epoch_seconds", "stages", "wall", "machine"}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(measures, "cache_root", lambda: tmp_path)
+
+
+def numbers(line: dict) -> dict:
+    return {name: value for name, value in line.items() if name not in TIMES}
+
+
+def test_a_cell_interrupted_and_resumed_gives_the_same_line(monkeypatch):
+    whole = measure(CELL)
+    call = measures.EpochClock.__call__
+
+    def stop(self, record):
+        call(self, record)
+        if record.epoch == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(measures.EpochClock, "__call__", stop)
+    with pytest.raises(KeyboardInterrupt):
+        measure(CELL)
+    assert measures.checkpoint_of(CELL, "cpu").exists()
+    monkeypatch.setattr(measures.EpochClock, "__call__", call)
+    resumed = measure(CELL)
+    assert numbers(resumed) == numbers(whole)
+    assert resumed["epochs"] == 3
+    assert not measures.checkpoint_of(CELL, "cpu").exists()
+    assert {"data", "protocol", "seed", "num_negatives", "versions", "commit", "machine"} <= set(whole)
+
+
+def test_another_process_gives_the_same_line_and_a_failure_harms_no_other(tmp_path):
+    file, told = tmp_path / "runs.jsonl", []
+    wrong = Cell("accuracy", "cora", "paper", "paper", {"steps": 0})
+    assert run_cells([wrong, CELL], file, report=lambda cell, line, why: told.append((cell.key, why))) == 1
+    assert numbers(read_lines(file)[0].found) == numbers(measure(CELL))
+    assert told[0] == (wrong.key, "InputError: steps must be a whole number from 1 to 4096, got 0")
+    assert told[1] == (CELL.key, "")
+
+
+def test_no_cell_is_begun_after_its_minutes(tmp_path):
+    assert run_cells([CELL, CELL], tmp_path / "runs.jsonl", minutes=0) == 2
+
+
+def test_a_process_that_is_killed_says_so(monkeypatch):
+    from llwlc.experiments import process
+
+    monkeypatch.setattr(process, "CHILD", "import os; os._exit(9)")
+    assert run_cell(CELL) == (None, "its process ended with exit code 9 and left nothing")
+
+
+def test_a_method_takes_a_share_of_the_links_and_an_untrained_one_needs_none():
+    trained = measure(Cell("accuracy", "cora", "paper", "mlp", {"fraction": 0.05, "epochs": 2, "hidden": 8}))
+    assert trained["epochs"] == 2
+    assert trained["num_negatives"] == 527
+    untrained = measure(Cell("accuracy", "cora", "paper", "common-neighbors"))
+    assert untrained["parameters"] == 0
+    assert 0.5 < untrained["auc"] < 1
+
+
+def test_time_is_that_of_the_second_epoch():
+    found = measure(Cell("time", "cora", "paper", "paper", {"fraction": 0.02, "steps": 4}))
+    assert found["links"] == round(0.02 * 4276)
+    assert 0 < found["epoch_seconds"] < found["wall"]
+    assert found["microseconds_a_link"] == pytest.approx(1e6 * found["epoch_seconds"] / (2 * found["links"]), rel=0.01)
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(ValueError, match="no kind of cell is called 'acuracy'"):
+        measure(Cell("acuracy", "cora"))

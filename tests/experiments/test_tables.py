@@ -1,0 +1,168 @@
+"""The tables: printed byte for byte from the committed lines, every row something that can be run, and honest about protocols and data."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from llwlc.baselines.recipes import recipe
+from llwlc.baselines.registry import METHODS
+from llwlc.cli.app import app
+from llwlc.cli.reproduce import NAMES
+from llwlc.errors import InputError
+from llwlc.experiments.at_hand import runnable
+from llwlc.experiments.cell import Cell
+from llwlc.experiments.leaks import LEAKS
+from llwlc.experiments.lines import append, read_lines
+from llwlc.experiments.presets_section import LADDER
+from llwlc.experiments.rendering import plot, render
+from llwlc.experiments.table import Row, Selection
+from llwlc.experiments.tables import TABLES
+from llwlc.nn.config import NetConfig
+from llwlc.nn.net import LLwLCNet
+from llwlc.training.presets import PRESETS, preset
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results" / "paper.jsonl"
+LINES = read_lines(RESULTS)
+ROWS = [row for sections in TABLES.values() for section in sections for row in getattr(section, "rows", ())]
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("reproduce_tables", ROOT / "scripts" / "reproduce_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_docs_have_the_tables_of_the_committed_lines_to_the_byte():
+    made = script()
+    assert len(made.pages()) >= 3
+    for page in made.pages():
+        text = page.read_text()
+        assert made.page(text, LINES) == text, "run python scripts/reproduce_tables.py"
+
+
+def test_a_changed_line_changes_the_page():
+    made = script()
+    other = [type(line)(line.cell, line.found | {"hits@100": 0.5, "auc": 0.5}) for line in LINES]
+    assert all(made.page(page.read_text(), other) != page.read_text() for page in made.pages())
+
+
+def test_the_command_knows_every_table():
+    assert set(TABLES) == set(NAMES)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.title}")
+def test_every_row_can_be_run_or_is_of_an_older_version(row: Row):
+    options = {name: value for name, value in row.options.items() if name != "fraction"}
+    if row.method in PRESETS:
+        preset(row.method, **row.options)
+    elif row.method in METHODS:
+        if METHODS[row.method].trained:
+            recipe(row.method).changed(**options)
+    else:
+        assert row.method == "anchored-58797"
+    assert row.leak == "" or row.leak in LEAKS
+
+
+@pytest.mark.parametrize("row", LADDER, ids=lambda row: row.title)
+def test_the_ladder_names_the_networks_that_its_lines_were_made_with(row: Row):
+    stored = {line["parameters"] for line in LINES if line.cell.row == row.cell("accuracy", "cora").row}
+    chosen = preset(row.method, **row.options)
+    net = LLwLCNet(NetConfig(**(vars(chosen.net) | {"feature_channels": chosen.features})))
+    assert stored == {net.num_parameters}
+
+
+def test_a_published_number_of_another_protocol_says_so_and_data_that_is_not_to_be_had_too():
+    text = render(TABLES["results"], LINES, Selection())
+    gcn = next(line for line in text.splitlines() if re.search(r"^cora +GCN +paper", line))
+    assert "66.79 (buddy)" in gcn
+    own = next(line for line in text.splitlines() if re.search(r"^cora +LLwLC, `paper` +paper", line))
+    assert re.search(r"91\.44 +527", own)
+    collab = next(line for line in text.splitlines() if line.startswith("ogbl-collab  "))
+    assert "data not at hand" in collab
+    assert "66.86" in collab
+    assert re.search(r"^coauthor-cs ", text, re.MULTILINE)
+    assert re.search(r"^vessel-sample ", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_markdown_and_latex_have_the_same_cells(name):
+    if not any(section.body(LINES, Selection()) for section in TABLES[name]):
+        pytest.skip("no line of it yet")
+    latex = render(TABLES[name], LINES, Selection(), "latex")
+    rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
+    widths = {row.count(" & ") for row in rows if not row.startswith(r"\caption")}
+    assert len(widths) == len({len(section.header()) for section in TABLES[name]})
+    assert latex.count("{") == latex.count("}")
+    markdown = render(TABLES[name], LINES, Selection(), "markdown")
+    assert sum(line.startswith("| ") for line in markdown.splitlines()) == len(rows) + latex.count(r"\midrule")
+
+
+def test_seeds_data_and_methods_are_selected():
+    section = TABLES["neumann"][0]
+    cells = section.cells(Selection(data=("cora",), methods=("paper",), seeds=(30, 31)))
+    assert [(c.data, c.method, c.seed) for c in cells] == [("cora", "paper", 30), ("cora", "paper", 31)]
+    assert {c.protocol for c in section.cells(Selection(protocol="seal"))} == {"seal"}
+    assert {c.seed for c in section.cells(Selection()) if c.data == "pubmed"} == {0, 1, 2}
+    with pytest.raises(InputError, match="--data and --method"):
+        render(TABLES["neumann"], LINES, Selection(data=("nowhere",)))
+
+
+def test_a_picture_of_the_accuracies(tmp_path):
+    plot(TABLES["ladder"], LINES, Selection(), tmp_path / "ladder.png")
+    assert (tmp_path / "ladder.png").stat().st_size > 10_000
+    with pytest.raises(InputError, match="leave --plot out"):
+        plot(TABLES["complexity"], LINES, Selection(), tmp_path / "no.png")
+
+
+def test_cells_without_data_or_of_an_older_version_are_left_with_a_sentence():
+    cells = [Cell("accuracy", "ogbl-nowhere", "ogb", "paper"), Cell("accuracy", "cora", "ncn", "anchored-58797")]
+    ready, left = runnable([*cells, Cell("accuracy", "cora", "ncn", "gcn")])
+    assert [cell.method for cell in ready] == ["gcn"]
+    assert left[0].startswith("ogbl-nowhere is not at hand")
+    assert "stored lines are all there is" in left[1]
+
+
+def called(*words: str):
+    return CliRunner().invoke(app, ["reproduce", *words])
+
+
+def test_show_prints_what_is_stored_and_finished_cells_are_not_run_again(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    for seed in (0, 1):
+        append(file, {"kind": "accuracy", "data": "cora", "protocol": "paper", "method": "paper", "seed": seed, "auc": 0.9 + seed / 50, "num_negatives": 5, "parameters": 7})  # fmt: skip
+    words = ("neumann", "--data", "cora", "--method", "paper", "--results", str(file))
+    shown = called(*words, "--show")
+    assert shown.exit_code == 0
+    assert "91.00 ± 1.41" in shown.output
+    again = called(*words, "--seeds", "2")  # both are there: nothing is trained
+    assert again.exit_code == 0
+    assert again.output == shown.output
+    assert len(read_lines(file)) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("resutls",), "no table is called 'resutls'"),
+        (("results", "--seeds", "0"), "--seeds is a number from 1"),
+        (("results", "--seeds", "4-2"), "--seeds is a number from 1"),
+        (("results", "--format", "word", "--show"), "--format is text, markdown, latex"),
+    ],
+)
+def test_bad_input_gets_one_sentence(words, said):
+    result = called(*words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())
+
+
+def test_a_damaged_results_file_is_refused_by_the_command(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"kind": "accuracy"\n')
+    result = called("neumann", "--results", str(file), "--show")
+    assert result.exit_code == 2
+    assert "mine.jsonl, line 1 is damaged" in " ".join(result.output.split())
