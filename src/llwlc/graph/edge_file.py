@@ -85,25 +85,32 @@ def read_graph(
     isolated: str = "error",
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> Graph:
-    """The graph of a table, one edge a row: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table, a list of pairs; or of a file in one of the graph formats
-    of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's and SNAP's edge lists), whose options `weight` and `time` name attributes of edges.
-
-    `source` and `target` name the columns of the two ends (without a header: "1", "2", ...); otherwise familiar pairs of
-    names are looked for (source and target, from and to, u and v, ...), then the first two columns are taken. `weight` and
-    `time` name columns; "auto" uses columns called just `weight` and `time` where they are, None uses none. Ids are integers or
-    text; `number_nodes` says how they are ordered. Times are numbers, or dates, which become seconds since 1970.
+    """The graph of a table, one edge a row, or of a file in one of the graph formats of `edge_source.FORMATS`.
 
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
     weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
     where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
+    Ids are integers or text; `number_nodes` says how they are ordered. The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, earn a `GraphWarning`.
 
-    `features` is a table or npz of node features (`read_features`; `node`, `categorical`); missing values and rows are filled in and noted, with
-    `missing_values="error"` refused. A node that has features but no edge is an error, unless `isolated="keep"` lets it in as an isolated node, or "drop" leaves it out.
-    `node_list` names nodes, one a row, that are there whether they have an edge or not.
+    Args:
+        path: A CSV, TSV or Parquet file, GraphML, GEXF, Matrix Market, graph6, KONECT's or SNAP's edge list, each also gzipped; or a frame, an arrow table, a list of pairs.
+        source: Column of one end (without a header: "1", "2", ...); unless told, one of a familiar pair (source and target, from and to, u and v, ...), else the first.
+        target: Column of the other end.
+        weight: Column, or attribute of edges, that holds weights; "auto": one called just `weight`, where there is one; None: no weights.
+        time: The same of times, which are numbers, or dates, which become seconds since 1970.
+        header: Whether the first line names the columns; None: found out.
+        separator: What stands between columns; None: found out.
+        features: Node features, a table or an npz file (`feature_file.read_features`).
+        node: Column of node ids in the features; None: found out.
+        categorical: Columns of the features whose numbers are categories.
+        missing_values: "fill": missing values and rows of features are filled in by the rule of `feature_encoding`, and noted; "error": they are refused.
+        node_list: Names of nodes, one a row, that are there whether they have an edge or not.
+        isolated: What becomes of a node that has features but no edge: "error", "keep" it as an isolated node, or "drop" it.
+        unzipped_limit: Bytes that a compressed file may unpack to, None for any number.
 
-    A compressed file that unpacks to more than `unzipped_limit` bytes is refused (None: none is).
-
-    The counts are in `graph.report`; a bipartite or strongly directed graph earns a `GraphWarning`.
+    >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Bob", "Ada")], node_list=["Dan"])
+    >>> graph.names, graph.report.reversed_pairs
+    (['Ada', 'Bob', 'Cleo', 'Dan'], 1)
     """
     if isolated not in ("error", "keep", "drop"):
         raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")
@@ -168,7 +175,18 @@ def edge_table(graph: Graph) -> pa.Table:
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
-    """The edge list as CSV, TSV or Parquet by the ending, which `read_graph` reads back to the same graph, features aside."""
+    """Writes the edge list, which `read_graph` reads back to the same graph, features aside.
+
+    Args:
+        graph: Each edge becomes a row; an isolated node a self-loop, so that none gets lost.
+        path: File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "edges.csv"
+    >>> write_graph(Graph.from_edges(torch.tensor([[0, 1], [1, 2]])), file)
+    >>> file.read_text()
+    'source,target\\n0,1\\n1,2\\n'
+    """
     write_table(path, edge_table(graph))
 
 
