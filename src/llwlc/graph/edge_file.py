@@ -90,6 +90,7 @@ def read_graph(
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
     weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
     where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
+    Ids are integers or text; `number_nodes` says how they are ordered. The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, earn a `GraphWarning`.
 
     The counts are in `graph.report`; a bipartite or strongly directed graph raises a `GraphWarning`.
 
@@ -178,20 +179,17 @@ def edge_table(graph: Graph) -> pa.Table:
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
-    """Writes the edge list as CSV, TSV or Parquet by the ending, which `read_graph` reads back to the same graph, features aside.
+    """Writes the edge list, which `read_graph` reads back to the same graph, features aside.
 
     Args:
-        graph: any.
-        path: a file name that ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or `.parquet`.
+        graph: Each edge becomes a row; an isolated node a self-loop, so that none gets lost.
+        path: File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz.
 
     >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "path.csv"
+    >>> file = Path(tempfile.mkdtemp()) / "edges.csv"
     >>> write_graph(Graph.from_edges(torch.tensor([[0, 1], [1, 2]])), file)
-    >>> print(file.read_text())
-    source,target
-    0,1
-    1,2
-    <BLANKLINE>
+    >>> file.read_text()
+    'source,target\\n0,1\\n1,2\\n'
     """
     write_table(path, edge_table(graph))
 
