@@ -85,25 +85,34 @@ def read_graph(
     isolated: str = "error",
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> Graph:
-    """The graph of a table, one edge a row: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table, a list of pairs; or of a file in one of the graph formats
-    of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's and SNAP's edge lists), whose options `weight` and `time` name attributes of edges.
-
-    `source` and `target` name the columns of the two ends (without a header: "1", "2", ...); otherwise familiar pairs of
-    names are looked for (source and target, from and to, u and v, ...), then the first two columns are taken. `weight` and
-    `time` name columns; "auto" uses columns called just `weight` and `time` where they are, None uses none. Ids are integers or
-    text; `number_nodes` says how they are ordered. Times are numbers, or dates, which become seconds since 1970.
+    """The graph of a table, one edge a row, or of a file in a graph format.
 
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
     weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
     where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
+    The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, raise a `GraphWarning`.
 
-    `features` is a table or npz of node features (`read_features`; `node`, `categorical`); missing values and rows are filled in and noted, with
-    `missing_values="error"` refused. A node that has features but no edge is an error, unless `isolated="keep"` lets it in as an isolated node, or "drop" leaves it out.
-    `node_list` names nodes, one a row, that are there whether they have an edge or not.
+    Args:
+        path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or a file in one of the
+            graph formats of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's and SNAP's edge lists).
+        source: the column of one end (without a header: "1", "2", ...). By default familiar pairs of names are looked for (source and target,
+            from and to, u and v, ...), then the first two columns are taken. Ids are integers or text; `number_nodes` has their order.
+        target: the column of the other end.
+        weight: the column (in a graph format the attribute) of edge weights; "auto" uses one called `weight`, None none.
+        time: likewise of times, numbers or dates, which become seconds since 1970; "auto" uses one called `time`.
+        header: whether the first line names the columns; None finds out.
+        separator: one character; None finds out.
+        features: a table or npz of node features (`read_features`).
+        node: the column of node ids in it.
+        categorical: its columns whose numbers are categories.
+        missing_values: "fill" fills missing values and rows and notes it, "error" refuses them.
+        node_list: names of nodes, one a row, that are in the graph whether they have an edge or not.
+        isolated: of a node that has features but no edge: "error", "keep" or "drop".
+        unzipped_limit: bytes that a compressed file may unpack to; None for any number.
 
-    A compressed file that unpacks to more than `unzipped_limit` bytes is refused (None: none is).
-
-    The counts are in `graph.report`; a bipartite or strongly directed graph earns a `GraphWarning`.
+    >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
+    >>> graph, str(graph.report)
+    (Graph(num_nodes=3, num_edges=3, names), '4 rows gave 3 nodes and 3 edges: 1 reversed duplicate merged.')
     """
     if isolated not in ("error", "keep", "drop"):
         raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")
@@ -168,7 +177,18 @@ def edge_table(graph: Graph) -> pa.Table:
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
-    """The edge list as CSV, TSV or Parquet by the ending, which `read_graph` reads back to the same graph, features aside."""
+    """Writes the edge list, which `read_graph` reads back to the same graph, features aside.
+
+    Args:
+        graph: Each edge becomes a row; an isolated node a self-loop, so that none gets lost.
+        path: File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "edges.csv"
+    >>> write_graph(Graph.from_edges(torch.tensor([[0, 1], [1, 2]])), file)
+    >>> file.read_text()
+    'source,target\\n0,1\\n1,2\\n'
+    """
     write_table(path, edge_table(graph))
 
 
