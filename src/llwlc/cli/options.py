@@ -144,7 +144,7 @@ TEXTS = {name for name, value in settable(PRESETS["anchored"]).items() if isinst
 
 
 def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": "none"}
+    words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
     for kind in (int, float):

@@ -44,7 +44,7 @@ class WalltimeSection:
             for row in self.rows:
                 if data in selected(row, chosen):
                     found.append(self._row(row, data, lines, chosen))
-        return found
+        return [row for row in found if any(cell not in (NOTHING, "0") for cell in row[4:])]
 
     def _row(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[str]:
         share = row.options.get("fraction", 1.0)

@@ -90,8 +90,7 @@ def read_graph(
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
     weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
     where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
-
-    The counts are in `graph.report`; a bipartite or strongly directed graph raises a `GraphWarning`.
+    The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, raise a `GraphWarning`.
 
     Args:
         path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or a file in one of the
@@ -178,20 +177,17 @@ def edge_table(graph: Graph) -> pa.Table:
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
-    """Writes the edge list as CSV, TSV or Parquet by the ending, which `read_graph` reads back to the same graph, features aside.
+    """Writes the edge list, which `read_graph` reads back to the same graph, features aside.
 
     Args:
-        graph: any.
-        path: a file name that ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or `.parquet`.
+        graph: Each edge becomes a row; an isolated node a self-loop, so that none gets lost.
+        path: File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz.
 
     >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "path.csv"
+    >>> file = Path(tempfile.mkdtemp()) / "edges.csv"
     >>> write_graph(Graph.from_edges(torch.tensor([[0, 1], [1, 2]])), file)
-    >>> print(file.read_text())
-    source,target
-    0,1
-    1,2
-    <BLANKLINE>
+    >>> file.read_text()
+    'source,target\\n0,1\\n1,2\\n'
     """
     write_table(path, edge_table(graph))
 

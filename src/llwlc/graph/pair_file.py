@@ -69,8 +69,7 @@ def read_pairs(
         table = file.read(text=file.columns if verbatim else ends[:2])
         if not table.num_rows:
             raise InputError(f"{file.path} has no pairs: give one pair a row")
-        tolerant = unknown != "error"
-        names = [as_names(table[name], where=f"{file.path}: column {quoted(name)}", gaps=tolerant) for name in ends[:2]]
+        names = [as_names(table[name], where=f"{file.path}: column {quoted(name)}", gaps=True) for name in ends[:2]]
     at = np.stack([find_nodes(column, graph.names, graph.num_nodes) for column in names], 1)
     good = (at >= 0).all(1) & (at[:, 0] != at[:, 1])
     note = "" if good.all() else _complaint(at, names, graph, file.path)
