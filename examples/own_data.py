@@ -25,6 +25,7 @@ def main(folder: Path) -> None:
     asked = [("Javert", "Myriel"), ("Cosette", "Enjolras"), ("Fantine", "Marius"), ("Gavroche", "Fauchelevent")]
     assert all(frozenset(pair) not in known for pair in asked)
     write(folder / "asked.csv", [("person 1", "person 2"), *asked])
+    write(folder / "new.csv", [("person 1", "person 2"), ("Javert", "Marius"), ("Cosette", "Gavroche")])
 
 
 def write(path: Path, rows: list[tuple]) -> None:

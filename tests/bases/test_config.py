@@ -54,9 +54,10 @@ def test_a_config_and_its_options_ask_for_the_same():
 @pytest.mark.parametrize(
     ("name", "options", "why"),
     [
-        ("paper", {"features": 64}, "nothing reads features out"),
-        ("paper", {"cosines": True}, "nothing reads features out"),
-        ("paper", {"feature_dropout": 0.2}, "nothing reads features out"),
+        ("paper", {"features": 64, "node_features": False}, "nothing reads features"),
+        ("paper", {"cosines": True}, "no features are filtered"),
+        ("paper", {"features": 64, "cosines": True}, "no features are filtered"),
+        ("paper", {"feature_dropout": 0.2}, "there are no features"),
         ("paper", {"filtered_channels": 32}, "there are no features"),
         ("anchored", {"features": 0, "filtered_channels": 8}, "there are no features"),
         ("anchored", {"count": 3}, "no constraint here takes it"),

@@ -231,10 +231,10 @@ BAD = {
         ["evaluate", "run", "--device", "cpu"],
         "--device has no effect without --protocol",
     ),
-    "no splits": (["evaluate", "run", "--protocol", "ncn", "--seeds", "0"], "--seeds must be at least 1"),
+    "no splits": (["evaluate", "run", "--protocol", "ncn", "--seeds", "0"], "--seeds is a number from 1"),
     "a billion splits": (
         ["evaluate", "run", "--protocol", "ncn", "--seeds", "1000000000"],
-        "at most 1,000, as each is a",
+        "to 1,000, as each is a",
     ),
 }
 

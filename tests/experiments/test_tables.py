@@ -166,3 +166,15 @@ def test_a_damaged_results_file_is_refused_by_the_command(tmp_path):
     result = called("neumann", "--results", str(file), "--show")
     assert result.exit_code == 2
     assert "mine.jsonl, line 1 is damaged" in " ".join(result.output.split())
+
+
+def test_what_is_missing_is_run_once_and_printed(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    first = called("figures", "--results", str(file))
+    assert first.exit_code == 0
+    assert "1 cells to run" in first.stderr
+    assert re.search(r"pairs of C₆.*Neumann.*all three told apart", first.stdout)
+    again = called("figures", "--results", str(file))
+    assert again.stderr == ""
+    assert again.stdout == first.stdout
+    assert len(read_lines(file)) == 1

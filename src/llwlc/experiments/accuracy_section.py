@@ -50,10 +50,20 @@ class AccuracySection:
         ]
 
     def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
-        order = list(dict.fromkeys(data for row in self.rows for data in row.data))
+        """Rows by dataset; those that have neither a run nor a published number of their own protocol have nothing to say."""
         return [
-            self._row(row, data, lines, chosen) for data in order for row in self.rows if data in selected(row, chosen)
+            self._row(row, data, lines, chosen)
+            for row, data in self._asked(chosen)
+            if self._says(row, data, lines, chosen)
         ]
+
+    def _asked(self, chosen: Selection) -> list[tuple[Row, str]]:
+        order = dict.fromkeys(data for row in self.rows for data in row.data)
+        return [(row, data) for data in order for row in self.rows if data in selected(row, chosen)]
+
+    def _says(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> bool:
+        known = data in row.published and row.published_under == (chosen.protocol or row.protocol)
+        return known or bool(row_lines("accuracy", row, data, lines, chosen))
 
     def _row(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[str]:
         found = row_lines("accuracy", row, data, lines, chosen)
@@ -88,5 +98,8 @@ class AccuracySection:
         ]
         if machines:
             notes.append(f"Made on: {'; '.join(machines)}.")
+        silent = sum(not self._says(row, data, lines, chosen) for row, data in self._asked(chosen))
+        if silent:
+            notes.append(f"{silent} further rows have no run yet: the command without --show makes them.")
         asked = chosen.data is None
         return notes + [f"{data}: {why}" for data, why in self.absent.items() if asked or data in (chosen.data or ())]

@@ -17,20 +17,18 @@ PUBLISHED_SEEDS = 10
 
 @dataclass(frozen=True)
 class OpponentsSection(AccuracySection):
-    """Rows without a line are left out: what could not be run yet is said in the page."""
+    """Rows without a run are left out."""
 
     def header(self) -> list[str]:
         return [
             "data", "protocol", "method", "metric", "value", "published", "joint s.e. above", "AUC", "MRR", "negatives", "parameters", "seconds", "MB (GPU)", "seeds",
         ]  # fmt: skip
 
-    def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
-        return [row for row in super().body(lines, chosen) if row[4] != NOTHING]
+    def _says(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> bool:
+        return bool(row_lines("accuracy", row, data, lines, chosen))
 
     def _row(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[str]:
         found = row_lines("accuracy", row, data, lines, chosen)
-        if not found:
-            return [NOTHING] * len(self.header())
         metric, protocol = METRICS.get(data, "hits@100"), chosen.protocol or row.protocol
         known = (
             OPPONENTS.get((row.method, data.removesuffix("-planetoid"))) if protocol == row.published_under else None

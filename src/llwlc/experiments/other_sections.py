@@ -44,7 +44,7 @@ class WalltimeSection:
             for row in self.rows:
                 if data in selected(row, chosen):
                     found.append(self._row(row, data, lines, chosen))
-        return found
+        return [row for row in found if any(cell not in (NOTHING, "0") for cell in row[4:])]
 
     def _row(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[str]:
         share = row.options.get("fraction", 1.0)
@@ -68,7 +68,8 @@ class WalltimeSection:
         timed = [line for row in self.rows for data in row.data for line in of_row(lines, row.cell("time", data))]
         machines = sorted({str(line["machine"]) for line in timed})
         notes = [
-            "Epoch: training on the links and as many negatives, then scoring validation links; before: all that comes before the first epoch, and that one. µs a link: an epoch over links and negatives.",
+            "Epoch: training on the links and as many negatives, then scoring validation links; before: all that comes before the first epoch, and that one. "
+            "µs a link: an epoch over links and negatives.",
             "Published seconds are of a GeForce GT 1030: they compare with each other, not with ours.",
         ]
         return notes + ([f"Times of: {'; '.join(machines)}, alone on it."] if machines else [])
@@ -130,7 +131,8 @@ class GrowthSection:
         if found is None:
             return []
         return [
-            f"The model κE + κ(κ+k)n + k²n + k³ fits the times to {100 * found['model_error']:.0f} % in the median; projection and reorthogonalisation are in it, which the paper leaves out. {found['machine']}."
+            f"The model κE + κ(κ+k)n + k²n + k³ fits the times to {100 * found['model_error']:.0f} % in the median; "
+            f"projection and reorthogonalisation are in it, which the paper leaves out. {found['machine']}."
         ]
 
 

@@ -44,7 +44,8 @@ def _markdown(title: str, header: list[str], body: list[list[str]], notes: list[
     return "\n".join([f"**{title}**", "", *rows, "", *notes])
 
 
-LATEX = {"±": r"$\pm$", "%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "–": "--", "κ": r"$\kappa$", "²": "$^2$", "³": "$^3$", "µ": r"$\mu$", "₆": "$_6$", "₅": "$_5$", "₁₀": "$_{10}$", "×": r"$\times$", "`": ""}  # fmt: skip
+LATEX = {"±": r"$\pm$", "%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "–": "--", "κ": r"$\kappa$",
+         "²": "$^2$", "³": "$^3$", "µ": r"$\mu$", "₆": "$_6$", "₅": "$_5$", "₁₀": "$_{10}$", "×": r"$\times$", "`": ""}  # fmt: skip
 
 
 def _latex(title: str, header: list[str], body: list[list[str]], notes: list[str]) -> str:

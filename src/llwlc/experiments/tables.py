@@ -140,7 +140,8 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
             (
                 *_constrained(published.CONSTRAINTS),
                 *on_pubmed(Row("10 vertex-deleted, redrawn each epoch", "paper", PLANETOID, options={"constraints": "vertex_deleted"}, published=published.CONSTRAINTS["vertex-deleted"])),
-                Row("LanczosNet itself (powers of L, raw features)", "lanczosnet", ("cora", "citeseer"), published=published.CONSTRAINTS["unconstrained"], seeds={"cora": (0, 1, 2), "citeseer": (0, 1, 2)}),
+                Row("LanczosNet itself (powers of L, raw features)", "lanczosnet", ("cora", "citeseer"), published=published.CONSTRAINTS["unconstrained"],
+                    seeds={"cora": (0, 1, 2), "citeseer": (0, 1, 2)}),
                 *(Row(title, "paper", ("ogbl-collab",), "ogb", options=options, published=published.CONSTRAINTS[key], published_under="ogb") for title, key, options in (
                     ("no constraint (the paper's LanczosNet)", "unconstrained", {"constraints": "none"}),
                     ("Neumann", "paper", {}),

@@ -85,32 +85,36 @@ def read_graph(
     isolated: str = "error",
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> Graph:
-    """The graph of a table, one edge a row, or of a file in one of the graph formats of `edge_source.FORMATS`.
+    """The graph of a table, one edge a row, or of a file in a graph format.
 
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
     weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
     where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
     Ids are integers or text; `number_nodes` says how they are ordered. The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, earn a `GraphWarning`.
 
-    Args:
-        path: A CSV, TSV or Parquet file, GraphML, GEXF, Matrix Market, graph6, KONECT's or SNAP's edge list, each also gzipped; or a frame, an arrow table, a list of pairs.
-        source: Column of one end (without a header: "1", "2", ...); unless told, one of a familiar pair (source and target, from and to, u and v, ...), else the first.
-        target: Column of the other end.
-        weight: Column, or attribute of edges, that holds weights; "auto": one called just `weight`, where there is one; None: no weights.
-        time: The same of times, which are numbers, or dates, which become seconds since 1970.
-        header: Whether the first line names the columns; None: found out.
-        separator: What stands between columns; None: found out.
-        features: Node features, a table or an npz file (`feature_file.read_features`).
-        node: Column of node ids in the features; None: found out.
-        categorical: Columns of the features whose numbers are categories.
-        missing_values: "fill": missing values and rows of features are filled in by the rule of `feature_encoding`, and noted; "error": they are refused.
-        node_list: Names of nodes, one a row, that are there whether they have an edge or not.
-        isolated: What becomes of a node that has features but no edge: "error", "keep" it as an isolated node, or "drop" it.
-        unzipped_limit: Bytes that a compressed file may unpack to, None for any number.
+    The counts are in `graph.report`; a bipartite or strongly directed graph raises a `GraphWarning`.
 
-    >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Bob", "Ada")], node_list=["Dan"])
-    >>> graph.names, graph.report.reversed_pairs
-    (['Ada', 'Bob', 'Cleo', 'Dan'], 1)
+    Args:
+        path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or a file in one of the
+            graph formats of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's and SNAP's edge lists).
+        source: the column of one end (without a header: "1", "2", ...). By default familiar pairs of names are looked for (source and target,
+            from and to, u and v, ...), then the first two columns are taken. Ids are integers or text; `number_nodes` has their order.
+        target: the column of the other end.
+        weight: the column (in a graph format the attribute) of edge weights; "auto" uses one called `weight`, None none.
+        time: likewise of times, numbers or dates, which become seconds since 1970; "auto" uses one called `time`.
+        header: whether the first line names the columns; None finds out.
+        separator: one character; None finds out.
+        features: a table or npz of node features (`read_features`).
+        node: the column of node ids in it.
+        categorical: its columns whose numbers are categories.
+        missing_values: "fill" fills missing values and rows and notes it, "error" refuses them.
+        node_list: names of nodes, one a row, that are in the graph whether they have an edge or not.
+        isolated: of a node that has features but no edge: "error", "keep" or "drop".
+        unzipped_limit: bytes that a compressed file may unpack to; None for any number.
+
+    >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
+    >>> graph, str(graph.report)
+    (Graph(num_nodes=3, num_edges=3, names), '4 rows gave 3 nodes and 3 edges: 1 reversed duplicate merged.')
     """
     if isolated not in ("error", "keep", "drop"):
         raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")

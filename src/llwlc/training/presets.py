@@ -79,13 +79,14 @@ class Preset:
         fresh = "bases that are redrawn each epoch come with fresh negatives" if basis.stochastic else ""
         read = net.filtered_channels or net.node_features
         unread = "" if read else "nothing reads features where filtered_channels is 0 and node_features is off"
+        unfiltered = "" if net.filtered_channels else "no features are filtered where filtered_channels is 0"
         unsorted = "" if READOUTS[net.pooling].sized else f"the readout {net.pooling!r} sorts nothing"
         drawn = basis.start == "random" or any(family.drawn for family in basis.families)
         missing = "" if self.features else "there are no features where features is 0"
         reasons = {
             "features": unread if self.features else "",
             "filtered_channels": missing if net.filtered_channels else "",
-            "cosines": (unread or missing) if net.cosines else "",
+            "cosines": (unfiltered or missing) if net.cosines else "",
             "node_features": missing if net.node_features else "",
             "sort_channel": unsorted if net.sort_channel else "",
             "redraw": "" if drawn or not basis.redraw else "nothing here is drawn at random",
