@@ -30,8 +30,7 @@ from llwlc.support.text import reason
 from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration, Curve
-from llwlc.training.config import TrainConfig
-from llwlc.training.features import RAW
+from llwlc.training.config import RAW, TrainConfig
 from llwlc.training.limits import Limits
 from llwlc.training.presets import RENAMED, Preset
 from llwlc.training.ranking import RankingConfig
