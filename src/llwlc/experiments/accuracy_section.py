@@ -73,7 +73,7 @@ class AccuracySection:
         known = NOTHING if said is None else f"{said:g}" if self.metric == "auc" else f"{said:.2f}"
         if said is not None and row.published_under != protocol:
             known += f" ({row.published_under})"
-        begin = [data, row.title, protocol, metric.replace("hits", "HR").replace("auc", "AUC")]
+        begin = [data, row.title, protocol, metric.replace("hits", "HR").replace("auc", "AUC").replace("mrr", "MRR")]
         if not found:
             why = "data not at hand" if data in self.absent else NOTHING
             return [*begin, why, known, *[NOTHING] * (len(self.header()) - 6)]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from llwlc.experiments.published import HEART, RESULTS
 from llwlc.experiments.table import Row
 
 PLANETOID = ("cora", "citeseer", "pubmed")
 HELD = {name: tuple(range(30, 35)) for name in ("cora", "citeseer")} | {"pubmed": (30, 31, 32)}
 """Seeds that no choice of `anchored` has looked at."""
+TEN = {name: tuple(range(10, 20)) for name in ("cora", "citeseer")} | {"pubmed": (10, 11, 12)}
+"""More of them."""
 PRESET_ROWS = tuple(
     row
     for protocol in ("ncn", "seal", "paper")
     for row in (
         Row("`paper`", "paper", PLANETOID if protocol == "paper" else ("cora", "citeseer"), protocol),
-        Row("`anchored`", "anchored", PLANETOID, protocol, seeds=HELD),
+        Row("`anchored`", "anchored", PLANETOID, protocol, seeds={data: (*TEN[data], *HELD[data]) for data in PLANETOID} if protocol == "ncn" else HELD),
         Row("`anchored` of 58,797 parameters, no constraints", "anchored-58797", ("cora", "citeseer"), protocol, {"constraints": "none"}, seeds={}),
         *(
             (
@@ -28,6 +31,14 @@ PRESET_ROWS = tuple(
     )
 )  # fmt: skip
 """`anchored-58797`: `anchored` before it had exact statistics of a pair as inputs. Its lines stay; it cannot be run again under that name."""
+BUDDY_ROWS = (
+    Row("`anchored`", "anchored", PLANETOID, "buddy", seeds=TEN, published=RESULTS["buddy"], published_under="buddy"),
+)
+"""Beside BUDDY's published figures, of its own protocol."""
+HEART_ROWS = (
+    Row("`anchored`", "anchored", PLANETOID, "heart", seeds=TEN, published=HEART, published_under="heart, published negatives"),
+    *(Row(name, name, PLANETOID, "heart", seeds=TEN) for name in ("common-neighbors", "adamic-adar", "resource-allocation")),
+)  # fmt: skip
 STEPS: list[tuple[str, dict[str, Any]]] = [
     ("+ normalised Laplacian, query start", {"laplacian": "normalized", "start": "query"}),
     ("+ boundary column only", {"constraints": "neumann_boundary"}),

@@ -11,7 +11,7 @@ from llwlc.experiments.cell import Cell
 from llwlc.experiments.chain import CHAIN
 from llwlc.experiments.opponents_section import OpponentsSection
 from llwlc.experiments.other_sections import FiguresSection, GrowthSection, SizesSection, WalltimeSection
-from llwlc.experiments.presets_section import HELD, LADDER, PLANETOID, PRESET_ROWS
+from llwlc.experiments.presets_section import BUDDY_ROWS, HEART_ROWS, HELD, LADDER, PLANETOID, PRESET_ROWS
 from llwlc.experiments.table import Row, Section, on_pubmed
 
 NOT_AT_HAND = {
@@ -163,7 +163,11 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
     "datasets": (SizesSection("Datasets (the paper's appendix)", (*PLANETOID, "ogbl-collab", "ogbl-vessel", "coauthor-cs", "vessel-sample", "coauthor-like")),),
     "figures": (FiguresSection("The graphs of the figures", Cell("separation", "figures")),),
     "chain": CHAIN,
-    "accuracy": (AccuracySection("Presets by protocol", PRESET_ROWS, more={"MRR": "mrr", "ECE": "calibration_error"}),),
+    "accuracy": (
+        AccuracySection("Presets by protocol", PRESET_ROWS, more={"MRR": "mrr", "ECE": "calibration_error"}),
+        AccuracySection("Under BUDDY's protocol; published: BUDDY's", BUDDY_ROWS),
+        AccuracySection("HeaRT's hard negatives, regenerated; published: the best known", HEART_ROWS, metric="mrr"),
+    ),
     "ladder": (AccuracySection("From the paper's network to `anchored`, one change after the other", LADDER),),
     "opponents": (OpponentsSection("Opponents under the protocol of their published numbers", _opponents()),),
 }  # fmt: skip

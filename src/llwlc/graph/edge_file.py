@@ -90,9 +90,7 @@ def read_graph(
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
     weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
     where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
-    Ids are integers or text; `number_nodes` says how they are ordered. The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, earn a `GraphWarning`.
-
-    The counts are in `graph.report`; a bipartite or strongly directed graph raises a `GraphWarning`.
+    The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, raise a `GraphWarning`.
 
     Args:
         path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or a file in one of the
