@@ -27,7 +27,7 @@ def test_a_number_stands_for_itself_and_a_hash_is_beyond_all_of_them():
 
 
 def test_names_of_one_hash_are_told_apart_and_keep_their_draws_under_other_numbers(monkeypatch):
-    monkeypatch.setattr(identity, "_identity", lambda name: ord(name[0]))
+    monkeypatch.setattr(identity, "identity_of", lambda name: ord(name[0]))
     found = dict(zip(["ab", "aa", "b", "ac"], identities(["ab", "aa", "b", "ac"]).tolist(), strict=True))
     assert sorted(found.values()) == [0, 1, 2, 3]
     assert dict(zip(["b", "ac", "aa", "ab"], identities(["b", "ac", "aa", "ab"]).tolist(), strict=True)) == found

@@ -312,10 +312,10 @@ def test_negatives_differ_from_epoch_to_epoch(small, monkeypatch):
     taken: list[set[int]] = [set()]
     step = Stepper.__call__
 
-    def spy(self, data, index, *rest):
+    def spy(self, data, index, *rest, **draws):
         if data is links:
             taken[-1] |= set(index.tolist())
-        return step(self, data, index, *rest)
+        return step(self, data, index, *rest, **draws)
 
     monkeypatch.setattr(Stepper, "__call__", spy)
     run(small, TrainConfig(epochs=3, batch_size=16), on_epoch=lambda _: taken.append(set()))
@@ -332,10 +332,10 @@ def test_few_negatives_are_used_several_times_and_every_link_once(small, monkeyp
     taken: list[int] = []
     step = Stepper.__call__
 
-    def spy(self, data, index, *rest):
+    def spy(self, data, index, *rest, **draws):
         if data is few:
             taken.extend(index.tolist())
-        return step(self, data, index, *rest)
+        return step(self, data, index, *rest, **draws)
 
     monkeypatch.setattr(Stepper, "__call__", spy)
     given = training(few, positive)

@@ -14,7 +14,7 @@ from llwlc.training import scoring
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import TrainingLinks
 from llwlc.training.loop import adam, train_epoch
-from llwlc.training.step import Stepper, population_loss, width_for
+from llwlc.training.step import Stepper, changing, population_loss, width_for
 
 CONFIG = NetConfig(feature_channels=16, dropout=0.0, feature_dropout=0.0)
 
@@ -127,9 +127,9 @@ class TestRecorded:
         net = network().cuda()
         mean = copy.deepcopy(net)
         stepper = Stepper(net, mean, adam(net, TrainConfig()), features)
-        before = [t.clone() for t in stepper._changing()]
+        before = [t.clone() for t in changing(net, stepper.optimizer)]
         index = torch.arange(64, device="cuda")
         label = torch.ones(64, 2, device="cuda")
-        stepper._record(data.uniform_batch(index, 256), label)
-        for a, b in zip(before, stepper._changing(), strict=True):
+        stepper._record(data.uniform_batch(index, 256, data.draws(index, seed=0, epoch=0)), label)
+        for a, b in zip(before, changing(net, stepper.optimizer), strict=True):
             assert torch.equal(a, b)

@@ -24,6 +24,7 @@ from llwlc.linalg.basis import Eigenbasis
 from llwlc.subgraphs.batch import Subgraphs
 from llwlc.subgraphs.extraction import adjacency_of, check_pairs
 from llwlc.subgraphs.labels import distance_encoding
+from llwlc.support.counter import DROPPED, draw
 from llwlc.support.progress import track
 from llwlc.support.ragged import expand, pointer
 
@@ -66,8 +67,8 @@ class EncodedLinks:
     def num_bytes(self) -> int:
         return sum(getattr(self, name).nbytes for name in FIELDS)
 
-    def batch(self, index: Tensor) -> LinkBatch:
-        """The links at these positions."""
+    def batch(self, index: Tensor, draws: Tensor | None = None) -> LinkBatch:
+        """The links at these positions; `draws`: the bits of each, see `draws`."""
         sizes = self.sizes[index]
         rows, _ = expand(self.ptr[index], sizes)
         ptr = pointer(sizes)
@@ -79,9 +80,9 @@ class EncodedLinks:
             ptr=ptr,
         )
         node, label = self.node[rows].long(), self.label[rows].long()
-        return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1, self._pair(index))
+        return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1, self._pair(index), draws)
 
-    def uniform_batch(self, index: Tensor, width: int) -> LinkBatch:
+    def uniform_batch(self, index: Tensor, width: int, draws: Tensor | None = None) -> LinkBatch:
         """`batch` with `width` rows for each link, padded with empty rows: all shapes are known beforehand, so nothing waits for the device. No link may be larger."""
         place = torch.arange(width, device=index.device)
         live = (place < self.sizes[index].unsqueeze(1)).flatten()
@@ -94,7 +95,14 @@ class EncodedLinks:
         )
         u = torch.arange(len(index), device=index.device) * width
         label = torch.where(live, self.label[rows].long(), -1)
-        return LinkBatch(basis, self.node[rows].long(), label, self.degree[rows] * live, u, u + 1, self._pair(index))
+        return LinkBatch(
+            basis, self.node[rows].long(), label, self.degree[rows] * live, u, u + 1, self._pair(index), draws
+        )
+
+    def draws(self, index: Tensor, *, seed: int, epoch: int) -> Tensor:
+        """64 bits of the links at these positions, for dropout in an epoch: of the pair, wherever it stands."""
+        low, high = self.node[self.ptr[index]].long(), self.node[self.ptr[index] + 1].long()
+        return draw(seed, epoch, low, high, torch.zeros_like(low), DROPPED)
 
     def _pair(self, index: Tensor) -> Tensor | None:
         return None if self.pair is None else self.pair[index]

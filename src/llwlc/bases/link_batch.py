@@ -16,7 +16,7 @@ class LinkBatch:
 
     Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered distance
     class, −1 at rows that only fill a uniform basis up; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes; `pair [B, P]`
-    the `PairInputs` of the two ends, where the network reads them.
+    the `PairInputs` of the two ends, where the network reads them; `draws [B]` 64 bits of each link, from which dropout is drawn in training.
 
     >>> import llwlc
     >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
@@ -33,6 +33,7 @@ class LinkBatch:
     u: Tensor
     v: Tensor
     pair: Tensor | None = None
+    draws: Tensor | None = None
 
     @property
     def num_links(self) -> int:
@@ -41,6 +42,7 @@ class LinkBatch:
     def to(self, device: torch.device | str, dtype: torch.dtype) -> LinkBatch:
         """On another device, with real numbers of this type."""
         moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
+        moved["draws"] = None if self.draws is None else self.draws.to(device)
         pair = None if self.pair is None else self.pair.to(device, dtype)
         return replace(
             self, basis=self.basis.to(device, dtype), degree=self.degree.to(device, dtype), pair=pair, **moved

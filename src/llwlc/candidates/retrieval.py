@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +39,17 @@ class Candidates:
         return (self.pairs == node).any(1).nonzero().view(-1)
 
 
-def candidates(lister: Lister, *, sources: Integers | None = None, about: str = "candidates") -> Candidates:
+AllLists = Callable[[int], Lists]
+"""The lists of all nodes, so long at most."""
+
+
+def candidates(
+    lister: Lister, *, sources: Integers | None = None, about: str = "candidates", lists: AllLists | None = None
+) -> Candidates:
     """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node.
 
     `sources`: only the own lists of these nodes. Which partners want them too is not known then, so their lists, and those of all others in `length`, are taken as long as
-    lists are in the mean.
+    lists are in the mean. `lists`: where the lists of all nodes are made, if not here.
     """
     n = lister.graph.num_nodes
     nodes = np.arange(n) if sources is None else np.sort(sources)
@@ -53,13 +60,8 @@ def candidates(lister: Lister, *, sources: Integers | None = None, about: str = 
             stacklevel=2,
         )
     longest = min(2 * budget, max(n - 1, 1))
-    partner = np.full((len(nodes), longest), -1, dtype=np.int32)
-    score = np.full((len(nodes), longest), -np.inf, dtype=np.float32)
-    blocks = list(range(0, len(nodes), NODES_PER_BLOCK))
-    for at in track(blocks, about) if about else blocks:
-        rows = slice(at, at + NODES_PER_BLOCK)
-        found: Lists = lister(nodes[rows], longest)
-        partner[rows], score[rows] = found.partner, found.score
+    found = _listed(lister, nodes, longest, about) if lists is None else lists(longest)
+    partner, score = found.partner.astype(np.int32, copy=False), found.score
     if sources is None:
         length = shared_lengths(partner, budget)
         return _merged(n, nodes, partner, score, length, length)
@@ -68,6 +70,18 @@ def candidates(lister: Lister, *, sources: Integers | None = None, about: str = 
     length = np.full(n, usual)
     length[nodes] = own
     return _merged(n, nodes, partner, score, own, length)
+
+
+def _listed(lister: Lister, nodes: Integers, longest: int, about: str) -> Lists:
+    """The lists of these nodes, block by block."""
+    partner = np.full((len(nodes), longest), -1, dtype=np.int32)
+    score = np.full((len(nodes), longest), -np.inf, dtype=np.float32)
+    blocks = list(range(0, len(nodes), NODES_PER_BLOCK))
+    for at in track(blocks, about) if about else blocks:
+        rows = slice(at, at + NODES_PER_BLOCK)
+        found: Lists = lister(nodes[rows], longest)
+        partner[rows], score[rows] = found.partner, found.score
+    return Lists(partner, score)  # type: ignore[arg-type]
 
 
 def shared_lengths(partner: NDArray[np.int32], budget: int) -> Integers:

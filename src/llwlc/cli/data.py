@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from llwlc.cli.console import OUT, Group, print_table, print_text, show
+from llwlc.cli.console import OUT, Group, print_table, print_text, say, show
 from llwlc.cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc.cli.options import PluginOption, completer, load_plugins
 from llwlc.datasets.catalog import DATASETS
@@ -60,6 +60,53 @@ def show_graph(graph: GraphArgument, plugin: PluginOption = None, *, graph_optio
     """
     load_plugins(plugin)
     show(graph, overview(graph_options.open(graph)))
+
+
+@data.command("pack")
+def pack_graph(
+    edges: Annotated[Path, typer.Argument(help="Edge list of any size: CSV, TSV (also gzipped) or Parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the packed graph.")],
+    source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,
+    weight: Annotated[
+        str, typer.Option(help="Column of edge weights; auto: one called weight; none: no weights.")
+    ] = "auto",
+    time: Annotated[str, typer.Option(help="Column of edge times; auto: one called time; none: no times.")] = "auto",
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="The first line is an edge; columns are 1, 2, ...")
+    ] = False,
+    separator: Annotated[
+        str | None, typer.Option(help="Separator of the columns, if it is not found by itself.")
+    ] = None,
+    memory: Annotated[
+        float, typer.Option(min=0.1, max=1024, help="Gigabytes for sorting; what is more goes to disk.")
+    ] = 1.0,
+) -> None:
+    """Packs an edge list that does not fit in memory into a folder of arrays, which every command maps instead of reading it.
+
+    Examples:
+
+    `llwlc data pack edges.csv -o graph`
+
+    `llwlc score run pairs.parquet -o scores.parquet --graph graph`
+    """
+    from llwlc.graph.packing import pack
+
+    report = pack(
+        edges,
+        out,
+        memory=memory,
+        source=source,
+        target=target,
+        weight=None if weight == "none" else weight,
+        time=None if time == "none" else time,
+        header=False if no_header else None,
+        separator="\t" if separator in ("tab", "\\t") else separator,
+    )
+    say(f"{edges}: {report.line}")
+    for text in report.warnings:
+        say(f"Warning: {text}", style="yellow")
+    say(f"written to {out}")
 
 
 @data.command("audit")

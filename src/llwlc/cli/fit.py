@@ -24,7 +24,9 @@ from llwlc.cli.options import (
     settable,
 )
 from llwlc.cli.tables import advice, show_links, show_ranking, show_result
+from llwlc.cli.together import together
 from llwlc.constraints.registry import FAMILIES
+from llwlc.errors import InputError
 from llwlc.nn.registry import READOUTS
 from llwlc.splits.registry import PROTOCOLS
 from llwlc.support.registry import Registry, listed
@@ -129,6 +131,8 @@ def fit(
     `llwlc fit dense.csv --minutes 30`
 
     `llwlc fit cora --method gae --out gae`
+
+    `torchrun --nproc-per-node 4 -m llwlc fit edges.csv --out run`
     """
     load_plugins(plugin)
     if method is not None:
@@ -136,44 +140,49 @@ def fit(
         refuse(ctx, "fraction", "minutes", "plan", why="with --method, which follows its recipe")
     if plan is not None:
         refuse(ctx, "minutes", why="with --plan, which says what to do")
-    found = graph_options.open(graph)
-    labels = None if kind is None else graph_options.kinds(found, kind)
     from llwlc import splits
     from llwlc.predict.predictor import LinkPredictor
 
-    chosen: dict[str, Any] = {"preset": preset} if method is None else {"method": method}
-    chosen |= {} if fraction is None else {"fraction": fraction}
-    model = LinkPredictor(device=device, **chosen, **options(set_))
-    budget: dict[str, Any] = {"plan": plan} if plan not in (None, "full") else {}
-    if method is None and plan is None:
-        budget = {"minutes": minutes}
-    split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
-    with EpochBar(model.preset.train.epochs if method is None else None, out) as bar:
-        if method is not None or bar.begun:
-            bar.open()  # a fit that goes on has said before what is ahead
+    with together(device) as ranks:
+        if ranks is not None and method is not None:
+            raise InputError("an opponent is trained by one process: start it without torchrun")
+        found = graph_options.open(graph)
+        labels = None if kind is None else graph_options.kinds(found, kind)
+        chosen: dict[str, Any] = {"preset": preset} if method is None else {"method": method}
+        chosen |= {} if fraction is None else {"fraction": fraction}
+        model = LinkPredictor(device=device, **chosen, **options(set_))
+        budget: dict[str, Any] = {"plan": plan} if plan not in (None, "full") else {}
+        if method is None and plan is None:
+            budget = {"minutes": minutes}
+        split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
+        with EpochBar(model.preset.train.epochs if method is None else None, out) as bar:
+            if method is not None or bar.begun:
+                bar.open()  # a fit that goes on has said before what is ahead
 
-        def ahead(forecast: Forecast) -> None:
-            show_ahead(graph, found, split, forecast)
-            bar.open()
+            def ahead(forecast: Forecast) -> None:
+                show_ahead(graph, found, split, forecast)
+                bar.open()
 
-        def planned(plan: Plan) -> None:
-            show_ahead(graph, found, split, plan.forecast)
-            OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
-            bar.open(plan.preset.train.epochs)
+            def planned(plan: Plan) -> None:
+                show_ahead(graph, found, split, plan.forecast)
+                OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
+                bar.open(plan.preset.train.epochs)
 
-        model.fit(
-            found,
-            split=split,
-            seed=seed,
-            out=out,
-            graph_name=graph,
-            kinds=labels,
-            on_forecast=ahead,
-            on_plan=planned,
-            on_epoch=bar.move,
-            **budget,
-        )
-    show_outcome(model, out)
+            model.fit(
+                found,
+                split=split,
+                seed=seed,
+                out=out,
+                graph_name=graph,
+                kinds=labels,
+                on_forecast=ahead,
+                on_plan=planned,
+                on_epoch=bar.move,
+                ranks=ranks,
+                **budget,
+            )
+        if ranks is None or ranks.first:
+            show_outcome(model, out)
 
 
 def show_outcome(model: LinkPredictor, out: Path) -> None:

@@ -9,7 +9,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -28,7 +28,7 @@ GraphArgument = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF, Matrix Market or graph6; each may be gzipped.",
+        help="A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF, Matrix Market, graph6, each also gzipped; or a packed graph (llwlc data pack).",
         autocompletion=completer(DATASETS),
     ),
 ]
@@ -93,6 +93,8 @@ class GraphOptions:
             from llwlc import datasets
 
             return datasets.load(name)
+        if Path(name).is_dir():
+            return self._open_packed(name)
         if not Path(name).exists() and Path(name).name == name and "." not in name:
             close = difflib.get_close_matches(name, DATASETS, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
@@ -102,6 +104,16 @@ class GraphOptions:
         graph = self._read(name)
         say_report(name, graph)
         return graph
+
+    def _open_packed(self, name: str) -> Graph:
+        given = [option.name for option in fields(self) if getattr(self, option.name) not in (option.default, [])]
+        given = [option for option in given if not (option == "weight" and self.weight == "none")]
+        if given:
+            raise InputError(f"{name} is a packed graph: --{given[0].replace('_', '-')} is for files")
+        from llwlc.graph.graph import Graph
+
+        graph = Graph.open(name)
+        return replace(graph, weight=None) if self.weight == "none" else graph
 
     def kinds(self, graph: Graph, column: str) -> tuple[str, ...]:
         """The kind of each node, from a column of the features file."""

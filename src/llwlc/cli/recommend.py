@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from llwlc.cli.console import OUT, say
+from llwlc.cli.engine_options import AddressOption, EngineOption, WorkersOption, recommend_on_ray, uses_ray
 from llwlc.cli.graph_options import UpdateOptions, takes_update_options
 from llwlc.cli.options import FormatOption, OutOption, PluginOption, RunArgument, SafeOption, load_plugins
 from llwlc.cli.tables import Delivery, advice, show_links
@@ -37,6 +38,9 @@ def recommend(
     ] = None,
     spreadsheet_safe: SafeOption = False,
     plugin: PluginOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
     *,
     update: UpdateOptions,
 ) -> None:
@@ -61,17 +65,20 @@ def recommend(
 
     from llwlc.predict.predictor import LinkPredictor
 
-    model = LinkPredictor.load(run)
-    found = model.recommend(
-        node=node,
-        top=top,
-        precision=precision,
-        missing_share=missing_share,
-        prior=prior,
-        between=between,
-        budget=budget,
-        graph=update.apply(model),
-    )
+    asked: dict[str, Any] = {
+        "node": node,
+        "top": top,
+        "precision": precision,
+        "missing_share": missing_share,
+        "prior": prior,
+        "between": between,
+        "budget": budget,
+    }
+    if uses_ray(engine, address, workers):
+        found = recommend_on_ray(run, out, address, workers, update, **asked)
+    else:
+        model = LinkPredictor.load(run)
+        found = model.recommend(**asked, graph=update.apply(model))
     say(advice(found))
     whose = f" of {node}" if node else ""
     if not found and precision is not None:

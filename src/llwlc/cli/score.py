@@ -8,13 +8,24 @@ from typing import Annotated
 import typer
 
 from llwlc.cli.console import say
+from llwlc.cli.engine_options import AddressOption, EngineOption, WorkersOption, score_on_ray, uses_ray
 from llwlc.cli.graph_options import UpdateOptions, bytes_of, tab_or, takes_update_options
-from llwlc.cli.options import FormatOption, OutOption, PluginOption, PriorHelp, RunArgument, SafeOption, load_plugins
+from llwlc.cli.options import (
+    FormatOption,
+    OutOption,
+    PluginOption,
+    PriorHelp,
+    RunArgument,
+    SafeOption,
+    load_plugins,
+    refuse,
+)
 from llwlc.cli.tables import Delivery
 
 
 @takes_update_options
 def score(
+    ctx: typer.Context,
     run: RunArgument,
     pairs: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file that names a pair of nodes a row.")],
     out: OutOption = None,
@@ -36,6 +47,9 @@ def score(
     ] = False,
     spreadsheet_safe: SafeOption = False,
     plugin: PluginOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
     *,
     update: UpdateOptions,
 ) -> None:
@@ -50,8 +64,15 @@ def score(
     `llwlc score run pairs.parquet -o scores.parquet --prior 0.01 --graph new_edges.csv --graph-source from --graph-target to`
 
     `llwlc score run pairs.csv --add links_since.csv --node-list newcomers.csv`
+
+    `llwlc score run pairs.parquet -o scores --engine ray --graph packed`
     """
     load_plugins(plugin)
+    if uses_ray(engine, address, workers):
+        refuse(ctx, "format", "no_header", "separator", "spreadsheet_safe", "plugin", why="with --engine ray")
+        asked = {"prior": prior, "source": source, "target": target, "unknown": unknown}
+        score_on_ray(run, pairs, out, address, workers, update, **asked)
+        return
     delivery = Delivery.of(out, format, spreadsheet_safe=spreadsheet_safe)
     from llwlc.predict.predictor import LinkPredictor
 

@@ -121,12 +121,14 @@ def read_graph(
     with arrow_errors(path):
         ends = find_ends(file, source, target)
         file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
-        weight, time = _choose(file, "weight", weight), _choose(file, "time", time)
+        weight, time = chosen_column(file, "weight", weight), chosen_column(file, "time", time)
         extra = [name for name in (weight, time) if name is not None]
         table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
         heads = [as_names(table[name], where=f"{path}: column {quoted(name)}") for name in ends[:2]]
-        strengths = None if weight is None else _weights(table[weight], where=f"{path}: weight column {quoted(weight)}")
-        times = None if time is None else _times(table[time], where=f"{path}: time column {quoted(time)}")
+        strengths = (
+            None if weight is None else weights_of(table[weight], where=f"{path}: weight column {quoted(weight)}")
+        )
+        times = None if time is None else times_of(table[time], where=f"{path}: time column {quoted(time)}")
 
     declared = [] if found.nodes is None else [as_names(found.nodes, where=f"{path}: nodes")]
     if node_list is not None:
@@ -240,7 +242,7 @@ def _first_line_may_be_an_edge(file: TableFile, ends: Ends, header: bool | None)
     return plain, find_ends(plain), [note]
 
 
-def _choose(file: TableFile, what: str, name: str | None) -> str | None:
+def chosen_column(file: TableFile, what: str, name: str | None) -> str | None:
     if name != "auto":
         if name is not None:
             require_column(file, name)
@@ -262,7 +264,7 @@ def _count(codes: np.ndarray, names: Sequence[str] | None) -> int:
     return int(codes.max()) + 1 if len(codes) else 0
 
 
-def _weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
+def weights_of(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     values = as_numbers(column)
     if values is None and pa.types.is_nested(column.type):
         raise InputError(
@@ -278,7 +280,7 @@ def _weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     return check_weights(values, where=where)
 
 
-def _times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
+def times_of(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     if column.null_count:
         at = column.is_null().combine_chunks().index(True).as_py()
         raise InputError(f"{where} is empty in row {at + 1}: fill it in, or use no times: --time none")

@@ -17,6 +17,7 @@ from torch import Tensor
 from llwlc.errors import InputError
 from llwlc.graph.identity import known_identities
 from llwlc.graph.report import GraphReport
+from llwlc.graph.sorted_search import are_linked
 from llwlc.support.figures import new_figure
 from llwlc.support.html_table import html_table
 
@@ -142,10 +143,9 @@ class Graph:
         found = hashlib.sha256()
         for tensor in (self.indptr, self.indices, self.weight):
             if tensor is not None:
-                found.update(
-                    f"{tensor.dtype}{tuple(tensor.shape)}".encode()
-                    + tensor.detach().cpu().contiguous().numpy().tobytes()
-                )
+                found.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+                # where it lies: a mapped array is not copied
+                found.update(tensor.detach().cpu().contiguous().numpy().data)
         return found.hexdigest()
 
     @cached_property
@@ -193,12 +193,17 @@ class Graph:
         if len(pairs) and not 0 <= int(pairs.min()) <= int(pairs.max()) < self.num_nodes:
             bad = pairs[(pairs < 0).any(1) | (pairs >= self.num_nodes).any(1)][0].tolist()
             raise InputError(f"pair {tuple(bad)} names a node outside the graph: nodes are 0 to {self.num_nodes - 1}")
-        row, col = self.edge_index
-        key = row * self.num_nodes + col
-        wanted = pairs[:, 0] * self.num_nodes + pairs[:, 1]
-        if not len(key):
-            return torch.zeros(len(pairs), dtype=torch.bool)
-        return torch.eq(key[torch.searchsorted(key, wanted).clamp(max=len(key) - 1)], wanted)
+        found = torch.zeros(len(pairs), dtype=torch.bool)
+        asked = pairs.cpu().long().contiguous().numpy()
+        are_linked(self.indptr.cpu().numpy(), self.indices.cpu().numpy(), asked, found.numpy())
+        return found.to(pairs.device)
+
+    @staticmethod
+    def open(folder: str | Path, *, verify: bool = True) -> Graph:
+        """The graph of a folder that `llwlc data pack` wrote, mapped, not read: `llwlc.graph.packed_folder.open_graph`."""
+        from llwlc.graph.packed_folder import open_graph
+
+        return open_graph(folder, verify=verify)
 
     @staticmethod
     def read(path: TableSource, **options: Unpack[ReadOptions]) -> Graph:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from llwlc.graph.packed_names import PackedNames
+
 HASHED = 1 << 62
 """Identities from here on are hashes; below it they are numbers that stand for themselves."""
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
@@ -21,7 +23,7 @@ def identities(names: Sequence[str]) -> Tensor:
     >>> identities(["7", "0"]).tolist(), identities(["Ada", "Bob"]).tolist() == identities(["Bob", "Ada"]).flip(0).tolist()
     ([7, 0], True)
     """
-    found = [_identity(name) for name in names]
+    found = [identity_of(name) for name in names]
     if len(set(found)) < len(found):
         # two names of one hash, or one name twice: kernels count on distinct draws, and places in an order are distinct
         order = sorted(range(len(names)), key=lambda i: (found[i], names[i]))
@@ -32,6 +34,8 @@ def identities(names: Sequence[str]) -> Tensor:
 
 def known_identities(names: Sequence[str]) -> Tensor:
     """`identities`, remembered for the names asked for last: the message graphs of a split share one list."""
+    if isinstance(names, PackedNames):
+        return names.identity
     if not _LAST or _LAST[0][0] is not names:
         _LAST[:] = [(names, identities(names))]
     return _LAST[0][1]
@@ -40,7 +44,8 @@ def known_identities(names: Sequence[str]) -> Tensor:
 _LAST: list[tuple[Sequence[str], Tensor]] = []
 
 
-def _identity(name: str) -> int:
+def identity_of(name: str) -> int:
+    """A name that is a number as that number, another one by its hash."""
     if _NUMBER.fullmatch(name):
         return int(name)
     text = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()

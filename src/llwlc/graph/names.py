@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from llwlc.errors import InputError
+from llwlc.graph.packed_names import INTEGER, PackedNames, whole_numbers
 from llwlc.support.text import quoted
-
-# as Python and JSON write integers; "007" is a name, not a number
-_INTEGER = r"^(0|-?[1-9][0-9]*)$"
 
 
 def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = False) -> pa.Array:
@@ -70,13 +68,20 @@ def number_nodes(names: pa.Array) -> tuple[np.ndarray, list[str] | None]:
 
 def find_nodes(wanted: pa.Array, names: Sequence[str] | None, num_nodes: int) -> np.ndarray:
     """The number of each name, −1 where there is no such node."""
-    known = pa.array(range(num_nodes)).cast(pa.string()) if names is None else pa.array(names, pa.string())
+    if isinstance(names, PackedNames):
+        return names.find(wanted)
+    if names is None:  # then they are the numbers themselves
+        value, is_integer = whole_numbers(wanted)
+        return np.where(is_integer & (value >= 0) & (value < num_nodes), value, -1)
+    known = pa.array(names, pa.string())
     found: np.ndarray = pc.fill_null(pc.index_in(wanted, value_set=known), -1).to_numpy()
     return found.astype(np.int64)
 
 
 def all_integers(names: Sequence[str] | None) -> bool:
     """Whether every name is an integer (and so sorted as one)."""
+    if isinstance(names, PackedNames):
+        return names.value is not None
     return names is None or _integers(pa.array(names, pa.string())) is not None
 
 
@@ -100,7 +105,7 @@ def suggestion(name: str, names: Sequence[str] | None, num_nodes: int) -> str:
 
 
 def _integers(names: pa.Array) -> pa.Array | None:
-    if not pc.all(pc.match_substring_regex(names, _INTEGER)).as_py():
+    if not pc.all(pc.match_substring_regex(names, INTEGER)).as_py():
         return None
     try:
         return names.cast(pa.int64())

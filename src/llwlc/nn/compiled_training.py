@@ -1,6 +1,6 @@
 """CompiledTraining: `LLwLCNet.outputs` on encoded links with gradients, the blocks and their pooling in compiled code, the rest in torch.
 
-Torch computes what has one row a link: the layers behind the pooling, the ends, the heads; and it draws all dropout.
+Torch computes what has one row a link: the layers behind the pooling, the ends, the heads, and all dropout.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from llwlc.bases.encoded_links import EncodedLinks
 from llwlc.nn.ends import symmetric
+from llwlc.nn.link_dropout import set_links
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.packed import not_packable, pack_blocks, pack_filters, padded_table, transposed_blocks
 from llwlc.nn.readouts import ClassReadout
@@ -47,9 +47,10 @@ class CompiledTraining:
         self.scratch: list[TrainingScratch] = []
         self.room = -1
 
-    def outputs(self, links: EncodedLinks, index: Tensor) -> Tensor:
-        """`net.outputs(links.batch(index), features)`."""
+    def outputs(self, links: EncodedLinks, index: Tensor, draws: Tensor | None = None) -> Tensor:
+        """`net.outputs(links.batch(index, draws), features)`."""
         net, c = self.net, self.net.config
+        set_links(net, draws)
         values = links.values[index].to(self.learned[0].dtype)
         rows = self._rows(links, index, values)
         found = PooledBlocks.apply(self, rows, *self.learned)  # type: ignore[no-untyped-call]
@@ -80,13 +81,13 @@ class CompiledTraining:
         return TrainingRows(*(x.contiguous().numpy() for x in fields))
 
     def _keep(self, values: Tensor) -> Tensor:
-        """The factors of dropout on the filters' hidden layers, `[blocks, B, κ, H]`, drawn as torch draws them; `[0, …]` without dropout."""
+        """The factors of dropout on the filters' hidden layers, `[blocks, B, κ, H]`, drawn as the network draws them; `[0, …]` without dropout."""
         convs: Any = self.net.convs
-        hidden, shares = self.net.config.filter_hidden, [conv.filter.layers[2].p for conv in convs]
-        if not self.net.training or not any(shares):
+        hidden, dropouts = self.net.config.filter_hidden, [conv.filter.layers[2] for conv in convs]
+        if not self.net.training or not any(dropout.p for dropout in dropouts):
             return values.new_zeros(0, *values.shape, hidden)
         ones = values.new_ones(*values.shape, hidden)
-        return torch.stack([F.dropout(ones, share) for share in shares])
+        return torch.stack([dropout(ones) for dropout in dropouts])
 
     def _grow_scratch(self, largest: int) -> None:
         if largest > self.room:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor
-from torch.nn import Dropout, Linear, Parameter, ReLU, Sequential
+from torch.nn import Linear, Parameter, ReLU, Sequential
 
 from llwlc.linalg.basis import Eigenbasis
+from llwlc.nn.link_dropout import LinkDropout
 from llwlc.support.ragged import pad, unpad
 
 
@@ -103,7 +104,7 @@ class SpectralMLP(torch.nn.Module):
         super().__init__()
         self.powers = powers
         self.layers = Sequential(
-            Linear(powers, hidden_channels), ReLU(), Dropout(dropout), Linear(hidden_channels, num_filters)
+            Linear(powers, hidden_channels), ReLU(), LinkDropout(dropout), Linear(hidden_channels, num_filters)
         )
 
     def reset_parameters(self) -> None:

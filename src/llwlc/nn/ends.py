@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from llwlc.bases.link_batch import LinkBatch
 from llwlc.nn.config import NetConfig
 from llwlc.nn.conv import SpectralMLP
+from llwlc.nn.link_dropout import LinkDropout
 from llwlc.support.ragged import pad
 
 
@@ -27,8 +28,8 @@ class FilteredEnds(torch.nn.Module):
     def __init__(self, config: NetConfig) -> None:
         super().__init__()
         filters, channels = config.filters, config.filtered_channels
-        self.dropout = 0.5 if config.dropout is None else config.dropout
-        self.feature_dropout = 0.5 if config.feature_dropout is None else config.feature_dropout
+        self.dropout = LinkDropout(0.5 if config.dropout is None else config.dropout)
+        self.feature_dropout = LinkDropout(0.5 if config.feature_dropout is None else config.feature_dropout)
         self.cosines = config.cosines
         self.filter = SpectralMLP(filters, hidden_channels=config.filter_hidden)
         self.mix = Linear((filters + 1) * config.feature_channels, channels)
@@ -41,7 +42,7 @@ class FilteredEnds(torch.nn.Module):
     def read(self, a: Tensor, b: Tensor) -> Tensor:
         """The outputs of `ends`, mixed and compared, `[B, out_channels]`."""
         mixed = symmetric(self.norm(self.mix(a.flatten(1))), self.norm(self.mix(b.flatten(1))))
-        out = F.dropout(mixed, self.dropout, self.training)
+        out: Tensor = self.dropout(mixed)
         return torch.cat([out, cosines(a, b)], 1) if self.cosines else out
 
     def ends(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, ...]:
@@ -60,7 +61,7 @@ class FilteredEnds(torch.nn.Module):
         gain = gain.transpose(1, 2)
         # whole channels of a link are dropped, the same at both ends: with independent dropout of one half, three products in four would vanish
         ones = spectrum.new_ones(len(spectrum), 1, spectrum.shape[2])
-        keep = F.dropout(ones, self.feature_dropout, self.training)
+        keep: Tensor = self.feature_dropout(ones)
 
         def at(row: Tensor, own: Tensor) -> Tensor:
             return torch.cat([(gain * row.unsqueeze(1)) @ spectrum, own.unsqueeze(1)], 1) * keep

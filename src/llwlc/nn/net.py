@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor
-from torch.nn import Dropout, Linear, ModuleList, ReLU, Sequential
+from torch.nn import Linear, ModuleList, ReLU, Sequential
 
 from llwlc.bases.link_batch import LinkBatch
 from llwlc.errors import InputError
@@ -14,6 +14,7 @@ from llwlc.nn.config import NetConfig
 from llwlc.nn.conv import LLwLCConv
 from llwlc.nn.ends import FilteredEnds, symmetric
 from llwlc.nn.inputs import NodeInput
+from llwlc.nn.link_dropout import LinkDropout, number_sites, set_links
 from llwlc.nn.registry import READOUTS
 from llwlc.subgraphs.labels import distance_classes
 
@@ -58,9 +59,10 @@ class LLwLCNet(torch.nn.Module):
             self.filtered = FilteredEnds(c)
             width += self.filtered.out_channels
         width += c.pair_channels
-        self.head = Sequential(Linear(width, c.head), ReLU(), Dropout(dropout), Linear(c.head, 1))
+        self.head = Sequential(Linear(width, c.head), ReLU(), LinkDropout(dropout), Linear(c.head, 1))
         # candidates read the shared hidden layer and, linearly, all parts again: a small hidden layer of their own sometimes died
         self.ranking = Linear(c.head + width, 2) if c.ranking and c.pair_channels else None
+        number_sites(self)
 
     def _block(self, in_channels: int, out_channels: int, dropout: float) -> LLwLCConv:
         c = self.config
@@ -100,6 +102,7 @@ class LLwLCNet(torch.nn.Module):
         if width != c.feature_channels:
             raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
         self._check_classes(batch.label)
+        set_links(self, batch.draws)
         x = self.input(batch, features)
         states = []
         for conv in self.convs:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from llwlc.errors import InputError
-from llwlc.predict.run_format import PLAN, read_preset
+from llwlc.predict.run_format import PLAN
 from llwlc.support.files import write_text
 from llwlc.support.json_file import read_json
 from llwlc.support.records import plain
 from llwlc.training.plan import Plan
-from llwlc.training.presets import Preset
+from llwlc.training.presets import Preset, read_preset
 
 FORMAT = 1
 

@@ -22,6 +22,7 @@ from llwlc.bases.encoded_links import messages_on
 from llwlc.bases.warmup import warm_up
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
+from llwlc.candidates.lists import Lister
 from llwlc.candidates.retrieval import Candidates, candidates
 from llwlc.errors import InputError
 from llwlc.explain.explainer import Explainer
@@ -32,6 +33,7 @@ from llwlc.graph.names import find_nodes, suggestion
 from llwlc.graph.pair_file import read_pairs
 from llwlc.nn import warmup as network_warmup
 from llwlc.predict import run_directory
+from llwlc.predict.engine import Engine
 from llwlc.predict.folder import finished, made
 from llwlc.predict.model_card import Model, result_columns, result_notes, result_rows
 from llwlc.predict.opponent import Opponent, in_its_place
@@ -56,6 +58,7 @@ from llwlc.training.candidate_calibration import CandidateCalibration, missing_p
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.fingerprint import fingerprint
 from llwlc.training.fit import Fitted, OnForecast, fit_split
+from llwlc.training.helping import help_fit
 from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch
 from llwlc.training.node_features import NodeFeatures
@@ -63,8 +66,9 @@ from llwlc.training.presets import PRESETS, Preset
 from llwlc.training.presets import preset as find_preset
 from llwlc.training.ranking import RankingConfig, drawn_sources, lister_of, rank
 from llwlc.training.ranking_report import expected_share, hide, measure_ranking
+from llwlc.training.ranks import Ranks
 from llwlc.training.records import FitMetrics
-from llwlc.training.scoring import PairScorer
+from llwlc.training.scoring import RANDOM, PairScorer
 
 DEFAULT = next(iter(PRESETS))
 Pairs = Any
@@ -130,7 +134,7 @@ class LinkPredictor:
         self.device = str(pick_device(device))
         self.cache = default_cache() if cache == "auto" else None if cache is None else Path(cache)
         self._run = run
-        self._found: dict[tuple[tuple[str, str] | None, CandidateConfig, int | None], Candidates] = {}
+        self._found: dict[tuple[tuple[str, str] | None, int | None, int | None], Candidates] = {}
         self._explainer: Explainer | None = None
 
     @once_each()
@@ -149,6 +153,7 @@ class LinkPredictor:
         on_epoch: OnEpoch | None = None,
         on_forecast: OnForecast | None = None,
         on_plan: OnPlan | None = None,
+        ranks: Ranks | None = None,
     ) -> LinkPredictor:
         """Train, calibrate and measure on a split of the graph's links: this one, or one made by `protocol` and `seed`.
 
@@ -158,6 +163,8 @@ class LinkPredictor:
 
         `minutes`: a budget of time. A plan is made from a short measurement, of what to leave out so that the fit ends in time, written into the run, and kept to
         (`on_plan` is told); and where an untrained score does better on validation than the network, the run ranks by that. `plan`: the folder of a run whose plan is repeated.
+
+        `ranks`: this process among those that train together; all make the same call, the first has the run afterwards, the others have none.
         """
         begin = time.perf_counter()
         if not isinstance(graph, Graph):
@@ -174,6 +181,9 @@ class LinkPredictor:
         self._found, self._explainer = {}, None
         split = make(graph, protocol=protocol, seed=seed) if split is None else split
         folder = None if out is None else Path(out)
+        if ranks is not None and not ranks.first:
+            help_fit(graph, split, ranks, device=torch.device(self.device), cache=self.cache, owner=folder)
+            return self
         allowed = None if labels is None else Kinds.as_linked(labels, split.train_graph)
         written, compact = None, None
         if minutes is not None or plan is not None:
@@ -194,6 +204,8 @@ class LinkPredictor:
         if folder is not None and done is not None:
             self._run = run_directory.load(folder, done)
             run_directory.sweep(folder)
+            if ranks is not None:
+                ranks.announce(None)  # there is nothing to do
             return self
         if self.device == "cpu" and self.opponent is None:  # meanwhile bases are computed
             network_warmup.begin(self.preset.net, network_warmup.TRAINING, network_warmup.SCORING)
@@ -216,6 +228,7 @@ class LinkPredictor:
                     kinds=allowed,
                     on_epoch=on_epoch,
                     on_forecast=on_forecast if written is None else None,
+                    ranks=ranks,
                 )
                 if written is not None and fitted.rival is not None:
                     fitted = in_its_place(fitted.rival, graph, split, allowed, self.preset, self.device)
@@ -348,6 +361,13 @@ class LinkPredictor:
                 progress.advance(task, len(part))
         return Scores(score, self.model.calibration.at(score, odds))
 
+    def logits(self, pairs: Tensor, *, output: int = RANDOM) -> Tensor:
+        """What the network says of pairs by number `[m, 2]` on the run's graph, before calibration: `output` among random pairs, or among candidates."""
+        scorer = self._scorer(self.graph, self.model.features)
+        messages = messages_on(self.graph, scorer.device)
+        parts = scorer.pairs(messages, check_pairs(self.graph, pairs), self.model.basis, output)
+        return torch.cat([torch.zeros(0, dtype=torch.float64), *parts])
+
     def recommend(
         self,
         *,
@@ -360,13 +380,15 @@ class LinkPredictor:
         budget: int | None = None,
         sources: int | None = None,
         graph: Graph | None = None,
+        engine: Engine | None = None,
     ) -> Recommendations:
         """The missing links of the whole graph, or of one node, best first: the `top` best (20 unless told), or as many as have the wanted `precision` in the mean.
 
         Candidates are the partners on nodes' own lists (`candidates.config`), `budget` for each node; the network looks at the most promising ones. A probability is the chance
         of a candidate to be a missing link where a share `missing_share` of all links, known and missing, is missing: by default the share that validation links had. `prior`
         states the share of candidates that are links instead. `between`: two kinds of nodes, of those given to `fit`, that the links are to join. `sources`: look at the lists of so many nodes only,
-        drawn at random where there are more. `graph`: look for links missing from another graph of like nodes (`updated_graph`).
+        drawn at random where there are more. `graph`: look for links missing from another graph of like nodes (`updated_graph`). `engine`: whoever makes the lists and scores the pairs, if not
+        this process.
         """
         if graph is not None:
             return self._on(graph)[0].recommend(
@@ -390,12 +412,14 @@ class LinkPredictor:
             raise InputError(
                 "node asks for one node's links and sources for those of nodes drawn at random: give one of them"
             )
-        found = self._candidates(between, budget, sources)
+        if engine is not None and sources is not None:
+            raise InputError("an engine makes the lists of all nodes: leave sources out")
+        found = self._candidates(between, budget, sources, engine)
         total = len(found)
         if number is not None:
             own = found.of(number)
             found = replace(found, pairs=found.pairs[own], score=found.score[own])
-        scorer = self._scorer(here, features)
+        scorer = self._scorer(here, features) if engine is None else engine
         ranked = rank(here, found, features, scorer, self.model.basis, config, size=self.model.limits.shortlist)
         if prior is not None:
             rho = ratio_for_prior(ranked, len(found), prior)
@@ -433,19 +457,25 @@ class LinkPredictor:
         curves = CandidateCalibration.as_random(fitted.calibration)
         return RankingConfig(CandidateConfig(), None, curves, prior / (1 - prior))
 
-    def _candidates(self, between: tuple[str, str] | None, budget: int | None, sources: int | None) -> Candidates:
-        """The candidates of the run's graph, or of some of its nodes, found once: the whole graph's list and a node's own look at the same pairs."""
+    def lister(self, between: tuple[str, str] | None = None, budget: int | None = None) -> Lister:
+        """What makes the nodes' own lists of candidates on the run's graph."""
         config = self._ranking.candidates
         config = config if budget is None else replace(config, budget=budget)
         if between is not None and self.run.kinds is None:
             raise InputError("this run knows no kinds of nodes: fit with a column of them (--kind COLUMN)")
-        key = (between, config, sources)
+        kinds = None if between is None or self.run.kinds is None else Kinds.between(self.run.kinds, *between)
+        kinds = self._kinds(self.graph) if kinds is None else kinds
+        return lister_of(self.graph, self.model.features, config, kinds=kinds, device=self.device)
+
+    def _candidates(
+        self, between: tuple[str, str] | None, budget: int | None, sources: int | None, engine: Engine | None = None
+    ) -> Candidates:
+        """The candidates of the run's graph, or of some of its nodes, found once: the whole graph's list and a node's own look at the same pairs."""
+        key = (between, budget, sources)
         if key not in self._found:
-            kinds = None if between is None or self.run.kinds is None else Kinds.between(self.run.kinds, *between)
-            kinds = self._kinds(self.graph) if kinds is None else kinds
-            lister = lister_of(self.graph, self.model.features, config, kinds=kinds, device=self.device)
             drawn = drawn_sources(self.graph.num_nodes, sources, self.run.split.seed)
-            self._found = {key: candidates(lister, sources=drawn)}
+            lists = None if engine is None else engine.lists
+            self._found = {key: candidates(self.lister(between, budget), sources=drawn, lists=lists)}
         return self._found[key]
 
     def _kinds(self, graph: Graph) -> Kinds | None:
@@ -539,6 +569,10 @@ class LinkPredictor:
             if compiled:
                 network_warmup.warm_up(self.model.preset.net, network_warmup.SCORING)
         return self.model.scorer(self.device, features)
+
+    def check_graph(self, graph: Graph) -> None:
+        """Complains of a graph that `score` cannot use."""
+        self._on(graph)
 
 
 def _are_numbers(pairs: Pairs) -> bool:

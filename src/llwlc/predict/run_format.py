@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from llwlc.bases.config import BasisConfig
 from llwlc.bases.starts import STARTS
 from llwlc.candidates.config import CandidateConfig
 from llwlc.constraints.registry import FAMILIES
 from llwlc.errors import InputError
-from llwlc.nn.config import NetConfig
 from llwlc.nn.registry import READOUTS
 from llwlc.support.files import file_digest, write_text
 from llwlc.support.json_file import read_json
@@ -30,9 +28,7 @@ from llwlc.support.text import reason
 from llwlc.support.version import VERSION
 from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration, Curve
-from llwlc.training.config import RAW, TrainConfig
-from llwlc.training.limits import Limits
-from llwlc.training.presets import RENAMED, Preset
+from llwlc.training.presets import RENAMED, Preset, read_preset
 from llwlc.training.ranking import RankingConfig
 from llwlc.training.shortlist import Shortlist
 
@@ -155,17 +151,6 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
     )
     found = None if ranking is None else _ranking(ranking, where)
     return RunConfig(info, preset, read_record(Calibration, config["calibration"], where), found, method)
-
-
-def read_preset(parts: Mapping[str, Any], where: str) -> Preset:
-    return Preset(
-        read_record(BasisConfig, parts["basis"], where),
-        read_record(NetConfig, parts["net"], where),
-        read_record(TrainConfig, parts["train"], where),
-        parts["features"] if parts["features"] == RAW else int(parts["features"]),
-        int(parts.get("budget", 100)),
-        read_record(Limits, parts.get("limits", {}), where),
-    )
 
 
 def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:

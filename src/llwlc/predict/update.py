@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,12 @@ def updated_graph(
 ) -> Graph:
     """The graph that is known now: `graph` instead of the run's, the links of `add` on top of it, the nodes of `node_list` whether they have links or not; `columns` are the options
     of `read_graph` on columns. `features` are needed of nodes that the run does not know; of others they are the run's unless given."""
+    if isinstance(graph, str | Path) and Path(graph).is_dir():
+        if add is not None or node_list is not None or features is not None:
+            raise InputError(
+                f"{graph} is a packed graph, which stays as it is: pack the new links together with the others"
+            )
+        return Graph.open(graph)
     limit = {name: columns[name] for name in ("unzipped_limit",) if name in columns}
     columns["weight"] = None if known.weight is None else columns.get("weight", "auto")
     parts = [known if graph is None else _read(graph, known, **columns)]

@@ -17,8 +17,8 @@ GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 MIX_2 = 0x94D049BB133111EB - (1 << 64)
 
-STARTS, DELETED, CAPPED = 0, 2, 3
-"""The streams of `draw`: start vectors, deleted vertices, the nodes that a capped hop keeps. No stream serves two purposes."""
+STARTS, DELETED, CAPPED, DROPPED = 0, 2, 3, 4
+"""The streams of `draw`: start vectors, deleted vertices, the nodes that a capped hop keeps, what dropout drops. No stream serves two purposes."""
 
 
 def _shift(x: Tensor, bits: int) -> Tensor:

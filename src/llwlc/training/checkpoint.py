@@ -23,6 +23,9 @@ from llwlc.support.files import write_tensors
 from llwlc.support.text import reason
 from llwlc.training.records import EpochRecord
 
+BY_LINK = "by_link"
+"""How dropout is drawn; a checkpoint from before there was this way lacks it."""
+
 
 class Checkpoint(NamedTuple):
     """Where a run keeps its state, and the run's fingerprint: a checkpoint of another one is refused."""
@@ -40,7 +43,7 @@ def save(
     history: list[EpochRecord],
 ) -> None:
     """One file, replaced whole: a kill at any moment leaves the last checkpoint or this one."""
-    states = {"net": net.state_dict(), "mean": mean.state_dict(), "best": best}
+    states = {"net": net.state_dict(), "mean": mean.state_dict(), "best": best, "draws": {BY_LINK: torch.ones(1)}}
     write_checkpoint(checkpoint, states, optimizer, history)
 
 
@@ -117,6 +120,10 @@ def resume(
 ) -> tuple[list[EpochRecord], dict[str, Tensor]]:
     """Puts the state of a checkpoint back; returns the history and the best weights so far."""
     tensors, history = read_checkpoint(checkpoint)
+    if f"draws.{BY_LINK}" not in tensors:
+        raise InputError(
+            f"the checkpoint {checkpoint.path} is of a version that drew dropout otherwise, and would go on to other weights than either: delete it to begin anew"
+        )
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("adam."):

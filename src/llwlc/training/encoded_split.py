@@ -21,6 +21,7 @@ from llwlc.splits.making import fresh_negatives
 from llwlc.support.stopwatch import Stopwatch
 from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
+from llwlc.training.ranks import Ranks
 
 HARD_FOR_SELECTION = 100
 ENCODING = "eigenbases"
@@ -44,16 +45,25 @@ class CandidateLinks:
 
 @dataclass(frozen=True, eq=False)
 class TrainingLinks:
-    """Encoded positives, then negatives for random pairs, then negatives for candidates. `member [positives]`: which positives count as candidates."""
+    """Encoded positives, then negatives for random pairs, then negatives for candidates. `member [positives]`: which positives count as candidates.
+
+    Among several ranks `data` holds this one's links alone, every so many, and `sizes` are those of all.
+    """
 
     data: EncodedLinks
     positives: int
     random: int
     member: Tensor
+    sizes: Tensor | None = None
+
+    @property
+    def all_sizes(self) -> Tensor:
+        """The nodes of each link's subgraph, of all links, on the CPU."""
+        return self.data.sizes.cpu() if self.sizes is None else self.sizes
 
     @property
     def candidates(self) -> int:
-        return len(self.data) - self.positives - self.random
+        return len(self.data if self.sizes is None else self.sizes) - self.positives - self.random
 
 
 class EncodedSplit:
@@ -72,6 +82,7 @@ class EncodedSplit:
         watch: Stopwatch | None = None,
         inputs: PairInputs | None = None,
         candidates: CandidateLinks | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self.split, self.preset, self.cache = split, preset, cache
         self.owner = owner
@@ -79,11 +90,12 @@ class EncodedSplit:
         """The split with the validation and test links that are looked at."""
         self.watch = Stopwatch() if watch is None else watch
         self.device, self.memory_budget = device, memory_budget
-        self.inputs, self.candidates = inputs, candidates
+        self.inputs, self.candidates, self.ranks = inputs, candidates, ranks
         self.positives = training_positives(split, preset.train)
         self.num_positive = len(self.positives)
         self.member = torch.zeros(self.num_positive, dtype=torch.bool) if candidates is None else candidates.member
         self._kept: dict[str, EncodedLinks] = {}
+        self._training: dict[str, TrainingLinks] = {}
         self._moved: dict[Graph, Graph] = {}
 
     def training(self, epoch: int) -> TrainingLinks:
@@ -95,17 +107,19 @@ class EncodedSplit:
             negatives = fresh_negatives(self.split, epoch=epoch + 1, seed=config.seed, count=count)[: self.num_positive]
             chosen = self._drawn_candidates(epoch)
             pairs = torch.cat([self.positives, negatives, chosen])
+            own = self._own(pairs)
             with self.watch(ENCODING):
                 messages = self._messages(self.split.train_graph)
-                data = encode(messages, pairs, basis, epoch=epoch, about="").to(self.device)
-                data = self._with_inputs(data, self.split.train_graph, pairs)
-            return self._as_training(data, len(negatives))
+                data = encode(messages, own, basis, epoch=epoch, about="").to(self.device)
+                data = self._with_inputs(data, self.split.train_graph, own)
+            return self._as_training(data, len(negatives), len(pairs))
         copy = epoch % ((config.copies or 0) + 1)
         name = f"train, copy {copy}" if copy else "train"
-        if name not in self._kept:
+        if name not in self._training:
             thinned = _thinned(self.split.train_graph, config.edge_dropout, copy, config.seed)
-            self._kept[name] = self._encode(thinned, self._training_pairs, name)
-        return self._as_training(self._kept[name], self._num_random)
+            data = self._encode(thinned, self._own(self._training_pairs), name)
+            self._training[name] = self._as_training(data, self._num_random, len(self._training_pairs))
+        return self._training[name]
 
     def part(self, name: str) -> EncodedLinks:
         """One of `valid_pos`, `valid_neg`, `test_pos`, `test_neg`; hard negatives one after the other."""
@@ -152,8 +166,13 @@ class EncodedSplit:
         order = np.random.default_rng([self.preset.train.seed, epoch]).permutation(len(pool))[: self.num_positive]
         return pool[torch.from_numpy(order)]
 
-    def _as_training(self, data: EncodedLinks, random: int) -> TrainingLinks:
-        return TrainingLinks(data, self.num_positive, random, self.member)
+    def _own(self, pairs: Tensor) -> Tensor:
+        """The pairs whose bases this rank computes: all of them where there is one."""
+        return pairs if self.ranks is None else pairs[self.ranks.own(len(pairs))]
+
+    def _as_training(self, data: EncodedLinks, random: int, links: int) -> TrainingLinks:
+        sizes = None if self.ranks is None else self.ranks.gathered(data.sizes, links)
+        return TrainingLinks(data, self.num_positive, random, self.member, sizes)
 
     def _encode(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
         with self.watch(ENCODING):

@@ -19,7 +19,6 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.registry import HEURISTICS
 from llwlc.nn.net import LLwLCNet
-from llwlc.nn.registry import READOUTS
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.negatives import pair_number
 from llwlc.support.devices import pick_device
@@ -31,6 +30,7 @@ from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.encoded_split import ENCODING, EncodedSplit, evaluated
 from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.forecast import Forecast, forecast
+from llwlc.training.helping import announce
 from llwlc.training.limits import Limits
 from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch, Trained, Valid, train
@@ -38,9 +38,11 @@ from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
 from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank, sampled_share, shortlist_size
 from llwlc.training.ranking_report import hide, measure_ranking
+from llwlc.training.ranks import Ranks
 from llwlc.training.records import EpochRecord, FitMetrics
 from llwlc.training.rivals import Population, Rival, better_rival
 from llwlc.training.scoring import CANDIDATES, PairScorer, Scorer
+from llwlc.training.setting_up import set_up
 
 LOG = logging.getLogger("llwlc")
 TRAINING = "training"
@@ -91,13 +93,14 @@ def fit_split(
     kinds: Kinds | None = None,
     on_epoch: OnEpoch | None = None,
     on_forecast: OnForecast | None = None,
+    ranks: Ranks | None = None,
     encoded: type[EncodedSplit] = EncodedSplit,
 ) -> Fitted:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
     `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `rank_candidates`: whether the run is to
-    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins; `encoded`:
-    what encodes the links, where an experiment encodes them otherwise.
+    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins; `ranks`: the
+    processes that train together, of which this is the first; `encoded`: what encodes the links, where an experiment encodes them otherwise.
     """
     begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
@@ -128,23 +131,23 @@ def fit_split(
                 device=str(target),
             )
     asked = evaluated(split, preset.limits.evaluated, preset.train.seed)
-    links = encoded(
+    ranked = prepared.links if prepared is not None and preset.net.ranking else None
+    if ranks is not None:
+        announce(ranks, split, preset, features, ranked, memory_budget)
+    links, preset, net = set_up(
         split,
         preset,
-        cache=cache,
+        features,
+        ranked,
         device=target,
+        cache=cache,
         memory_budget=memory_budget,
         owner=None if checkpoint is None else checkpoint.path.parent,
         asked=asked,
         watch=watch,
-        inputs=features.pair_inputs if preset.net.pair_inputs else None,
-        candidates=prepared.links if prepared is not None and preset.net.ranking else None,
+        ranks=ranks,
+        encoded=encoded,
     )
-    preset = _shaped(preset, features, links)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(preset.train.seed)
-        net = LLwLCNet(preset.net)
-    net.to(target)
     valid = Valid(
         links.part("valid_pos"), links.part("valid_neg"), links.valid_candidates(), own=split.valid_neg.ndim == 3
     )
@@ -158,6 +161,7 @@ def fit_split(
             features=features,
             checkpoint=checkpoint,
             on_epoch=on_epoch,
+            ranks=ranks,
         )
     watch.seconds[TRAINING] -= (
         watch.seconds.get(ENCODING, 0.0) - encoding
@@ -213,19 +217,6 @@ def require_held_out(split: LinkSplit) -> None:
             raise InputError(
                 f"{why} {'validation' if part == 'valid' else part} links, at least one link and one non-link: hold out some"
             )
-
-
-def _shaped(preset: Preset, features: NodeFeatures, links: EncodedSplit) -> Preset:
-    """The preset with what follows from the data: the width of the features, the rows that a sorting readout keeps."""
-    shape = replace(
-        preset.net,
-        feature_channels=0 if features.compact is None else features.compact.shape[1],
-        pair_channels=features.pair_inputs.channels if preset.net.pair_inputs else 0,
-    )
-    if READOUTS[shape.pooling].sized:
-        sizes = links.training(0).data.sizes.cpu().double()
-        shape = replace(shape, sort_rows=int(torch.quantile(sizes[:100_000], 0.6)))
-    return replace(preset, net=shape)
 
 
 def calibrated(

@@ -22,9 +22,10 @@ from llwlc.training.checkpoint import Checkpoint, resume, save
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import TrainingLinks
 from llwlc.training.node_features import NodeFeatures
+from llwlc.training.ranks import Ranks
 from llwlc.training.records import EpochRecord
 from llwlc.training.scoring import CANDIDATES, Scorer
-from llwlc.training.step import Stepper
+from llwlc.training.step import Stepper, changing
 
 OnEpoch = Callable[[EpochRecord], None]
 
@@ -77,11 +78,13 @@ def train(
     features: NodeFeatures,
     checkpoint: Checkpoint | None = None,
     on_epoch: OnEpoch | None = None,
+    ranks: Ranks | None = None,
 ) -> Trained:
     """Train `net` in place and leave it at its best epoch.
 
     `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then pools of negatives, of which
     each epoch takes another part, as many as there are positives. An interrupted run goes on from its `checkpoint`; another run's is refused.
+    Among several `ranks` this is what rank 0 does; the others follow in `helping.take_part`.
     """
     device = next(net.parameters()).device
     if device.type == "cpu":
@@ -93,10 +96,12 @@ def train(
     best, best_scores = copy.deepcopy(net.state_dict()), None
     if checkpoint is not None and checkpoint.path.exists():
         history, best = resume(checkpoint, net, mean, optimizer)
-    stepper = Stepper(net, mean, optimizer, table)
+    stepper = Stepper(net, mean, optimizer, table, ranks)
     for epoch in range(len(history), config.epochs):
         if not config.use_validation and _stalled(history, config.patience):
             break
+        if ranks is not None:
+            ranks.begin(epoch, changing(net, optimizer))
         data = links(epoch)
         with one_thread():
             loss = train_epoch(stepper, data, config, epoch)
@@ -114,6 +119,8 @@ def train(
             save(checkpoint, net, mean, best, optimizer, history)
         if on_epoch is not None:
             on_epoch(record)
+    if ranks is not None:
+        ranks.begin(None, ())
     net.load_state_dict(best)
     if best_scores is None:  # the best epoch lies before the checkpoint that this run went on from
         with one_thread():
@@ -137,9 +144,9 @@ def adam(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
 
 def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epoch: int) -> float:
     """One pass over the positives and as many negatives of each pool. Returns the mean loss."""
-    device, data, num_positive = stepper.device, links.data, links.positives
+    device, num_positive = stepper.device, links.positives
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
-    sizes, half = data.sizes.cpu(), (config.batch_size or 64) // 2
+    sizes, half = links.all_sizes, (config.batch_size or 64) // 2
     pools = [_drawn(links.random, num_positive, generator) + num_positive]
     if links.candidates:
         pools.append(_drawn(links.candidates, num_positive, generator) + num_positive + links.random)
@@ -148,15 +155,18 @@ def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epo
     total, seen = torch.zeros((), device=device), 0
     stepper.net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(config.seed * 1_000_003 + epoch)  # for dropout
+        torch.manual_seed(
+            config.seed * 1_000_003 + epoch
+        )  # for a readout of somebody's own: our dropout is drawn by link
         for step, (pos, *negs) in enumerate(zip(*drawn, strict=False)):
             index = torch.cat([pos, *(pool[neg] for pool, neg in zip(pools, negs, strict=True))])
             # a young average forgets faster, or few steps would leave it at the first weights
             taken = epoch * -(-num_positive // half) + step
             decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
-            loss = stepper(data, index, populations(index, links), int(sizes[index].max()), decay)
+            label, largest = populations(index, links), int(sizes[index].max())
+            loss = stepper(links.data, index, label, largest, decay, seed=config.seed, epoch=epoch)
             total, seen = total + loss * len(index), seen + len(index)
-    return float(total) / max(seen, 1)
+    return float(total if stepper.ranks is None else stepper.ranks.total(total)) / max(seen, 1)
 
 
 def populations(index: Tensor, links: TrainingLinks) -> Tensor:

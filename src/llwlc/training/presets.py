@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from llwlc.errors import InputError
 from llwlc.nn.config import PAPER, WIDEST, NetConfig
 from llwlc.nn.registry import READOUTS
 from llwlc.support.bounds import require_whole
+from llwlc.support.records import read_record
 from llwlc.training.config import RAW, TrainConfig
 from llwlc.training.limits import Limits
 
@@ -183,3 +185,15 @@ def preset(name: str, **changes: Any) -> Preset:
     if name not in PRESETS:
         raise InputError(f"no preset is called {name!r}; there are {', '.join(PRESETS)}")
     return PRESETS[name].changed(**changes)
+
+
+def read_preset(parts: Mapping[str, Any], where: str) -> Preset:
+    """A preset as `plain` wrote it; `where` it stands, for a message."""
+    return Preset(
+        read_record(BasisConfig, parts["basis"], where),
+        read_record(NetConfig, parts["net"], where),
+        read_record(TrainConfig, parts["train"], where),
+        parts["features"] if parts["features"] == RAW else int(parts["features"]),
+        int(parts.get("budget", 100)),
+        read_record(Limits, parts.get("limits", {}), where),
+    )

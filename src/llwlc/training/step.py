@@ -7,11 +7,13 @@ them at once, but has fixed shapes: so links are filled up to one of a few width
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
 
 from llwlc.bases.encoded_links import EncodedLinks
 from llwlc.bases.link_batch import LinkBatch
@@ -19,6 +21,7 @@ from llwlc.linalg.basis import Eigenbasis
 from llwlc.nn.compiled_training import CompiledTraining, not_trainable
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.registry import READOUTS
+from llwlc.training.ranks import Ranks
 
 MOST_ROWS = 1 << 20
 """Rows of a batch up to which it gets a graph: the memory that a graph keeps grows with them."""
@@ -37,26 +40,39 @@ def width_for(size: int) -> int:
 class Stepper:
     """Takes steps of `net` and lets `mean` follow it. Losses stay on the device."""
 
-    def __init__(self, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer, table: Tensor | None) -> None:
-        self.net, self.mean, self.optimizer, self.table = net, mean, optimizer, table
+    def __init__(
+        self,
+        net: LLwLCNet,
+        mean: LLwLCNet,
+        optimizer: torch.optim.Optimizer,
+        table: Tensor | None,
+        ranks: Ranks | None = None,
+    ) -> None:
+        self.net, self.mean, self.optimizer, self.table, self.ranks = net, mean, optimizer, table, ranks
         self.device = next(net.parameters()).device
         self.compiled = None if not_trainable(net) else CompiledTraining(net, table)
         self._weights: tuple[list[Tensor], list[Tensor]] = list(mean.parameters()), list(net.parameters())
         self._whole = 0
         self._graphs: dict[tuple[int, int], Recorded] = {}
+        self._together = None if ranks is None else averaged(_Outputs(self))
 
-    def __call__(self, data: EncodedLinks, index: Tensor, label: Tensor, largest: int, decay: float) -> Tensor:
+    def __call__(
+        self, data: EncodedLinks, index: Tensor, label: Tensor, largest: int, decay: float, *, seed: int, epoch: int
+    ) -> Tensor:
         """One step on these links `[b]` (`largest`: the nodes of the largest); `label [b, 1 + outputs]`: 0 or 1, and 1 for each output that the
-        link belongs to. Returns the loss."""
-        width, home = width_for(largest), data.sizes.device
+        link belongs to; dropout is drawn by (seed, epoch, link). Returns the loss, among several ranks this one's part of it."""
+        width, home, members = width_for(largest), data.sizes.device, label[:, 1:].sum(0)
+        if self.ranks is not None:
+            index, label = self.ranks.part(index, label)
         index = index.to(home, non_blocking=True)
-        label = label.to(self.device, non_blocking=True)
+        label, members = label.to(self.device, non_blocking=True), members.to(self.device, non_blocking=True)
+        draws = data.draws(index, seed=seed, epoch=epoch)
         shape = len(index), width
-        if self.compiled is not None:
-            return self._descend(self.compiled.outputs(data, index), label, 1 - decay)
-        if not self._recordable(*shape) or home != self.device:
-            return self._step(data.batch(index).to(self.device, torch.float32), label, 1 - decay)
-        batch = data.uniform_batch(index, width)
+        if self._together is not None:
+            return self._descend(self._together(data, index, draws), label, members, 1 - decay)
+        if self.compiled is not None or not self._recordable(*shape) or home != self.device:
+            return self._descend(self.outputs(data, index, draws), label, members, 1 - decay)
+        batch = data.uniform_batch(index, width, draws)
         if shape not in self._graphs:
             self._graphs[shape] = self._record(batch, label)
         return self._graphs[shape].replay(batch, label, 1 - decay)
@@ -67,13 +83,20 @@ class Stepper:
         whole = links == self._whole and links * width <= MOST_ROWS
         return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
 
-    def _step(self, batch: LinkBatch, label: Tensor, follow: float | Tensor) -> Tensor:
-        return self._descend(self.net.outputs(batch, self.table), label, follow)
+    def outputs(self, data: EncodedLinks, index: Tensor, draws: Tensor) -> Tensor:
+        """The logits of these links, with gradients."""
+        if self.compiled is not None:
+            return self.compiled.outputs(data, index, draws)
+        return self.net.outputs(data.batch(index, draws).to(self.device, torch.float32), self.table)
 
-    def _descend(self, logits: Tensor, label: Tensor, follow: float | Tensor) -> Tensor:
-        loss = population_loss(logits, label)
+    def _step(self, batch: LinkBatch, label: Tensor, follow: float | Tensor) -> Tensor:
+        return self._descend(self.net.outputs(batch, self.table), label, label[:, 1:].sum(0), follow)
+
+    def _descend(self, logits: Tensor, label: Tensor, members: Tensor, follow: float | Tensor) -> Tensor:
+        loss = population_loss(logits, label, members)
         self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        # gradients are averaged over ranks, and the loss is the sum of their parts
+        (loss if self.ranks is None else loss * self.ranks.size).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         with torch.no_grad():
             mean, net = self._weights
@@ -94,7 +117,9 @@ class Stepper:
         def step() -> Tensor:
             return self._step(_batch_of(static), static[-2], follow)
 
-        before = [(tensor, tensor.clone()) for tensor in self._changing()]
+        before = [
+            (t, t.clone()) for t in (*changing(self.net, self.optimizer), *(p.data for p in self.mean.parameters()))
+        ]
         state = torch.cuda.get_rng_state(self.device)
         side = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream(self.device))
@@ -113,25 +138,45 @@ class Stepper:
         torch.cuda.set_rng_state(state, self.device)
         return Recorded(graph, static, loss)
 
-    def _changing(self) -> list[Tensor]:
-        """Weights, their mean, and what Adam remembers; that has to be there before a graph is recorded."""
-        if not self.optimizer.state:
-            for group in self.optimizer.param_groups:
-                for p in group["params"]:
-                    self.optimizer.state[p] = {
-                        "step": torch.zeros((), dtype=torch.float32, device=p.device),
-                        "exp_avg": torch.zeros_like(p),
-                        "exp_avg_sq": torch.zeros_like(p),
-                    }
-        kept = [t for state in self.optimizer.state.values() for t in state.values() if isinstance(t, Tensor)]
-        return [*(p.data for p in self.net.parameters()), *(p.data for p in self.mean.parameters()), *kept]
+
+class _Outputs(torch.nn.Module):
+    """The logits of a stepper as a module, which is what torch averages the gradients of."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        super().__init__()
+        self.net, self._outputs = stepper.net, stepper.outputs
+
+    def forward(self, data: EncodedLinks, index: Tensor, draws: Tensor) -> Tensor:
+        return self._outputs(data, index, draws)
 
 
-def population_loss(logits: Tensor, label: Tensor) -> Tensor:
-    """The sum over the outputs of their mean losses, each over the links of its own population. Shapes: `logits [b, k]`, `label [b, 1 + k]`."""
+def averaged(module: torch.nn.Module) -> DistributedDataParallel:
+    """The module with its gradients averaged over all ranks. A weight that no rank has used keeps no gradient, as in one process; and the order of the weights in messages stays, which torch
+    else changes after the first step: a run that goes on from a checkpoint then adds up in the order of one that was never interrupted."""
+    return DistributedDataParallel(module, find_unused_parameters=True)
+
+
+def changing(net: LLwLCNet, optimizer: torch.optim.Optimizer) -> list[Tensor]:
+    """Weights and what Adam remembers, zeros before its first step: they have to be there before a graph is recorded, or before another rank's are received."""
+    if not optimizer.state:
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                optimizer.state[p] = {
+                    "step": torch.zeros((), dtype=torch.float32, device=p.device),
+                    "exp_avg": torch.zeros_like(p),
+                    "exp_avg_sq": torch.zeros_like(p),
+                }
+    kept = [optimizer.state[p][name] for p in net.parameters() for name in ("step", "exp_avg", "exp_avg_sq")]
+    return [*(p.data for p in net.parameters()), *kept]
+
+
+def population_loss(logits: Tensor, label: Tensor, members: Tensor | None = None) -> Tensor:
+    """The sum over the outputs of their mean losses, each over the links of its own population. Shapes: `logits [b, k]`, `label [b, 1 + k]`; `members`: how many links each population has,
+    where these are a part of them."""
     member = label[:, 1 : 1 + logits.shape[1]]
     each = F.binary_cross_entropy_with_logits(logits, label[:, :1].expand_as(logits), reduction="none") * member
-    return (each.sum(0) / member.sum(0).clamp(min=1)).sum()
+    count = member.sum(0) if members is None else members[: logits.shape[1]]
+    return (each.sum(0) / count.clamp(min=1)).sum()
 
 
 class Recorded(NamedTuple):
@@ -151,12 +196,13 @@ class Recorded(NamedTuple):
 
 def _inputs(batch: LinkBatch, *rest: Tensor) -> list[Tensor]:
     basis = batch.basis
+    assert batch.draws is not None
     ends = [batch.node, batch.label, batch.degree, batch.u, batch.v]
     if batch.pair is not None:
         ends.append(batch.pair)
-    return [basis.values, basis.vectors, basis.mask, basis.residual, *ends, *rest]
+    return [basis.values, basis.vectors, basis.mask, basis.residual, batch.draws, *ends, *rest]
 
 
 def _batch_of(static: list[Tensor]) -> LinkBatch:
-    values, vectors, mask, residual, *ends = static[:-2]  # the last two are labels and the average's weight
-    return LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), *ends)
+    values, vectors, mask, residual, draws, *ends = static[:-2]  # the last two are labels and the average's weight
+    return replace(LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), *ends), draws=draws)

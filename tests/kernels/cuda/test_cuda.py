@@ -7,11 +7,11 @@ from dataclasses import replace
 import networkx as nx
 import pytest
 import torch
-from engines import ENGINES, Host, Lanes, eigenbasis, extract, link_bases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import llwlc
+from engines import ENGINES, Host, Lanes, eigenbasis, extract, link_bases
 from kernel_cases import FAMILIES, KINDS, NASTY, assert_same_bases, graph_of, some_pairs
 from llwlc import datasets, subgraphs
 from llwlc.errors import InputError

@@ -1,0 +1,108 @@
+"""A job in a folder: `job.json` says which, every shard is a file that is whole or not there, `manifest.json` comes last.
+
+So a worker or a driver may be killed at any moment, and the same call goes on with what is missing: no shard is computed twice that is there, and none is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from llwlc.errors import InputError
+from llwlc.support.files import PARTIAL, file_digest, write_text
+from llwlc.support.json_file import read_json
+from llwlc.support.lock import LOCK, locked
+from llwlc.support.version import VERSION
+
+JOB, MANIFEST = "job.json", "manifest.json"
+
+
+class Shard(NamedTuple):
+    """A file of a job: which, how many rows it has to have, its size and SHA-256."""
+
+    number: int
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ShardFolder:
+    """`rows` rows in shards of `each`; `count`: reads the number of rows of a file, and fails on one that is damaged."""
+
+    path: Path
+    rows: int
+    each: int
+    ending: str
+    count: Callable[[Path], int]
+    name: str = "part"
+
+    @property
+    def shards(self) -> int:
+        return -(-self.rows // self.each)
+
+    def rows_of(self, shard: int) -> tuple[int, int]:
+        """From where to where a shard goes."""
+        return shard * self.each, min((shard + 1) * self.each, self.rows)
+
+    def file(self, shard: int) -> Path:
+        return self.path / f"{self.name}-{shard:06d}{self.ending}"
+
+    def missing(self) -> list[int]:
+        """The shards that are still to be computed; a damaged one is removed, and is one of them."""
+        found = []
+        for shard in range(self.shards):
+            file, (begin, end) = self.file(shard), self.rows_of(shard)
+            try:
+                whole = file.exists() and self.count(file) == end - begin
+            except Exception:  # whatever a reader makes of half a file
+                whole = False
+            if not whole:
+                file.unlink(missing_ok=True)
+                found.append(shard)
+        return found
+
+    def described(self, shard: int) -> Shard:
+        begin, end = self.rows_of(shard)
+        return Shard(shard, end - begin, self.file(shard).stat().st_size, file_digest(self.file(shard)))
+
+    def finish(self, job: Mapping[str, Any], done: Iterable[Shard]) -> None:
+        """The manifest, after all shards were counted once more."""
+        known = {shard.number: shard for shard in done}
+        shards = [known.get(number) or self.described(number) for number in range(self.shards)]
+        files = {self.file(s.number).name: {"rows": s.rows, "bytes": s.bytes, "sha256": s.sha256} for s in shards}
+        about = {"llwlc": VERSION, "rows": sum(s.rows for s in shards), "job": dict(job), "files": files}
+        write_text(self.path / MANIFEST, json.dumps(about, indent=1) + "\n")
+
+
+@contextmanager
+def begun(folder: Path, job: Mapping[str, Any]) -> Iterator[bool]:
+    """The folder of a job, made or found again; another job's is refused, and so is one that another process works in. Says whether the job is done already."""
+    new = not folder.exists()
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the folder {folder} cannot be made ({error.strerror}): name one in a folder that is there"
+        ) from error
+    with locked(folder, "another call of this job"):
+        others = [entry for entry in folder.iterdir() if entry.name != LOCK and not entry.name.endswith(PARTIAL)]
+        if (folder / JOB).exists():
+            if read_json(folder / JOB) != json.loads(json.dumps(job)):
+                raise InputError(
+                    f"{folder} holds another job (other run, pairs or options): choose another folder, or delete it"
+                )
+        elif others:
+            raise InputError(f"{folder} holds files that are no job of llwlc: choose another folder")
+        else:
+            try:
+                write_text(folder / JOB, json.dumps(job, indent=1) + "\n")
+            except InputError:
+                if new:
+                    (folder / LOCK).unlink(missing_ok=True)
+                raise
+        yield (folder / MANIFEST).exists()

@@ -1,0 +1,192 @@
+"""A packed graph: a folder of plain arrays that are mapped instead of read, so that a graph may be larger than memory.
+
+`manifest.json` names every other file with its size and SHA-256 and is written last. A manifest says that files are as they were written, not by whom: so, like a run, a
+folder is looked at as a whole before kernels index into it, in one pass and in memory that does not grow with it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph.graph import Graph
+from llwlc.graph.packed_names import PackedNames
+from llwlc.graph.report import GraphReport
+from llwlc.graph.sorted_search import INSIDE, RISING, SORTED, look_at_rows, texts_rise
+from llwlc.support.files import file_digest, write_text
+from llwlc.support.json_file import read_json
+from llwlc.support.version import VERSION
+
+MANIFEST, KIND, FORMAT = "manifest.json", "packed graph", 1
+INDPTR, INDICES, WEIGHT = "indptr.i64", "indices.i64", "weight.f32"
+TIMES = {"time.i64": torch.int64, "time.f64": torch.float64}
+VALUE, TEXT, END, IDENTITY = "name_value.i64", "name_text.u8", "name_end.i64", "name_identity.i64"
+DTYPES: dict[str, torch.dtype] = {
+    INDPTR: torch.int64,
+    INDICES: torch.int64,
+    WEIGHT: torch.float32,
+    **TIMES,
+    VALUE: torch.int64,
+    TEXT: torch.uint8,
+    END: torch.int64,
+    IDENTITY: torch.int64,
+}
+AT_ONCE = 1 << 22
+"""Entries that are looked at together."""
+FAULTS = {
+    RISING: "indptr does not rise",
+    INSIDE: "indices name nodes that are none",
+    SORTED: "a row is unsorted, repeats a node or names its own",
+}
+
+
+def is_packed(folder: str | Path) -> bool:
+    """Whether this is a folder that says it is a packed graph."""
+    path = Path(folder) / MANIFEST
+    try:
+        return path.is_file() and read_json(path).get("kind") == KIND
+    except (InputError, AttributeError):
+        return False
+
+
+def write_manifest(folder: Path, nodes: int, report: GraphReport) -> None:
+    """The sizes and digests of all files of a packed graph, beside them."""
+    there = [name for name in DTYPES if (folder / name).exists()]
+    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in there}
+    about = {"kind": KIND, "format": FORMAT, "llwlc": VERSION, "nodes": nodes, "report": asdict(report), "files": files}
+    write_text(folder / MANIFEST, json.dumps(about, indent=2) + "\n")
+
+
+def open_graph(folder: str | Path, *, verify: bool = True) -> Graph:
+    """The graph of a packed folder, its arrays mapped: nothing of it is in memory before it is touched. Without `verify`, of a folder that this machine's user has just verified, only
+    sizes are compared."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}: make one with llwlc data pack EDGES -o {folder}")
+    if not (folder / MANIFEST).is_file():
+        raise InputError(
+            f"{folder} is a folder, and no packed graph, as it has no {MANIFEST}: name a file, or pack one with llwlc data pack EDGES -o FOLDER"
+        )
+    about = read_json(folder / MANIFEST)
+    if not isinstance(about, dict) or about.get("kind") != KIND:
+        raise InputError(
+            f"{folder} is no packed graph (its {MANIFEST} is another's): name the folder that llwlc data pack wrote"
+        )
+    if about.get("format") != FORMAT:
+        raise InputError(
+            f"{folder} has format {about.get('format')}, this version reads {FORMAT}: pack again, or update llwlc"
+        )
+    try:
+        return _opened(folder, about, verify)
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _wrong(folder, f"{MANIFEST}: {type(error).__name__}") from error
+
+
+def _opened(folder: Path, about: Mapping[str, Any], verify: bool) -> Graph:
+    n, files = int(about["nodes"]), about["files"]
+    arrays = {name: _mapped(folder, name, files[name]) for name in files if name in DTYPES}
+    times = [arrays[name] for name in TIMES if name in arrays]
+    indptr, indices = arrays[INDPTR], arrays[INDICES]
+    if len(indptr) != n + 1 or n < 0 or int(indptr[0]) != 0 or int(indptr[-1]) != len(indices) or len(indices) % 2:
+        raise _wrong(folder, "indptr does not rise from 0 to the entries of indices")
+    for name in (WEIGHT, *TIMES):
+        if name in arrays and len(arrays[name]) != len(indices):
+            raise _wrong(folder, f"{name} has {len(arrays[name])} entries, indices {len(indices)}")
+    names = _names(folder, arrays, n)
+    report = GraphReport(**(about["report"] | {"notes": tuple(about["report"]["notes"])}))
+    graph = Graph(indptr, indices, arrays.get(WEIGHT), times[0] if times else None, None, names, report)
+    if verify:
+        for name in arrays:
+            if file_digest(folder / name) != files[name]["sha256"]:
+                raise _wrong(folder, f"the checksum of {name} differs from the recorded one")
+        _look_at(folder, graph)
+    return graph
+
+
+def _mapped(folder: Path, name: str, about: Mapping[str, Any]) -> Tensor:
+    """The numbers of a file, not read before they are touched."""
+    path, dtype = folder / name, DTYPES[name]
+    size = path.stat().st_size if path.is_file() else -1
+    if size != about["bytes"] or size % dtype.itemsize:
+        raise _wrong(folder, f"{name} has {max(size, 0):,} bytes, {about['bytes']:,} were written")
+    count = size // dtype.itemsize
+    return torch.from_file(str(path), shared=False, size=count, dtype=dtype) if count else torch.zeros(0, dtype=dtype)
+
+
+def _names(folder: Path, arrays: Mapping[str, Tensor], n: int) -> PackedNames | None:
+    value, text, end = arrays.get(VALUE), arrays.get(TEXT), arrays.get(END)
+    identity = arrays.get(IDENTITY, value)  # integers stand for themselves
+    if identity is None:
+        return None
+    lengths = {len(identity), n if value is None else len(value), n if end is None else len(end) - 1}
+    if lengths != {n} or (value is None) == (text is None) or (text is None) != (end is None):
+        raise _wrong(folder, f"names are not those of {n:,} nodes")
+    return PackedNames(identity, value, text, end)
+
+
+def _look_at(folder: Path, graph: Graph) -> None:
+    """Rows in order, every link in both directions with one weight and time, names in order: a sum of salted hashes stands for the comparison of the directions."""
+    indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
+    salt, total, begin = np.uint64(secrets.randbits(64)), 0, 0
+    while begin < graph.num_nodes:
+        end = max(begin + 1, int(np.searchsorted(indptr, indptr[begin] + AT_ONCE, side="right")) - 1)
+        end = min(end, graph.num_nodes, begin + AT_ONCE)
+        first, last = int(indptr[begin]), int(indptr[end])
+        if not 0 <= first <= last <= len(indices):
+            raise _wrong(folder, FAULTS[RISING])
+        values = _values(folder, graph, first, last)
+        # rows are looked at with a pointer and entries of their own, so that values need not be there for all
+        fault, part = look_at_rows(indptr, indices, values, begin, end, salt, first)
+        if fault:
+            raise _wrong(folder, FAULTS[fault])
+        total, begin = (total + int(part)) % (1 << 64), end
+    if total:
+        raise _wrong(folder, "a link stands in one direction only, or with another weight or time in the other")
+    if isinstance(graph.names, PackedNames):
+        _look_at_names(folder, graph.names)
+
+
+def _values(folder: Path, graph: Graph, first: int, last: int) -> np.ndarray:
+    """Weight and time of the entries from `first` to `last` as 64 bits each, for comparison."""
+    bits = np.zeros(0 if graph.weight is None and graph.time is None else last - first, dtype=np.uint64)
+    if graph.weight is not None:
+        weight = graph.weight[first:last].numpy()
+        if not (np.isfinite(weight) & (weight > 0)).all():
+            raise _wrong(folder, "a weight is not finite and above zero")
+        bits ^= weight.view(np.uint32).astype(np.uint64)
+    if graph.time is not None:
+        bits ^= graph.time[first:last].numpy().view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return bits
+
+
+def _look_at_names(folder: Path, names: PackedNames) -> None:
+    """In order and no two alike, or a search would miss them."""
+    n = len(names)
+    if names.text is not None and names.end is not None:
+        ends = names.end.numpy()
+        rising = ends[0] == 0 and ends[-1] == len(names.text)
+        for begin in range(0, n, AT_ONCE):
+            rising = rising and bool((np.diff(ends[begin : begin + AT_ONCE + 1]) > 0).all())
+        rising = rising and texts_rise(names.text.numpy(), ends, 0, n - 1)
+    else:
+        assert names.value is not None
+        value = names.value.numpy()
+        parts = (value[begin : begin + AT_ONCE + 1] for begin in range(0, n, AT_ONCE))
+        rising = all(bool((part[1:] > part[:-1]).all()) for part in parts)
+    if not rising:
+        raise _wrong(folder, "names are not in order, or one comes twice")
+
+
+def _wrong(folder: Path, what: str) -> InputError:
+    return InputError(f"the packed graph {folder} cannot be used ({what}): copy it again, or pack it again")

@@ -1,0 +1,99 @@
+"""Binary search in arrays that lie in mapped files: whether a pair is a link, which node has a name; and whether a mapped graph is one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llwlc.support.compiler import exact
+
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S27, S30, S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+RISING, INSIDE, SORTED = 1, 2, 3
+"""What is wrong with a graph in CSR: its pointer falls, a node is outside, a row is unsorted, repeats a node or names its own."""
+
+
+@exact
+def are_linked(indptr: Integers, indices: Integers, pairs: Integers, found: NDArray[np.bool_]) -> None:
+    """Whether v stands in the row of u, for pairs (u, v) `[m, 2]`."""
+    for i in range(len(pairs)):
+        u, v = pairs[i, 0], pairs[i, 1]
+        low, high = indptr[u], indptr[u + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if indices[middle] < v:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low < indptr[u + 1] and indices[low] == v
+
+
+@exact
+def find_texts(text: Bytes, end: Integers, wanted: Bytes, wanted_end: Integers, found: Integers) -> None:
+    """The place of each wanted text among sorted ones, −1 where it is not: text i is `text[end[i]:end[i + 1]]`, in the order of bytes, which in UTF-8 is that of code points."""
+    for i in range(len(wanted_end) - 1):
+        begin, length = wanted_end[i], wanted_end[i + 1] - wanted_end[i]
+        low, high, found[i] = 0, len(end) - 1, -1
+        while low < high:
+            middle = (low + high) // 2
+            first, size = end[middle], end[middle + 1] - end[middle]
+            at, shared = 0, min(size, length)
+            while at < shared and text[first + at] == wanted[begin + at]:
+                at += 1
+            order = size - length if at == shared else np.int64(text[first + at]) - np.int64(wanted[begin + at])
+            if order == 0:
+                found[i] = middle
+                break
+            if order < 0:
+                low = middle + 1
+            else:
+                high = middle
+
+
+@exact
+def texts_rise(text: Bytes, end: Integers, begin: int, last: int) -> bool:
+    """Whether each of the texts from `begin` to `last` stands before the next."""
+    for i in range(begin, last):
+        first, size, second, length = end[i], end[i + 1] - end[i], end[i + 1], end[i + 2] - end[i + 1]
+        at, shared = 0, min(size, length)
+        while at < shared and text[first + at] == text[second + at]:
+            at += 1
+        if (at == shared and size >= length) or (at < shared and text[first + at] > text[second + at]):
+            return False
+    return True
+
+
+@exact
+def _mix(x: np.uint64) -> np.uint64:
+    x = x + GOLDEN
+    x = (x ^ (x >> S30)) * MIX_1
+    x = (x ^ (x >> S27)) * MIX_2
+    return x ^ (x >> S31)
+
+
+@exact
+def look_at_rows(
+    indptr: Integers, indices: Integers, values: NDArray[np.uint64], begin: int, end: int, salt: np.uint64, first: int
+) -> tuple[int, np.uint64]:
+    """What is wrong with rows `begin` to `end`, 0 for nothing; and a sum over their entries (u, v) that is zero over a whole graph just if each link stands in both directions
+    with one value. The sum is of a hash with a salt that nobody knows beforehand; added where u < v, taken away where u > v.
+    `values`: of each entry from number `first` on, or of none."""
+    n, total = len(indptr) - 1, np.uint64(0)
+    for u in range(begin, end):
+        if indptr[u] > indptr[u + 1] or indptr[u] < 0 or indptr[u + 1] > len(indices):
+            return RISING, total
+        before = np.int64(-1)
+        for e in range(indptr[u], indptr[u + 1]):
+            v = indices[e]
+            if v < 0 or v >= n:
+                return INSIDE, total
+            if v <= before or v == u:
+                return SORTED, total
+            before = v
+            key = _mix(_mix(salt ^ np.uint64(min(u, v))) ^ np.uint64(max(u, v)))
+            if len(values) > 0:
+                key = _mix(key ^ values[e - first])
+            total = total + key if u < v else total - key
+    return 0, total
