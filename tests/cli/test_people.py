@@ -48,7 +48,17 @@ def home(tmp_path_factory):
     ]
     (folder / "people.csv").write_text("person,height,club\n" + "\n".join(rows[:-2]) + "\n")
     os.environ["LLWLC_CACHE"] = str(folder / "cache")
-    done = run_llwlc("fit", folder / "edges.csv", "--features", folder / "people.csv", "--out", folder / "run", *SETS)
+    done = run_llwlc(
+        "fit",
+        folder / "edges.csv",
+        "--features",
+        folder / "people.csv",
+        "--out",
+        folder / "run",
+        "--plan",
+        "full",
+        *SETS,
+    )
     assert done.exit_code == 0, done.output
     assert "missing values" in done.stderr
     assert "no row for 2 of 90 nodes" in done.stderr

@@ -70,8 +70,10 @@ def as_table(source: TableSource) -> pa.Table:
     if isinstance(source, pa.Table):
         return source
     try:
-        if hasattr(source, "__arrow_c_stream__"):  # pandas, polars and others
-            return pa.table(source)
+        if type(source).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(source, preserve_index=False)
+        if hasattr(source, "__arrow_c_stream__"):  # polars and others
+            return _without_views(pa.table(source))
         if isinstance(source, dict):
             return pa.table(source)
         if isinstance(source, np.ndarray) and source.dtype.kind == "S":
@@ -87,6 +89,12 @@ def as_table(source: TableSource) -> pa.Table:
         raise InputError(
             f"a table is a file, a pandas or polars frame, an arrow table or a list of pairs; this {type(source).__name__} is none ({reason(error)})"
         ) from error
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Texts in arrow's usual form: of polars' views, many of its functions know nothing."""
+    kinds = [pa.field(f.name, pa.string()) if pa.types.is_string_view(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(kinds))
 
 
 def is_frame(source: TableSource) -> bool:

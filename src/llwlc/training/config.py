@@ -10,6 +10,8 @@ from typing import Any
 from llwlc.errors import InputError
 from llwlc.support.bounds import require_whole
 
+RAW = "raw"
+"""The value of `Preset.features` for features as they are; here, since help texts wait for no torch."""
 WHOLE = {
     "epochs": (1, 1_000_000),
     "batch_size": (2, 1 << 30),  # half of a batch are links

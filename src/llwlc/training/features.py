@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.training.config import RAW
 
 Features = Tensor | scipy.sparse.csr_array
-RAW = "raw"
 MOST_RAW = 1 << 30
 """Entries of raw features that one dense table may have: 4 GB."""
 SPARSE_SHARE = 0.25  # features with fewer non-zeros than this, none negative, are read as counts of words

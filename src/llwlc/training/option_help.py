@@ -53,7 +53,7 @@ OPTION_HELP = {
     "copies": OptionHelp("0 to 1000", "further copies of the training subgraphs, each without other links"),
     "edge_dropout": OptionHelp("0 to below 1", "share of the links that such a copy lacks"),
     "average": OptionHelp("0 to below 1", "decay of the moving average of the weights that is kept; 0: none"),
-    "features": OptionHelp("0 to 65536", "columns that a graph's features are condensed to; 0: leave features out"),
+    "features": OptionHelp("0 to 65536, or raw", "columns that a graph's features are condensed to; 0: leave features out; raw: as they are"),
     "budget": OptionHelp("1 or more", "candidates that each node may propose"),
     "evaluated": OptionHelp("1 or more", "validation links, test links and non-links of each that are scored; all unless told"),
     "shortlist": OptionHelp("1 or more", "candidates that the network ranks; 10,000, or four a link, unless told"),

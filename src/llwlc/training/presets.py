@@ -14,8 +14,7 @@ from llwlc.nn.config import PAPER, WIDEST, NetConfig
 from llwlc.nn.registry import READOUTS
 from llwlc.support.bounds import require_whole
 from llwlc.support.records import read_record
-from llwlc.training.config import TrainConfig
-from llwlc.training.features import RAW
+from llwlc.training.config import RAW, TrainConfig
 from llwlc.training.limits import Limits
 
 
