@@ -526,6 +526,19 @@ def test_the_own_lists_of_some_nodes_are_candidates_of_all(featured):
     assert (found.length <= usual).all()
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_dense_graph_has_candidates_too(monkeypatch, exact):
+    """What a source of 120 links leaves at each neighbour is less than the usual precision: every list would be empty."""
+    monkeypatch.setattr(nearest, "EXACT_NODES", 1000 if exact else 0)
+    graph = nx.random_regular_graph(120, 300, seed=0)
+    lister = lister_for(of(graph), None, CandidateConfig(budget=20))
+    lists = lister(np.arange(300), 40).partner
+    assert (lists >= 0).all()
+    rank = nx.pagerank(graph, alpha=0.85, personalization={0: 1})
+    best = sorted((v for v in graph if v != 0 and not graph.has_edge(0, v)), key=lambda v: -rank[v])[:40]
+    assert len(set(best) & set(lists[0].tolist())) > 30
+
+
 def test_walks_are_coarser_only_where_lists_are_short():
     few = lister_for(of(nx.path_graph(6)), None, CandidateConfig())
     assert few.precision == PRECISION

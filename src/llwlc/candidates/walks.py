@@ -13,6 +13,10 @@ from llwlc.support.compiler import in_order
 from llwlc.support.threads import number_of_threads, over_links
 
 TELEPORT, PRECISION = 0.15, 1e-4
+ENOUGH, MANY_LINKS, FINER, STEPS = 50, 500, 0.1, 2_000_000_000
+"""A walk that ends at fewer than `ENOUGH` nodes, though the neighbours of its source have more than `MANY_LINKS` links together, is too coarse for a graph as dense as this: it is made again
+with precision `FINER` ÷ their number, which reaches the nodes that share a good part of their links with them. Only as long as all sources of a graph take about `STEPS` steps to
+their neighbours' links together: a hub is not worth it."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -23,7 +27,7 @@ def walk_ends(
     """For each source the `most` nodes of largest PageRank that it is not linked to, `[m, most]`, −1 where there are fewer, and their PageRank.
 
     `removed [m]`: a neighbour whose link with the source is left out of the graph, −1 for none; that neighbour is a candidate like any other.
-    Only nodes are listed whose kind a link may join with the source's. `precision`: what a walk leaves at a node, for each of its links, is below it.
+    Only nodes are listed whose kind a link may join with the source's. `precision`: what a walk leaves at a node, for each of its links, is below it (or below a finer one, near many links).
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     n, m = graph.num_nodes, len(sources)
@@ -45,6 +49,7 @@ def walk_ends(
             kinds.kind,
             kinds.joined,
             precision,
+            STEPS // max(n, 1),
             found[begin:end],
             rank[begin:end],
             *scratch,
@@ -63,6 +68,7 @@ def _push(
     kind: Any,
     joined: Any,
     precision: Any,
+    affordable: Any,
     found: Any,
     best: Any,
     rank: Any,
@@ -73,45 +79,60 @@ def _push(
 ) -> None:
     """Andersen's push from each source; what was touched is wiped afterwards, so the arrays stay zero between sources."""
     for i in range(len(sources)):
-        source, gone = sources[i], removed[i]
-        residual[source], stack[0], height, count = TELEPORT, source, 1, 0
-        while height:
-            height -= 1
-            u = stack[height]
-            waiting[u] = False
-            pushed = residual[u]
-            if rank[u] == 0:
-                touched[count] = u
-                count += 1
-            rank[u] += pushed
-            residual[u] = 0
-            degree = indptr[u + 1] - indptr[u] - (gone >= 0 and u in (source, gone))
-            for e in range(indptr[u], indptr[u + 1]):
-                v = indices[e]
-                if gone >= 0 and ((u == source and v == gone) or (u == gone and v == source)):
-                    continue
-                residual[v] += (1 - TELEPORT) * pushed / degree
-                own = indptr[v + 1] - indptr[v] - (gone >= 0 and v in (source, gone))
-                if not waiting[v] and residual[v] >= TELEPORT * precision * own:
-                    waiting[v] = True
-                    stack[height] = v
-                    height += 1
-        # what still waits below the precision is found among the neighbours of what was touched
-        for t in range(count):
-            u = touched[t]
-            residual[u] = 0
-            for e in range(indptr[u], indptr[u + 1]):
-                residual[indices[e]] = 0
-        ends = np.sort(touched[:count])
-        kept = 0
-        linked = indices[indptr[source] : indptr[source + 1]]
-        for t in range(count):
-            v = ends[t]
-            at = np.searchsorted(linked, v)
-            known = at < len(linked) and linked[at] == v and v != gone
-            if v != source and not known and joined[kind[source], kind[v]]:
-                ends[kept] = v
-                kept += 1
+        source, gone, finest = sources[i], removed[i], precision
+        reach = 0
+        for e in range(indptr[source], indptr[source + 1]):
+            reach += indptr[indices[e] + 1] - indptr[indices[e]]
+        while True:
+            residual[source], stack[0], height, count = TELEPORT, source, 1, 0
+            while height:
+                height -= 1
+                u = stack[height]
+                waiting[u] = False
+                pushed = residual[u]
+                if rank[u] == 0:
+                    touched[count] = u
+                    count += 1
+                rank[u] += pushed
+                residual[u] = 0
+                degree = indptr[u + 1] - indptr[u] - (gone >= 0 and u in (source, gone))
+                for e in range(indptr[u], indptr[u + 1]):
+                    v = indices[e]
+                    if gone >= 0 and ((u == source and v == gone) or (u == gone and v == source)):
+                        continue
+                    residual[v] += (1 - TELEPORT) * pushed / degree
+                    own = indptr[v + 1] - indptr[v] - (gone >= 0 and v in (source, gone))
+                    if not waiting[v] and residual[v] >= TELEPORT * finest * own:
+                        waiting[v] = True
+                        stack[height] = v
+                        height += 1
+            # what still waits below the precision is found among the neighbours of what was touched
+            for t in range(count):
+                u = touched[t]
+                residual[u] = 0
+                for e in range(indptr[u], indptr[u + 1]):
+                    residual[indices[e]] = 0
+            ends = np.sort(touched[:count])
+            kept = 0
+            linked = indices[indptr[source] : indptr[source + 1]]
+            for t in range(count):
+                v = ends[t]
+                at = np.searchsorted(linked, v)
+                known = at < len(linked) and linked[at] == v and v != gone
+                if v != source and not known and joined[kind[source], kind[v]]:
+                    ends[kept] = v
+                    kept += 1
+            if (
+                kept >= ENOUGH
+                or finest < precision
+                or reach <= MANY_LINKS
+                or reach > affordable
+                or FINER / reach >= precision
+            ):
+                break
+            for t in range(count):
+                rank[touched[t]] = 0
+            finest = FINER / reach
         value = np.empty(kept)
         for t in range(kept):
             value[t] = -rank[ends[t]]
