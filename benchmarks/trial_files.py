@@ -5,8 +5,8 @@ python benchmarks/trial_files.py FOLDER
 
 from __future__ import annotations
 
+import argparse
 import gzip
-import sys
 from pathlib import Path
 
 import networkx as nx
@@ -63,4 +63,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="new folder for the files")
+    main(parser.parse_args().folder)

@@ -120,6 +120,7 @@ OTHERS = {
     "seed": 1,
     "draw_by": "number",
     "distance_cap": 2,
+    "redraw": True,
 }
 
 

@@ -176,7 +176,7 @@ def test_what_does_not_fit_the_memory_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
     people(features=False).to_csv("edges.csv")
     # options have ranges now, so the network is made to ask for more than any machine has
-    monkeypatch.setattr("llwlc.training.fit.LLwLCNet", lambda config: torch.empty(1 << 58))
+    monkeypatch.setattr("llwlc.training.setting_up.LLwLCNet", lambda config: torch.empty(1 << 58))
     one_line(llwlc("fit", "edges.csv", *FAST), match="not enough memory")
 
 

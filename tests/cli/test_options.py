@@ -12,7 +12,7 @@ from llwlc.training.presets import PRESETS, preset
 
 def test_values_of_set():
     given = ["a=1", "b=0.5", "c=true", "d=False", "e=none", "f=x=y", " g = 1e-3 ", "h="]
-    wanted = {"a": 1, "b": 0.5, "c": True, "d": False, "e": "none", "f": "x=y", "g": 0.001, "h": ""}
+    wanted = {"a": 1, "b": 0.5, "c": True, "d": False, "e": None, "f": "x=y", "g": 0.001, "h": ""}
     assert options(given) == wanted
     assert [type(value) for value in options(given).values()] == [type(value) for value in wanted.values()]
     assert options(None) == {}

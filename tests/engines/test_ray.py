@@ -122,6 +122,7 @@ def test_two_workers_of_which_one_is_killed_score_as_one_process_does(cluster, r
     check_scores(tmp_path / "scores", pairs, model)
 
 
+@pytest.mark.slow  # workers are started again and again while the disk is full
 def test_a_full_disk_ends_in_a_sentence_and_the_next_call_goes_on(cluster, run, pairs, model, tmp_path):
     task, one = asked(run, pairs, tmp_path / "scores"), Cluster(workers=1)
     with pytest.raises(InputError, match=r"part-000003.*make room"):

@@ -21,6 +21,7 @@ def numbers(line: dict) -> dict:
     return {name: value for name, value in line.items() if name not in TIMES}
 
 
+@pytest.mark.slow
 def test_a_cell_interrupted_and_resumed_gives_the_same_line(monkeypatch):
     whole = measure(CELL)
     call = measures.EpochClock.__call__

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,18 +75,26 @@ def check_writable(path: str | Path, format: str | None = None) -> None:
 
 
 def _as_text(table: pa.Table, separator: str) -> bytes:
-    head = io.StringIO()
-    csv.writer(head, delimiter=separator, lineterminator="\n").writerow(table.column_names)
-    body = io.BytesIO()
+    head, body = _row(table.column_names, separator), io.BytesIO()
     options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="none")
     try:
         pa.csv.write_csv(table, body, options)
-        return head.getvalue().encode() + body.getvalue()
+        if b"\r" not in body.getvalue():
+            return head.encode() + body.getvalue()
     except pa.ArrowInvalid:  # a cell needs quotes, and arrow would quote all or refuse
         pass
     try:
         columns = [pc.fill_null(column.cast(pa.string()), "").to_pylist() for column in table.columns]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"this table cannot be written as text ({reason(error)}): write .parquet or .jsonl") from error
-    csv.writer(head, delimiter=separator, lineterminator="\n").writerows(zip(*columns, strict=True))
-    return head.getvalue().encode()
+    return "".join([head, *(_row(row, separator) for row in zip(*columns, strict=True))]).encode()
+
+
+def _row(cells: Sequence[str], separator: str) -> str:
+    """A line of CSV. Python's own writer leaves a carriage return unquoted before version 3.13, and readers end the line there."""
+
+    def quoted(cell: str) -> str:
+        needed = any(c in cell for c in (separator, '"', "\n", "\r")) or (not cell and len(cells) == 1)
+        return '"' + cell.replace('"', '""') + '"' if needed else cell
+
+    return separator.join(map(quoted, cells)) + "\n"

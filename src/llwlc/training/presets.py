@@ -142,7 +142,7 @@ def _require_types(part: Any, changes: dict[str, Any]) -> None:
         if option.name not in changes or not whole_type:  # what is more than a plain type the part checks by itself
             continue
         value = changes[option.name]
-        whole = isinstance(value, bool) == (bool in kinds)  # a truth value is an int to Python
+        whole = value is None or isinstance(value, bool) == (bool in kinds)  # a truth value is an int to Python
         if not (isinstance(value, kinds) and whole) and not (float in kinds and type(value) is int):
             wanted = " or ".join(k.__name__.replace("NoneType", "None") for k in kinds)
             raise InputError(f"option {option.name} is of type {wanted}, got {value!r}")

@@ -180,7 +180,7 @@ def total(typing: Any, a: Any) -> Any:
 def padded_width(count: int) -> int:
     """`count` rounded up to a multiple of 32: rows of matrices are padded to it and processed 32 entries at a time.
 
-    >>> whole(33)
+    >>> padded_width(33)
     64
     """
     return -(-count // (2 * LANES)) * 2 * LANES
