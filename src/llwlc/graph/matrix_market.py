@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import scipy.io
-import scipy.sparse
+from numpy.typing import NDArray
 
 from llwlc.errors import InputError
 from llwlc.graph.edge_source import EdgeSource, side_names, two_sides_note
@@ -23,23 +23,24 @@ NODE_BYTES = 64
 
 def read_matrix_market(path: Path, data: bytes, limit: int | None) -> EdgeSource:
     """Entry (i, j) is an edge between nodes i and j, called by their numbers from 1 as in the file; values are weights unless all are 1, zeros are no edges. Of a matrix that is not
-    square, rows are nodes L1, L2, … and columns R1, R2, …"""
-    _check_header(path, data, limit)
+    square, rows are nodes L1, L2, … and columns R1, R2, … Of a symmetric one the stored triangle is taken: links are undirected.
+
+    Not by scipy, whose compiled reader ends the process at some damaged files.
+    """
+    header = _header(path, data, limit)
     try:
-        matrix = scipy.sparse.coo_array(scipy.io.mmread(io.BytesIO(data)))
-    except (ValueError, TypeError, OverflowError, IndexError, OSError, StopIteration, MemoryError) as error:
+        row, column, values = _entries(header)
+    except (ValueError, OverflowError) as error:
         raise InputError(
             f"{path} is a broken Matrix Market file ({reason(error)}): mend it, or write it again"
         ) from None
-    there = matrix.data != 0
-    row, column = (axis[there].astype(np.int64) + 1 for axis in matrix.coords)
-    rows, columns = matrix.shape
-    square = rows == columns
+    there = values != 0
+    row, column, values = row[there], column[there], values[there]
+    square = header.rows == header.columns
     sides = ("", "") if square else ("L", "R")
     ends = [side_names(axis, side) for axis, side in zip((row, column), sides, strict=True)]
-    values = matrix.data[there]
-    weight = {} if (values == 1).all() else {"weight": pa.array(values.astype(np.float64))}
-    counts = zip(sides, (rows,) if square else (rows, columns), strict=False)
+    weight = {} if (values == 1).all() else {"weight": pa.array(values)}
+    counts = zip(sides, (header.rows,) if square else (header.rows, header.columns), strict=False)
     nodes = pa.concat_arrays([side_names(np.arange(1, count + 1), side) for side, count in counts])
     # one triangle is how an undirected graph is written
     one_triangle = bool((row <= column).all() or (row >= column).all())
@@ -48,7 +49,18 @@ def read_matrix_market(path: Path, data: bytes, limit: int | None) -> EdgeSource
     return EdgeSource(memory_table(table, path), nodes, square and not one_triangle, notes)
 
 
-def _check_header(path: Path, data: bytes, limit: int | None) -> None:
+class Header(NamedTuple):
+    """What the first lines say, and the text behind them. `entries`: None of a dense matrix."""
+
+    pattern: bool
+    symmetry: str
+    rows: int
+    columns: int
+    entries: int | None
+    body: bytes
+
+
+def _header(path: Path, data: bytes, limit: int | None) -> Header:
     """The kinds of matrices that are read, and a size that its lines can hold."""
     lines = io.BytesIO(data)
     kind = lines.readline(200).decode(errors="replace").lower().split()
@@ -67,3 +79,35 @@ def _check_header(path: Path, data: bytes, limit: int | None) -> None:
         raise InputError(f"{path} promises more entries than it has lines: it is truncated; copy or download it again")
     if limit is not None and (rows + columns) * NODE_BYTES > limit:
         raise too_large(path, limit)
+    return Header(kind[3] == "pattern", kind[4], rows, columns, entries[0] if entries else None, lines.read())
+
+
+def _entries(header: Header) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Row, column and value of each entry, counted from 1."""
+    if not header.body.strip():
+        table = np.zeros((0, 1 if header.entries is None else 2 if header.pattern else 3))
+    else:
+        table = np.loadtxt(io.StringIO(header.body.decode("utf-8", "replace")), comments="%", ndmin=2)
+    if header.entries is None:
+        return _dense_entries(header, table)
+    if len(table) != header.entries or table.shape[1] != (2 if header.pattern else 3):
+        raise ValueError(f"{len(table)} rows of {table.shape[1]} numbers where {header.entries} entries are promised")
+    place = table[:, :2]
+    if not ((place >= 1) & (place <= [header.rows, header.columns]) & (place == np.floor(place))).all():
+        raise ValueError("an entry lies outside the matrix")
+    row, column = place.astype(np.int64).T
+    return row, column, np.ones(len(table)) if header.pattern else table[:, 2]
+
+
+def _dense_entries(
+    header: Header, table: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """All values, column by column; of a symmetric matrix those on and below the diagonal."""
+    column, row = np.divmod(np.arange(header.rows * header.columns), max(header.rows, 1))
+    if header.symmetry == "symmetric":
+        row, column = row[row >= column], column[row >= column]
+    elif header.symmetry == "skew-symmetric":
+        row, column = row[row > column], column[row > column]
+    if header.pattern or table.shape[1] != 1 or len(table) != len(row):
+        raise ValueError(f"{table.size} numbers where {len(row)} are promised")
+    return row + 1, column + 1, table[:, 0]
