@@ -210,6 +210,7 @@ def test_one_warning_instead_of_fourteen(capsys):
     assert [str(w.message) for w in seen] == ["0 of 14 pairs reach 10,000 nodes", "something else"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on_and_the_bar_begins_where_it_was(home, tmp_path):
     shutil.copy(home / "edges.csv", tmp_path)
     slow = ["--set", "epochs=500", "--set", "patience=500", *SETS[2:]]

@@ -45,6 +45,7 @@ def test_the_docs_have_the_tables_of_the_committed_lines_to_the_byte():
         assert made.page(text, LINES) == text, "run python scripts/reproduce_tables.py"
 
 
+@pytest.mark.slow
 def test_a_changed_line_changes_the_page():
     made = script()
     other = [type(line)(line.cell, line.found | {"hits@100": 0.5, "auc": 0.5}) for line in LINES]
