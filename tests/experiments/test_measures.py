@@ -9,7 +9,7 @@ from llwlc.experiments.measures import measure
 from llwlc.experiments.process import run_cell, run_cells
 
 CELL = Cell("accuracy", "cora", "paper", "paper", {"fraction": 0.03, "epochs": 3, "steps": 4}, seed=2)
-TIMES = {"seconds", "epoch_seconds", "stages", "wall", "machine"}
+TIMES = {"seconds", "epoch_seconds", "stages", "wall", "machine", "peak_mb"}
 
 
 @pytest.fixture(autouse=True)
