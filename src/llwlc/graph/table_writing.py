@@ -91,7 +91,7 @@ def _as_text(table: pa.Table, separator: str) -> bytes:
 
 
 def _row(cells: Sequence[str], separator: str) -> str:
-    """A line of CSV. Python's own writer leaves a carriage return unquoted before version 3.13, and readers end the line there."""
+    """A line of CSV. Python 3.11's own writer leaves a carriage return unquoted, and readers end the line there."""
 
     def quoted(cell: str) -> str:
         needed = any(c in cell for c in (separator, '"', "\n", "\r")) or (not cell and len(cells) == 1)
