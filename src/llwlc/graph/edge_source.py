@@ -47,7 +47,7 @@ for _record in (
     GraphFormat("gexf", "GEXF, Gephi's nodes and edges in XML", "llwlc.graph.xml_graph:read_gexf", _XML + "gexf", (".gexf",)),
     GraphFormat("matrix-market", "Matrix Market: a sparse matrix as text", "llwlc.graph.matrix_market:read_matrix_market", r"%%MatrixMarket", (".mtx", ".mm")),
     GraphFormat("graph6", "one small graph in a line", "llwlc.graph.graph6:read_graph6", r">>graph6<<", (".g6", ".graph6")),
-    GraphFormat("konect", "KONECT's edge lists, which begin with % sym, % asym or % bip", "llwlc.graph.edge_source:read_konect", r"%\s*(sym|asym|bip)\s"),
+    GraphFormat("konect", "KONECT's edge lists, which begin with % sym, % asym or % bip", "llwlc.graph.edge_source:read_konect", r"%[ \t]*(sym|asym|bip)\s"),
     GraphFormat("snap", "SNAP's edge lists, which begin with # Directed graph or # Undirected graph", "llwlc.graph.edge_source:read_snap", r"(#[^\n]*\n)*#\s*(Und|D)irected graph"),
 ):  # fmt: skip
     FORMATS.add(_record)
