@@ -129,6 +129,21 @@ def test_a_node_without_candidates_is_told_so(tmp_path, monkeypatch):
     assert none.stdout == ",".join([*FIRST, *RANGE, "common_neighbors", "distance"]) + "\n"
 
 
+def test_a_graph_without_candidates_is_told_so_instead_of_an_empty_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
+    complete = [(i, j) for i in range(12) for j in range(12, 24)]  # bipartite: no pair across its sides is left
+    (tmp_path / "complete.csv").write_text("source,target\n" + "".join(f"n{u},n{v}\n" for u, v in complete))
+    done = llwlc("fit", "complete.csv", *QUICK)
+    assert done.exit_code == 0, done.output
+    assert "likeliest" not in done.stdout
+    assert "There are no candidates for missing links" in " ".join(done.stdout.split())
+    none = llwlc("recommend", "run")
+    assert none.exit_code == 0
+    assert "There are no candidates for missing links" in none.stderr
+    assert none.stdout == ",".join([*FIRST, *RANGE, "common_neighbors", "distance"]) + "\n"
+
+
 def test_score_keeps_other_columns_and_gives_the_same_in_every_form(here):
     rows = [("id", "to", "from", "note", "score"), (7, name(1), name(2), "a, b", "old"), (8, name(3), name(4), "", "x")]
     with (here / "pairs.csv").open("w", newline="") as file:

@@ -188,11 +188,13 @@ def fit(
 def show_outcome(model: LinkPredictor, out: Path) -> None:
     """What was measured, and the likeliest missing links."""
     show_result(model)
-    if model.metrics.ranking is not None:
+    ranking = model.metrics.ranking
+    if ranking is not None and ranking.candidates:
         OUT.print("Recommendations, measured by the test links:", markup=False)
-        show_ranking(model.metrics.ranking)
+        show_ranking(ranking)
     best = model.recommend(top=10, sources=model.model.limits.sources)
-    show_links(best, f"The {len(best)} likeliest missing links")
+    if best:
+        show_links(best, f"The {len(best)} likeliest missing links")
     OUT.print(advice(best), markup=False, highlight=False)
     OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)
 

@@ -79,12 +79,13 @@ def recommend(
     else:
         model = LinkPredictor.load(run)
         found = model.recommend(**asked, graph=update.apply(model))
-    say(advice(found))
     whose = f" of {node}" if node else ""
-    if not found and precision is not None:
+    if not found and precision is not None and found.candidates:
         say(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
-    elif not found:
-        say(f"There are no candidates{whose}: nothing unlinked is near it or has like features")
+    elif found or not node:
+        say(advice(found))
+    else:
+        say(f"There are no candidates of {node}: nothing unlinked is near it or has like features")
     if out is None and format is None and OUT.is_terminal:
         if found:
             show_links(found, f"The {len(found)} likeliest missing links{whose}")

@@ -61,8 +61,16 @@ def show_links(found: Recommendations, title: str) -> None:
     print_table(table, rows)
 
 
+NO_CANDIDATES = (
+    "There are no candidates for missing links: no two nodes without a link stand out as near each other or as having like features "
+    "(in a bipartite graph only pairs across its two sides count). llwlc score answers for any pair that you name."
+)
+
+
 def advice(found: Recommendations) -> str:
     """What the list is worth, in a sentence or two."""
+    if not found.candidates:
+        return NO_CANDIDATES
     share, low, high = found.expected
     count = len(found)
     text = (

@@ -145,6 +145,8 @@ def ranking_rows(report: RankingReport) -> list[tuple[str, ...]]:
 
 def ranking_notes(report: RankingReport) -> str:
     """What the numbers of the ranking mean."""
+    if not report.candidates:
+        return f"None of {report.hidden:,} hidden links could be found: the graph has no candidates for missing links."
     ours, random = report.methods[report.title], report.chance * report.recall
     lift = ours.average_precision.value / random if random else 0.0
     errors = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
