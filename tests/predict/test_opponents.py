@@ -177,6 +177,32 @@ def test_an_altered_run_of_an_opponent_is_refused_in_words(runs, tmp_path, chang
         LinkPredictor.load(folder)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda method: method.pop("seed"), "seed is 'None'"),
+        (lambda method: method.update(seed={"a": 1}), "seed is"),
+        (lambda method: method.update(seed=-1), "seed is '-1'"),
+        (lambda method: method.update(method=["katz"]), "no method is called"),
+        (lambda method: method.update(instead_of=3), "where Rival belongs"),
+    ],
+)
+def test_an_altered_run_of_an_untrained_score_is_refused_in_words(runs, tmp_path, change, said):
+    from llwlc.predict.opponent import INSTEAD
+    from llwlc.predict.run_format import write_manifest
+
+    folder = tmp_path / "run"
+    shutil.copytree(runs("katz")[0], folder)
+    config = json.loads((folder / "config.json").read_text())
+    change(config["method"])
+    if "instead_of" in config["method"]:
+        config["method"][INSTEAD] = config["method"].pop("instead_of")
+    (folder / "config.json").write_text(json.dumps(config))
+    write_manifest(folder)
+    with pytest.raises(InputError, match=said):
+        LinkPredictor.load(folder)
+
+
 def test_the_preset_that_was_called_lanczosnet_says_its_new_name():
     with pytest.raises(InputError, match="called 'unconstrained' now"):
         LinkPredictor("lanczosnet")

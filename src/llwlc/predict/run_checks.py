@@ -17,12 +17,14 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from llwlc.baselines.network import Shape
 from llwlc.baselines.opponent import blank
 from llwlc.baselines.recipes import ACTIVATIONS, Recipe
 from llwlc.baselines.registry import METHODS
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.nn.net import LLwLCNet
+from llwlc.predict.opponent import reason
 from llwlc.predict.run_format import CONFIG, GRAPH, HISTORY, METRICS, MODEL, SPLIT, RunConfig
 from llwlc.splits.linksplit import PARTS, STAGES, LinkSplit
 from llwlc.support.records import read_record
@@ -53,12 +55,16 @@ def check_config(folder: Path, config: RunConfig) -> None:
 
 
 def _check_method(where: Path, method: Mapping[str, Any]) -> None:
-    """The numbers of an opponent's recipe: widths, and what multiplies the work."""
-    if method.get("method") not in METHODS:
-        raise _wrong(where, f"no method is called {str(method.get('method'))[:60]!r}")
-    if not METHODS[method["method"]].trained:
+    """Its name and seed; the numbers of an opponent's recipe: widths, and what multiplies the work."""
+    name, seed = method.get("method"), method.get("seed")
+    if not isinstance(name, str) or name not in METHODS:
+        raise _wrong(where, f"no method is called {str(name)[:60]!r}")
+    if type(seed) is not int or not 0 <= seed < 1 << 64:
+        raise _wrong(where, f"the method's seed is {str(seed)[:60]!r}")
+    reason(method)  # refuses what says no reason
+    if not METHODS[name].trained:
         return
-    recipe = read_record(Recipe, method["recipe"], str(where))
+    recipe = read_record(Recipe, method.get("recipe", {}), str(where))
     most = {"layers": DEEPEST, "head_layers": DEEPEST, "hops": MOST_HOPS, "steps": MOST_STEPS}
     most |= {"permutations": MOST_STEPS, "registers": MOST_STEPS}
     for name in (field.name for field in fields(recipe)):
@@ -71,9 +77,10 @@ def _check_method(where: Path, method: Mapping[str, Any]) -> None:
                 raise _wrong(where, f"method.{name} is {number}")
     if recipe.activation not in ACTIVATIONS:
         raise _wrong(where, f"method.activation is {recipe.activation[:60]!r}")
+    shape = read_record(Shape, method.get("shape", {}), str(where))
     for name in ("num_nodes", "in_channels", "sort_rows"):
-        if not 0 <= int(method["shape"][name]) < 1 << 40:
-            raise _wrong(where, f"method.shape.{name} is {method['shape'][name]}")
+        if not 0 <= getattr(shape, name) < 1 << 40:
+            raise _wrong(where, f"method.shape.{name} is {getattr(shape, name)}")
 
 
 def _check_ranking(where: Path, ranking: RankingConfig) -> None:
