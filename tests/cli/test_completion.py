@@ -25,7 +25,7 @@ def bash(line: str) -> list[str]:
         ("llwlc fit cora --protocol ", PROTOCOLS),
         ("llwlc evaluate run --protocol ", PROTOCOLS),
         ("llwlc fit cora --preset ", PRESETS),
-        ("llwlc fit cora --preset p", ["paper"]),
+        ("llwlc fit cora --preset p", ["paper", "paper-query"]),
         ("llwlc fit us", ["usair"]),
         ("llwlc fit edges", []),  # the shell's own completion of files takes over
         ("llwlc rec", ["recommend"]),

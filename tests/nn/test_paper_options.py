@@ -84,6 +84,12 @@ def test_features_act_in_the_papers_preset_and_cost_their_parameters():
     assert with_features.num_parameters == plain.num_parameters + 7 * 32 + 32 * 32
 
 
+def test_the_preset_that_reaches_the_papers_figures_is_the_reading_that_was_measured():
+    from llwlc.experiments.chain import PAPER_QUERY, READINGS
+
+    assert preset("paper-query") == preset("paper", **READINGS[PAPER_QUERY])
+
+
 def test_a_filter_reads_the_powers_side_by_side():
     _, basis = link_bases(GRAPH, PAIRS, constraints="none", start="random")
     mlp = SpectralMLP(2, powers=3)

@@ -107,7 +107,7 @@ def test_the_plan_of_another_run_is_repeated_but_for_what_is_asked_for():
     assert (repeated.train.epochs, repeated.limits.shortlist) == (7, 3000)
 
 
-@pytest.mark.parametrize("name", ["paper", "unconstrained", "anchored"])
+@pytest.mark.parametrize("name", ["paper", "paper-query", "unconstrained", "anchored"])
 def test_every_preset_can_be_planned(split, rated, name):
     rated({1: 1e-5, 2: 1e-3})
     found = make_plan(split, preset(name), 1, features=NodeFeatures())

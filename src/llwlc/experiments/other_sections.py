@@ -71,7 +71,7 @@ class WalltimeSection:
             "Epoch: training on the links and as many negatives, then scoring validation links; before: all that comes before the second epoch. µs a link: an epoch over links and negatives.",
             "Published seconds are of a GeForce GT 1030: they compare with each other, not with ours.",
         ]
-        return notes + ([f"Times of: {'; '.join(machines)}, alone on it."] if machines else [])
+        return notes + ([f"Times of: {'; '.join(machines)}."] if machines else [])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from llwlc.experiments import published
 from llwlc.experiments.accuracy_section import AccuracySection
 from llwlc.experiments.cell import Cell
-from llwlc.experiments.chain import CHAIN, THREE
+from llwlc.experiments.chain import CHAIN, PAPER_QUERY, READINGS, THREE
 from llwlc.experiments.opponents_section import OpponentsSection
 from llwlc.experiments.other_sections import FiguresSection, GrowthSection, SizesSection, WalltimeSection
 from llwlc.experiments.presets_section import BUDDY_ROWS, HEART_ROWS, HELD, LADDER, PLANETOID, PRESET_ROWS
@@ -50,6 +50,17 @@ def _results() -> AccuracySection:
     ) + tuple(Row(TITLES[name], name, PLANETOID, "paper") for name in ("mlp", "gae", "ncn", "ncnc"))
     ours = (
         *on_pubmed(Row(TITLES["paper"], "paper", PLANETOID, "paper", published=published.RESULTS["paper"])),
+        *on_pubmed(
+            Row(
+                "LLwLC, `paper-query`",
+                "paper",
+                PLANETOID,
+                "paper",
+                READINGS[PAPER_QUERY],
+                seeds=THREE,
+                published=published.RESULTS["paper"],
+            )
+        ),
         Row(TITLES["paper"], "paper", ("vessel-sample",), "paper"),
         Row(TITLES["paper"], "paper", far, "ogb", published=published.RESULTS["paper"], published_under="ogb"),
         Row("LLwLC, `paper`, 10 % of the links", "paper", ("coauthor-cs",), "paper", {"fraction": 0.1}),

@@ -79,7 +79,7 @@ class LinkPredictor:
     """Predicts the missing links of a graph.
 
     Args:
-        preset: "anchored" (ours, the default), "paper" or "unconstrained".
+        preset: "anchored" (ours, the default), "paper", "paper-query" or "unconstrained".
         method: an opponent instead (`llwlc.baselines.names()`), whose recipe the options change.
         device: "auto", "cpu" or "cuda".
         cache: where eigenbases are kept, "auto" for the user's cache, None for memory.
