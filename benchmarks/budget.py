@@ -88,14 +88,16 @@ def plan_words(run: dict) -> str:
 def table(path: Path) -> None:
     runs = stored(path)
     print(
-        "| graph | nodes, links | plan (known cost, points) | forecast, at most, wall, s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by |"
+        "| graph | minutes | nodes, links | plan (known cost, points) | forecast, at most, wall, s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by |"
     )
-    print("| --- " * 10 + "|")
-    for name in dict.fromkeys(run["data"] for run in runs):
-        own = [run for run in runs if run["data"] == name]
+    print("| --- " * 11 + "|")
+    kinds = [(run["data"], run["minutes"], "GPU" in run["machine"]) for run in runs]
+    for kind in dict.fromkeys(kinds):
+        own = [run for run, other in zip(runs, kinds, strict=True) if other == kind]
+        name, minutes = kind[0] + (" (GPU)" if kind[2] else ""), f"{kind[1]:g}"
         if any(run["rc"] for run in own):
             print(
-                f"| {name} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | |"
+                f"| {name} | {minutes} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | |"
             )
             continue
         first = own[0]
@@ -106,7 +108,7 @@ def table(path: Path) -> None:
         error = statistics.stdev(gain) / math.sqrt(len(gain)) if len(gain) > 1 else float("nan")
         mean = statistics.mean
         print(
-            f"| {name} | {first['nodes']:,}, {first['links']:,} | {plan_words(first)} ({first['cost']:.1f}) "
+            f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {plan_words(first)} ({first['cost']:.1f}) "
             f"| {mean(r['forecast']['usual'] for r in own):.0f}, {mean(r['forecast']['seconds'] for r in own):.0f}, {mean(r['wall'] for r in own):.0f} "
             f"| {max(r['peak'] for r in own) / GIGABYTE:.2f} | {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} | {mean(theirs):.2f} ({best}) "
             f"| {mean(gain):+.2f} ± {error:.2f} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} |"
