@@ -1,6 +1,7 @@
 """The untrained scores equal networkx's, and land where they were measured on Cora and Citeseer."""
 
 import math
+import tracemalloc
 
 import networkx as nx
 import numpy as np
@@ -137,3 +138,17 @@ def test_cosine_lands_where_it_was_measured(name, protocol, measured, data_root)
     found = hits(datasets.load(name), protocol, feature_cosine, "test_graph", seeds=8)
     # the standard deviation of one split is about 2, of a mean of 8 about 0.7
     assert found == pytest.approx(measured, abs=1.8)
+
+
+def test_many_pairs_of_a_hub_take_no_more_memory_than_others():
+    leaves = 5_000
+    star = Graph.from_edges(torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], 1))
+    pairs = torch.stack([torch.zeros(2_000, dtype=torch.long), torch.arange(1, 2_001)], 1)
+    pairs = torch.cat([pairs, torch.tensor([[1, 2], [3, 3]])])  # leaves share the hub
+    common_neighbors(star, pairs[:1])  # compiled first
+    tracemalloc.start()
+    found = common_neighbors(star, pairs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.tolist() == [0] * 2_000 + [1, 1]
+    assert peak < 5e7  # the rows of all pairs together: ten million entries

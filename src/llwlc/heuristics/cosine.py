@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.sparse import csr_array, eye_array
 from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
-from llwlc.heuristics.products import adjacency, row_products
+from llwlc.heuristics.pair_statistics import row_cosines
+from llwlc.heuristics.products import adjacency
 
 
 def feature_cosine(graph: Graph, pairs: Tensor, *, hops: int = 2) -> Tensor:
@@ -41,4 +43,6 @@ def feature_cosine(graph: Graph, pairs: Tensor, *, hops: int = 2) -> Tensor:
     x = csr_array(x)
     norm = np.sqrt((x * x).sum(1))
     unit = csr_array(x / np.where(norm > 0, norm, 1)[:, None])
-    return row_products(unit, unit, pairs, chunk=4096)
+    unit.sort_indices()
+    found = row_cosines(unit.indptr, unit.indices, unit.data, pairs.reshape(-1, 2).cpu().numpy())
+    return torch.from_numpy(found).reshape(pairs.shape[:-1])

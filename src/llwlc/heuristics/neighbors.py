@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
+import torch
 from torch import Tensor
 
 from llwlc.graph.graph import Graph
-from llwlc.heuristics.products import adjacency, row_products
-
-# pairs whose rows are multiplied at once
-CHUNK = 65_536
-
-
-Weights = NDArray[np.float64]
+from llwlc.heuristics.pair_statistics import STATISTICS, pair_statistics
 
 
 def common_neighbors(graph: Graph, pairs: Tensor) -> Tensor:
@@ -35,7 +24,7 @@ def common_neighbors(graph: Graph, pairs: Tensor) -> Tensor:
     >>> common_neighbors(square, torch.tensor([[0, 2], [0, 1]])).tolist()
     [2.0, 0.0]
     """
-    return _shared(graph, pairs, np.ones_like)
+    return _statistic(graph, pairs, "common neighbours")
 
 
 def adamic_adar(graph: Graph, pairs: Tensor) -> Tensor:
@@ -53,8 +42,7 @@ def adamic_adar(graph: Graph, pairs: Tensor) -> Tensor:
     >>> adamic_adar(square, torch.tensor([[0, 2], [0, 1]])).round(decimals=4).tolist()
     [2.8854, 0.0]
     """
-    # a common neighbour has degree 2 at least, so no weight of smaller degrees is ever used
-    return _shared(graph, pairs, lambda degree: 1 / np.log(np.maximum(degree, 2)))
+    return _statistic(graph, pairs, "Adamic–Adar")
 
 
 def resource_allocation(graph: Graph, pairs: Tensor) -> Tensor:
@@ -72,13 +60,10 @@ def resource_allocation(graph: Graph, pairs: Tensor) -> Tensor:
     >>> resource_allocation(square, torch.tensor([[0, 2], [0, 1]])).tolist()
     [1.0, 0.0]
     """
-    return _shared(graph, pairs, lambda degree: 1 / np.maximum(degree, 1))
+    return _statistic(graph, pairs, "resource allocation")
 
 
-def _shared(graph: Graph, pairs: Tensor, weight: Callable[[Weights], Weights]) -> Tensor:
-    matrix = adjacency(graph)
-    weighted: Any = csr_array(
-        (weight(graph.degree.double().numpy())[matrix.indices], matrix.indices, matrix.indptr),
-        shape=matrix.shape,
-    )
-    return row_products(matrix, weighted, pairs, chunk=CHUNK)
+def _statistic(graph: Graph, pairs: Tensor, name: str) -> Tensor:
+    """One of `STATISTICS` of each pair; any shape `[..., 2]` gives `[...]`."""
+    found = pair_statistics(graph, pairs.reshape(-1, 2).cpu().numpy())
+    return torch.from_numpy(found[:, STATISTICS.index(name)].copy()).reshape(pairs.shape[:-1])
