@@ -14,8 +14,8 @@ from browsing import browser, quiet_page
 from hostile_names import HOSTILE, hostile_model
 from llwlc.cli.app import app
 from llwlc.report.charts import lines, ticks_of
-from llwlc.report.measures import RATE, measured, reliable
-from llwlc.report.page import in_script, report_html, write_report
+from llwlc.report.measures import RATE, Bin, measured, reliable
+from llwlc.report.page import _bins, in_script, report_html, write_report
 
 TOP = 40
 
@@ -197,9 +197,14 @@ def test_a_long_name_and_a_rank_of_two_digits_keep_a_row_low(report):
             page.goto(report.as_uri())
             rank = page.locator("#table tbody tr td").first
             assert page.evaluate("cell => getComputedStyle(cell).whiteSpace", rank.element_handle()) == "nowrap"
-            legend = page.locator("svg.chart text[style]")
+            legend = page.locator("svg.chart tspan[style]")
             assert len(set(legend.evaluate_all("found => found.map((text) => getComputedStyle(text).fill)"))) > 1
             page.evaluate("name => { data.names[data.links[0].u] = name; list(); choose(data.links[0]); }", HOSTILE[7])
             assert page.locator("#table tbody tr").first.bounding_box()["height"] < 250
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
             assert complaints == []
+
+
+def test_a_kind_without_non_links_has_no_share_of_them():
+    assert "<td>–</td>" in _bins((Bin("8 to 15", 9, 0.5, 0, 0.0),), "degree")
+    assert "<td>0.0 %</td>" in _bins((Bin("8 to 15", 9, 0.5, 3, 0.0),), "degree")

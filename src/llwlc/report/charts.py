@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from llwlc.support.text import html_text
 
-WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP = 440, 240, 46, 16, 34, 14
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP = 440, 240, 46, 16, 34, 22
 COLOURS = ("var(--a)", "var(--b)", "var(--c)")
 Points = Sequence[tuple[float, float]]
 
@@ -48,15 +48,15 @@ class Frame:
             f'<text x="{LEFT - 6}" y="{self.y(value) + 4}" text-anchor="end">{value:g}</text>'
             for value in ticks_of(self.y0, self.y1)
         ]
-        # a style, since the page's own rule for text would win over an attribute
-        legend = "".join(
-            f'<text x="{WIDTH - RIGHT}" y="{TOP + 14 + 16 * i}" text-anchor="end" style="fill:{COLOURS[i]}">{html_text(name)}</text>'
-            for i, name in enumerate(names)
+        # above the lines, not over them; by a style, since the page's own rule for text would win over an attribute
+        legend = "   ".join(
+            f'<tspan style="fill:{COLOURS[i]}">{html_text(name)}</tspan>' for i, name in enumerate(names)
         )
         about = html_text(f"{self.titles[1]} by {self.titles[0]}")
         return (
             f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{about}">'
-            f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="currentColor" opacity="0.5"/>{inside}{"".join(ticks)}{legend}'
+            f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="currentColor" opacity="0.5"/>{inside}{"".join(ticks)}'
+            f'<text x="{WIDTH - RIGHT}" y="12" text-anchor="end" xml:space="preserve">{legend}</text>'
             f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{html_text(self.titles[0])}</text></svg>'
         )
 

@@ -170,7 +170,13 @@ def _bins(bins: tuple[Bin, ...], what: str) -> str:
     return _table(
         columns,
         [
-            (b.name, f"{b.links:,}", f"{100 * b.found:.1f} %", f"{b.non_links:,}", f"{100 * b.wrong:.1f} %")
+            (
+                b.name,
+                f"{b.links:,}",
+                f"{100 * b.found:.1f} %",
+                f"{b.non_links:,}",
+                f"{100 * b.wrong:.1f} %" if b.non_links else "–",
+            )
             for b in bins
         ],
     )
