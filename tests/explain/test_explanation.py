@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 import torch
 
+from browsing import browser, quiet_page
 from llwlc.bases.pair_inputs import PairInputs
 from llwlc.errors import InputError
 from llwlc.explain import explainer as explaining
@@ -327,3 +328,15 @@ def test_features_are_called_as_in_their_file(tmp_path, anchored):
     titles = [replace(anchored.explainer, graph=read)._title(k) for k in range(3)]
     assert titles == ["age", "kind=a", "kind=b"]
     assert replace(anchored.explainer, graph=graph)._title(2) == "column 2"
+
+
+def test_on_a_narrow_screen_no_word_of_the_page_breaks(anchored, tmp_path):
+    (tmp_path / "why.html").write_text(anchored.explain("Person 00", "Person 41").to_html(), encoding="utf-8")
+    with browser() as opened:
+        page, complaints = quiet_page(opened, viewport={"width": 380, "height": 800})
+        page.goto((tmp_path / "why.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        # three lines of text at most
+        heights = page.locator(".llwlc tr").evaluate_all("found => found.map((row) => row.offsetHeight)")
+        assert max(heights) < 70
+        assert complaints == []

@@ -40,7 +40,7 @@ def as_fragment(found: Reasons, top: int) -> str:
         widest = max(abs(effect) for _, effect, _ in rows) or 1.0
         lines = "".join(
             f'<tr><td class="n">{effect:+.2f}</td><td><span class="bar{"" if effect > 0 else " against"}" style="width:{90 * abs(effect) / widest:.0f}px"></span></td>'
-            f'<td>{shown(what)}</td><td class="dim">{shown(remark)}</td></tr>'
+            f'<td>{shown(what)} <span class="dim">{shown(remark)}</span></td></tr>'
             for what, effect, remark in rows
         )
         parts.append(f"<h3>{shown(title)}</h3><table>{lines}</table>")
@@ -51,7 +51,7 @@ def as_fragment(found: Reasons, top: int) -> str:
         )
     if found.similar:
         rows_of_links = "".join(
-            f'<tr><td>{shown(way((s.source, s.target)))}</td><td class="dim">distance {s.distance:.2f}, probability {s.probability:.3f}</td></tr>'
+            f'<tr><td>{shown(way((s.source, s.target)))} <span class="dim">distance {s.distance:.2f}, probability {s.probability:.3f}</span></td></tr>'
             for s in found.similar[:top]
         )
         parts.append(f"<h3>Existing links that the network reads most alike</h3><table>{rows_of_links}</table>")
