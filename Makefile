@@ -19,13 +19,12 @@ test-all: $(READY) lint types
 fuzz: $(READY)
 	PYTHONPATH=tests $(VENV)/bin/python -m fuzz $(FUZZ)
 
-# the documentation site, in site/: open site/index.html, or `.venv/bin/mkdocs serve` for search and changes as they are made
+# the documentation site, in site/, with its notebooks executed where they or the package have changed: open site/index.html, or `.venv/bin/mkdocs serve` for search and changes as they are made
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet
 
-# executes the notebooks of docs/notebooks anew
+# writes the notebooks of docs/notebooks, as they stand on GitHub, anew
 notebooks: $(READY)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[notebook]' --no-build-isolation
 	$(VENV)/bin/python docs/make_notebooks.py
 
 lint: $(READY)
@@ -43,4 +42,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) runs site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) runs site .notebooks .pytest_cache .mypy_cache .ruff_cache

@@ -1,22 +1,22 @@
 """Writes and executes the notebooks of `docs/notebooks`: `python docs/make_notebooks.py`, with the extra `notebook`.
 
-They are kept as the cells below, so that a change of the code shows in a plain diff; what stands in `docs/notebooks` has their outputs. `--check` executes into a temporary folder only.
+They are kept as the cells below, so that a change of the code shows in a plain diff; what stands in `docs/notebooks` has their outputs. The build of the site executes them too
+(`docs/site/notebook_pages.py`), so they read no file that a fresh clone does not have.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "notebooks"
 FROM_CSV = [
-    "# From a CSV to explained links\n\nA file with one link a row, features of the nodes in another; a model of two minutes, its likeliest missing links, and why the first is one.",
-    "%matplotlib inline\nimport tempfile\nfrom pathlib import Path\n\nimport llwlc\n\nfolder = Path(tempfile.mkdtemp())\nllwlc.datasets.load('usair').to_csv(folder / 'edges.csv')\nprint(*(folder / 'edges.csv').read_text().splitlines()[:4], sep='\\n')",
-    "graph = llwlc.Graph.from_csv(folder / 'edges.csv')\ngraph",
-    "model = llwlc.LinkPredictor(epochs=6, copies=1).fit(graph, graph_name='airports')   # fewer epochs than by default, for a quick look\nmodel",
-    "Here are airports that look as if a line between them were missing. A probability is the chance among candidates, and says so.",
+    "# From a CSV to explained links\n\nA file with one link a row, a model of seconds, its likeliest missing links, and why the first is one. The file has the characters of *Les Misérables* and who meets whom in a chapter.",
+    "%matplotlib inline\nimport csv\nimport tempfile\nfrom pathlib import Path\n\nimport networkx as nx\n\nimport llwlc\n\nedges = Path(tempfile.mkdtemp()) / 'edges.csv'\nwith edges.open('w', newline='') as file:\n"
+    "    csv.writer(file).writerows([('source', 'target'), *nx.les_miserables_graph().edges])\nprint(*edges.read_text().splitlines()[:4], sep='\\n')",
+    "graph = llwlc.Graph.from_csv(edges)\ngraph",
+    "model = llwlc.LinkPredictor(epochs=6, copies=1).fit(graph, graph_name='Les Misérables')   # fewer epochs than by default, for a quick look\nmodel",
+    "Here are characters who look as if a meeting of theirs were missing. A probability is the chance among candidates, and says so; in a graph as small as this it is rough.",
     "best = model.recommend(top=8)\nbest",
     "Why the first? Everything below is measured by removing it from the graph and asking the network again.",
     "why = model.explain(best[0].source, best[0].target, population='candidates')\nwhy",
@@ -57,33 +57,32 @@ def notebook(cells: list[str]):
     return made
 
 
+def is_progress(output: dict) -> bool:
+    """Bars, and lines of what is being compiled, which rich displays as a `pre`: no results, and other ones on every machine."""
+    shown = "".join(output.get("data", {}).get("text/html", ""))
+    return output.get("name") == "stderr" or (output["output_type"] == "display_data" and shown.startswith("<pre"))
+
+
 def main(folder: Path) -> None:
+    """Executes all notebooks into a folder, which has to exist."""
     import nbformat
     from nbclient import NotebookClient
 
-    folder.mkdir(exist_ok=True)
     for name, cells in NOTEBOOKS.items():
         made = notebook(cells)
         # in the environment that runs this, whatever kernels are installed
-        client = NotebookClient(made, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+        place = {"metadata": {"path": str(folder)}}
+        client = NotebookClient(made, timeout=900, kernel_name="python3", resources=place)
+        # no warning that the socket of a kernel is not encrypted: the site is built without one
+        client.extra_arguments = ["--log-level=ERROR"]
         client.execute()
         for cell in made.cells:
             cell["metadata"] = {}  # times of execution change every run
-            # progress bars are no result
-            cell["outputs"] = (
-                [o for o in cell.get("outputs", []) if o.get("name") != "stderr"] if cell.cell_type == "code" else []
-            )
-            if cell.cell_type != "code":
-                del cell["outputs"]
+            if cell.cell_type == "code":
+                cell["outputs"] = [output for output in cell["outputs"] if not is_progress(output)]
         nbformat.write(made, folder / f"{name}.ipynb")
         print(f"{folder / name}.ipynb", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="execute, write nothing that stays")
-    if parser.parse_args().check:
-        with tempfile.TemporaryDirectory() as place:
-            main(Path(place))
-    else:
-        main(FOLDER)
+    main(FOLDER)

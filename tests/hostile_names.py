@@ -14,6 +14,7 @@ HOSTILE = {
     4: "‮Ada\x1b[2J",
     5: "Doe, Jane",
     6: "{{constructor}}",
+    7: "L" * 300,
 }
 
 

@@ -104,11 +104,3 @@ def test_notebooks_stand_with_the_outputs_of_their_cells():
         assert outputs
         assert all(out["output_type"] != "error" for out in outputs)
         assert any("image/png" in out.get("data", {}) for out in outputs)
-
-
-@pytest.mark.slow
-def test_notebooks_run():
-    pytest.importorskip("nbclient", reason="notebooks are executed with the extra notebook")
-    command = [sys.executable, ROOT / "docs" / "make_notebooks.py", "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -78,7 +78,8 @@ def issubclass_of_error(value):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    pytest.importorskip("mkdocs", reason="the site is built with the extra docs")
+    for needed in ("mkdocs", "nbclient"):
+        pytest.importorskip(needed, reason="the site is built with the extra docs")
     out = tmp_path_factory.mktemp("site")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", ROOT / "mkdocs.yml", "-d", out],
@@ -96,6 +97,21 @@ def test_the_site_builds_strictly_and_its_reference_has_every_exported_name(site
     in_rooms = {name.split(".")[-1] for name in NAMES if name.count(".") > 1}
     names = {name for name in NAMES if name.count(".") > 1 or name.split(".")[-1] not in in_rooms}
     assert names <= shown
+
+
+def test_the_notebooks_are_executed_and_their_outputs_stand_on_the_site(site):
+    names = {path.stem for path in (ROOT / "docs" / "notebooks").glob("*.ipynb")}
+    assert len(names) == 2
+    for name in names:
+        page = (site / "notebooks" / f"{name}.html").read_text()
+        pictures = re.findall(rf'<img[^>]* src="({name}_\d+_\d+\.png)"', page)
+        assert pictures
+        assert all((site / "notebooks" / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
+        assert "Traceback" not in page
+        assert "compiling the kernels" not in page
+        assert (site / "notebooks" / f"{name}.ipynb").exists()
+        assert f'href="notebooks/{name}.html"' in (site / "explain.html").read_text()
+    assert 'class="llwlc-graph"' in (site / "notebooks" / "from_csv_to_explained_links.html").read_text()
 
 
 def test_the_site_loads_nothing_from_the_web(site):

@@ -4,6 +4,7 @@ the API reference, which is made from what the package and its rooms export."""
 from __future__ import annotations
 
 import re
+import sys
 from importlib import import_module
 from inspect import getdoc, ismodule
 from pathlib import Path
@@ -11,6 +12,10 @@ from textwrap import dedent
 from typing import Any
 
 from mkdocs.structure.files import File
+
+# mkdocs reads this file by its path: the one beside it is found only where its folder is looked into
+sys.path.insert(0, str(Path(__file__).parent))
+from notebook_pages import notebook_files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
@@ -20,7 +25,7 @@ SOURCE = ROOT / "src" / "llwlc"
 
 def rooms() -> dict[str, Any]:
     """The modules that export names, by room: packages, and `metrics`."""
-    found = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")) + ["metrics"]
+    found = [*sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")), "metrics"]
     modules = {room: import_module(f"llwlc.{room}") for room in sorted(found)}
     return {room: module for room, module in modules.items() if getattr(module, "__all__", None)}
 
@@ -47,6 +52,11 @@ def on_files(files: Any, config: Any) -> Any:
     for room, module in rooms().items():
         files.append(File.generated(config, f"api/{room}.md", content=room_page(room, module)))
     files.append(File.generated(config, "api/index.md", content=package_page()))
+    for file in notebook_files(config):
+        kept = files.get_file_from_path(file.src_uri)  # the notebook as it stands in docs/notebooks
+        if kept is not None:
+            files.remove(kept)
+        files.append(file)
     return files
 
 
@@ -59,7 +69,10 @@ def room_page(room: str, module: Any) -> str:
 def package_page() -> str:
     """The reference of the package: its subpackages, and the names that none of them exports."""
     package, modules = import_module("llwlc"), rooms()
-    lines = [f"- [`llwlc.{room}`]({room}.md): {prose(getdoc(module) or '').splitlines()[0]}" for room, module in modules.items()]
+    lines = [
+        f"- [`llwlc.{room}`]({room}.md): {prose(getdoc(module) or '').splitlines()[0]}"
+        for room, module in modules.items()
+    ]
     also, own = [], []
     for name in package.__all__:
         home = next((room for room, module in modules.items() if name in module.__all__), None)
@@ -68,17 +81,26 @@ def package_page() -> str:
         elif not name.startswith("_") and not ismodule(getattr(package, name)):
             own.append(f"::: llwlc.{name}")
     about = "Every name that the package and its subpackages export. The examples run as tests."
-    return "\n\n".join(["# Reference", about, "\n".join(lines), f"Also exported by the package itself: {', '.join(also)}.", *own])
+    return "\n\n".join(
+        ["# Reference", about, "\n".join(lines), f"Also exported by the package itself: {', '.join(also)}.", *own]
+    )
 
 
 def prose(docstring: str) -> str:
     """A module's docstring as Markdown: its indented examples become blocks of Python, and a blank line stands before a list."""
     docstring = re.sub(r"^((?!- |  ).+\n)(?=- )", r"\1\n", docstring, flags=re.MULTILINE)
-    return re.sub(r"(?:^ {4}.*\n?(?:^\n(?=^ {4}))?)+", lambda m: f"```python\n{dedent(m[0]).rstrip()}\n```\n", docstring, flags=re.MULTILINE)
+    return re.sub(
+        r"(?:^ {4}.*\n?(?:^\n(?=^ {4}))?)+",
+        lambda m: f"```python\n{dedent(m[0]).rstrip()}\n```\n",
+        docstring,
+        flags=re.MULTILINE,
+    )
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """`../examples/x.py`, as GitHub reads it, becomes the copy inside the site."""
+    """`../examples/x.py`, as GitHub reads it, becomes the copy inside the site; a notebook becomes its page."""
+    if not page.file.src_uri.startswith("notebooks/"):
+        markdown = re.sub(r"\]\((notebooks/\w+)\.ipynb\)", r"](\1.md)", markdown)
     depth = page.file.src_uri.count("/")
     outside = "|".join(FOLDERS)
     markdown = re.sub(rf"\]\((?:\.\./){{{depth + 1}}}((?:{outside})/[^)]*)\)", rf"]({'../' * depth}\1.txt)", markdown)

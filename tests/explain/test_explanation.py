@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 import torch
 
+from browsing import browser, quiet_page
 from llwlc.bases.pair_inputs import PairInputs
 from llwlc.errors import InputError
 from llwlc.explain import explainer as explaining
@@ -253,7 +254,7 @@ def test_nodes_without_links_are_explained_too():
     ("asked", "message"),
     [
         (("Person 00", "Persn 01"), "no node 'Persn 01'"),
-        (("Person 00", "Person 00"), "no link to itself"),
+        (("Person 00", "Person 00"), "two nodes, got 'Person 00' twice"),
     ],
 )
 def test_bad_pairs_are_refused_with_a_sentence(anchored, asked, message):
@@ -302,3 +303,40 @@ def test_it_can_be_plotted(anchored):
     assert len(figure.axes[0].collections[0].get_offsets()) == len(found.drawing.nodes)
     with pytest.raises(InputError, match="eigenvector is 0 to"):
         found.plot(eigenvector=99)
+
+
+def test_a_long_name_stands_whole_in_the_headline_and_short_in_the_rows(anchored):
+    long = "L" * 300
+    found = anchored.explain("Person 00", "Person 41")
+    renamed = replace(found, source=long, edges=(replace(found.edges[0], nodes=(long, "Ada")),))
+    text, page = renamed.to_text(), renamed.to_html()
+    assert text.splitlines()[0].startswith(long)
+    assert sum(long in line for line in text.splitlines()) == 1
+    assert "LLL…LLL" in text
+    assert page.count(long) == 2  # title and headline
+    assert "Content-Security-Policy" in page
+
+
+def test_features_are_called_as_in_their_file(tmp_path, anchored):
+    graph = people()
+    rows = "".join(f"{name},{i},{'ab'[i % 2]}\n" for i, name in enumerate(graph.names))
+    (tmp_path / "nodes.csv").write_text("node,age,kind\n" + rows)
+    (tmp_path / "edges.csv").write_text(
+        "source,target\n" + "".join(f"{graph.name(a)},{graph.name(b)}\n" for a, b in graph.edges.tolist())
+    )
+    read = Graph.from_csv(tmp_path / "edges.csv", features=tmp_path / "nodes.csv")
+    titles = [replace(anchored.explainer, graph=read)._title(k) for k in range(3)]
+    assert titles == ["age", "kind=a", "kind=b"]
+    assert replace(anchored.explainer, graph=graph)._title(2) == "column 2"
+
+
+def test_on_a_narrow_screen_no_word_of_the_page_breaks(anchored, tmp_path):
+    (tmp_path / "why.html").write_text(anchored.explain("Person 00", "Person 41").to_html(), encoding="utf-8")
+    with browser() as opened:
+        page, complaints = quiet_page(opened, viewport={"width": 380, "height": 800})
+        page.goto((tmp_path / "why.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        # three lines of text at most
+        heights = page.locator(".llwlc tr").evaluate_all("found => found.map((row) => row.offsetHeight)")
+        assert max(heights) < 70
+        assert complaints == []

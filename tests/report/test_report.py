@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from browsing import browser, quiet_page
 from hostile_names import HOSTILE, hostile_model
 from llwlc.cli.app import app
-from llwlc.report.measures import RATE, measured, reliable
-from llwlc.report.page import in_script, report_html, write_report
+from llwlc.report.charts import lines, ticks_of
+from llwlc.report.measures import RATE, Bin, measured, reliable
+from llwlc.report.page import _bins, in_script, report_html, write_report
 
 TOP = 40
 
@@ -178,3 +179,32 @@ def test_in_a_browser_one_sorts_searches_filters_and_sees_reasons(report):
             rows.nth(i).click()
         assert page.evaluate("window.owned") is None
         assert complaints == []
+
+
+def test_charts_have_round_ticks_inside_and_a_legend_in_the_colours_of_its_lines():
+    drawn = lines({"one": [(0.0, 0.1), (11.0, 0.9)], "two": [(0.0, 0.5), (11.0, 0.2)]}, ("epoch", "AUC"))
+    assert re.findall(r'text-anchor="middle">([\d.]+)<', drawn) == ["0", "2", "4", "6", "8", "10"]
+    assert 'style="fill:var(--a)">one<' in drawn
+    assert 'style="fill:var(--b)">two<' in drawn
+    for low, high in ((0, 1), (0, 19.9), (-1.21, 1.33), (0.84, 0.98), (3, 4), (0, 100), (1e-6, 3e-6)):
+        assert 2 <= len(ticks_of(low, high)) <= 7
+
+
+def test_a_long_name_and_a_rank_of_two_digits_keep_a_row_low(report):
+    with browser() as opened:
+        for width in (1300, 380):
+            page, complaints = quiet_page(opened, viewport={"width": width, "height": 800})
+            page.goto(report.as_uri())
+            rank = page.locator("#table tbody tr td").first
+            assert page.evaluate("cell => getComputedStyle(cell).whiteSpace", rank.element_handle()) == "nowrap"
+            legend = page.locator("svg.chart tspan[style]")
+            assert len(set(legend.evaluate_all("found => found.map((text) => getComputedStyle(text).fill)"))) > 1
+            page.evaluate("name => { data.names[data.links[0].u] = name; list(); choose(data.links[0]); }", HOSTILE[7])
+            assert page.locator("#table tbody tr").first.bounding_box()["height"] < 250
+            assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+            assert complaints == []
+
+
+def test_a_kind_without_non_links_has_no_share_of_them():
+    assert "<td>–</td>" in _bins((Bin("8 to 15", 9, 0.5, 0, 0.0),), "degree")
+    assert "<td>0.0 %</td>" in _bins((Bin("8 to 15", 9, 0.5, 3, 0.0),), "degree")

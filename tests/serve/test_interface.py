@@ -118,7 +118,7 @@ def test_what_is_no_json_gets_a_sentence(client, body, status):
         ("/recommend?top=²", 400, "whole number"),
         ("/recommend?top=1&top=2", 400, "given twice"),
         ("/explain?u=Person 20", 400, "v is the name of a node"),
-        ("/explain?u=Person 20&v=Person 20", 400, "no link to itself"),
+        ("/explain?u=Person 20&v=Person 20", 400, "got 'Person 20' twice"),
         ("/explain?u=Person 20&v=Person 21&population=all", 400, "random or candidates"),
         ("/explain?u=Person 20&v=Person 21&path=../../etc/passwd", 400, "not known here"),
         ("/../../etc/passwd", 404, "nothing at this address"),
@@ -243,3 +243,18 @@ def test_a_body_that_never_ends_is_408_and_one_too_large_413(monkeypatch):
     server.should_exit = True
     thread.join(10)
     assert not thread.is_alive()
+
+
+def test_large_answers_are_not_kept_by_the_hundred():
+    async def rounds() -> list[int]:
+        worker, held = Worker(Limits()), []
+        for at in range(60):
+            await worker.do(at, lambda: "an answer", weight=11)
+            await asyncio.sleep(0.01)
+            held.append(len(worker._kept))
+        worker.stop()
+        return held
+
+    held = asyncio.run(rounds())
+    assert max(held) == 200 // 11
+    assert held[-1] == 200 // 11

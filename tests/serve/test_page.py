@@ -46,6 +46,76 @@ def search(page, word: str) -> None:
     page.wait_for_selector("#links tbody tr")
 
 
+def search_long(page) -> None:
+    page.evaluate("document.activeElement.blur(); document.getElementById('search').value = ''")
+    search(page, "LLLL")
+    page.wait_for_function("() => document.querySelector('#links tbody td').textContent.startsWith('LLL')")
+    assert len(column(page, "links", 1)[0]) < 60  # by its beginning and its end
+    assert page.locator("#links tbody td").first.get_attribute("title") == HOSTILE[7]
+    page.locator("#links tbody tr").first.click()
+    page.wait_for_function("name => document.getElementById('why').textContent.includes(name)", arg=HOSTILE[7])
+
+
+def exported(page, button: str) -> list[dict[str, str]]:
+    with page.expect_download() as saved:
+        page.click(button)
+    return list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))
+
+
+def test_what_is_exported_is_what_is_shown_and_how_many_asks_again(server):
+    address, _ = server
+    with browser() as opened:
+        page, complaints = quiet_page(opened)
+        page.goto(address)
+        search(page, "person 20")
+        chance = list(map(float, column(page, "links", 3)))
+        page.fill("#least", str(chance[4]))
+        page.click("#links button[data-key=target]")
+        shown = page.locator("#links tbody tr td:nth-child(2)").evaluate_all("found => found.map((cell) => cell.title)")
+        shown = ["'" + name if name.startswith("=") else name for name in shown]
+        assert [row["target"] for row in exported(page, "#export-links")] == shown
+        assert f"{len(shown)} of 20 links have that probability" in page.inner_text("#links-about")
+        page.fill("#least", "1")
+        assert "0 of 20 links" in page.inner_text("#links-about")
+        assert page.is_disabled("#export-links")
+        page.fill("#least", "0")
+        page.fill("#top", "5")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => document.querySelectorAll('#links tbody tr').length === 5")
+        # an older list that comes late does not replace the one asked for last
+        page.evaluate(
+            """() => { const real = window.fetch; window.fetch = async (path, options) => {
+            if (path.includes("20")) await new Promise((done) => setTimeout(done, 1500));
+            return real(path, options); }; recommend("Person 20"); recommend("Person 33"); }"""
+        )
+        page.wait_for_timeout(3000)
+        assert column(page, "links", 1) == ["Person 33"] * 5
+        assert complaints == []
+
+
+def test_a_file_may_be_dropped_anywhere_or_chosen(server, tmp_path):
+    address, _ = server
+    with browser() as opened:
+        page, complaints = quiet_page(opened)
+        page.goto(address)
+        kept = page.evaluate(
+            """() => { const data = new DataTransfer();
+            data.items.add(new File(["\\ufeffPerson 40,Person 41\\n"], "pairs.csv"));
+            return document.querySelector("footer").dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true, bubbles: true })); }"""
+        )
+        assert not kept  # the browser does not leave the page to open the file
+        page.wait_for_function("() => document.querySelector('#scores tbody td')?.textContent === 'Person 40'")
+        (tmp_path / "pairs.csv").write_text("Person 42,Person 43\n")
+        page.set_input_files("#file", tmp_path / "pairs.csv")
+        page.wait_for_function("() => document.querySelector('#scores tbody td').textContent === 'Person 42'")
+        page.fill("#pairs", "Person 42,Person 43\n\nalone")
+        page.click("#score")
+        page.wait_for_function(
+            "() => document.getElementById('trouble').textContent.includes('Line 3 names no two nodes')"
+        )
+        assert complaints == []
+
+
 def test_one_explores_a_run(server):
     address, _ = server
     with browser() as opened:
@@ -88,7 +158,7 @@ def test_one_explores_a_run(server):
             "without an eigenvector",
             "without a filter",
             "read",
-            "Features",
+            "What features add",
         ):
             assert heading in page.inner_text("#reasons")
         with page.expect_download() as saved:
@@ -124,7 +194,7 @@ def test_pairs_are_pasted_dropped_scored_and_exported(server):
         page.evaluate(
             """() => { const data = new DataTransfer();
             data.items.add(new File(["Person 40\\tPerson 41\\nPerson 42\\tPerson 43\\n"], "pairs.tsv"));
-            document.getElementById("pairs").dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true })); }"""
+            document.getElementById("pairs").dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true, bubbles: true })); }"""
         )
         page.wait_for_function("() => document.querySelector('#scores tbody td').textContent === 'Person 40'")
         page.locator("#scores tbody tr").nth(1).click()
@@ -153,8 +223,16 @@ def test_a_hostile_name_is_text_on_a_narrow_screen_too(server):
             page.wait_for_function("name => document.querySelector('#links tbody td').textContent === name", arg=name)
             page.locator("#links tbody tr").first.click()
             page.wait_for_function("name => document.getElementById('why').textContent.includes(name)", arg=name)
+        search_long(page)
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 0
+        # and no column of a table is cut off
+        assert (
+            page.evaluate(
+                "(() => { const box = document.querySelector('#links').parentElement; return box.scrollWidth - box.clientWidth; })()"
+            )
+            <= 0
+        )
         assert page.evaluate("window.owned") is None
         assert page.locator("main script, main img").count() == 0
         assert complaints == []

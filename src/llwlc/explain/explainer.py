@@ -238,7 +238,13 @@ class Explainer:
         ).tocsr()
         share = {int(c): float(x) for c, x in zip(product.indices, product.data, strict=True) if x}
         best = sorted(share.items(), key=lambda item: (-abs(item[1]), item[0]))[:KEPT]
-        return float(np.sum(list(share.values()))), tuple(SharedFeature(c, x) for c, x in best)
+        return float(np.sum(list(share.values()))), tuple(SharedFeature(c, x, self._title(c)) for c, x in best)
+
+    def _title(self, column: int) -> str:
+        """What a file calls a column of features; a matrix has numbers only."""
+        encoding = self.graph.encoding
+        title = str(column) if encoding is None else encoding.titles[column]
+        return f"column {title}" if title.isdecimal() else title
 
     def _similar(self, low: int, high: int, readout: Tensor, population: Population) -> tuple[SimilarLink, ...]:
         links, known = self.links

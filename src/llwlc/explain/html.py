@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from llwlc.explain.records import Reasons
 from llwlc.explain.svg import as_svg
-from llwlc.explain.text import headline, probability_line, sections
+from llwlc.explain.text import headline, probability_line, sections, way
 from llwlc.support.text import html_text as shown
+from llwlc.support.text import shortened
 
 STYLE = """
 .llwlc{font:14px/1.45 system-ui,sans-serif;max-width:64rem}
-.llwlc h3{margin:1.1em 0 .3em;font-size:1em}
+.llwlc h3{margin:1.1em 0 .3em;font-size:1em;overflow-wrap:anywhere}
 .llwlc table{border-collapse:collapse;font-size:13px}
 .llwlc td{padding:1px 8px 1px 0;text-align:left;vertical-align:middle;overflow-wrap:anywhere}
 .llwlc td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
@@ -39,18 +40,18 @@ def as_fragment(found: Reasons, top: int) -> str:
         widest = max(abs(effect) for _, effect, _ in rows) or 1.0
         lines = "".join(
             f'<tr><td class="n">{effect:+.2f}</td><td><span class="bar{"" if effect > 0 else " against"}" style="width:{90 * abs(effect) / widest:.0f}px"></span></td>'
-            f'<td>{shown(what)}</td><td class="dim">{shown(remark)}</td></tr>'
+            f'<td>{shown(what)} <span class="dim">{shown(remark)}</span></td></tr>'
             for what, effect, remark in rows
         )
         parts.append(f"<h3>{shown(title)}</h3><table>{lines}</table>")
     if found.features:
-        listed = ", ".join(f"column {f.column}: {f.share:.3f}" for f in found.features[:top])
+        listed = ", ".join(f"{shown(shortened(f.name))}: {f.share:+.3f}" for f in found.features[:top])
         parts.append(
-            f"<h3>Features that both have make up the cosine {found.cosine:.3f} of the raw features</h3>{listed}"
+            f"<h3>Features, and what each adds to the cosine of the raw features, {found.cosine:.3f}</h3>{listed}"
         )
     if found.similar:
         rows_of_links = "".join(
-            f'<tr><td>{shown(s.source)} – {shown(s.target)}</td><td class="dim">distance {s.distance:.2f}, probability {s.probability:.3f}</td></tr>'
+            f'<tr><td>{shown(way((s.source, s.target)))} <span class="dim">distance {s.distance:.2f}, probability {s.probability:.3f}</span></td></tr>'
             for s in found.similar[:top]
         )
         parts.append(f"<h3>Existing links that the network reads most alike</h3><table>{rows_of_links}</table>")
@@ -62,5 +63,7 @@ def as_page(found: Reasons, top: int) -> str:
     title = shown(f"{found.source} – {found.target}")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        # nothing in it can run or be fetched, whatever a name says
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{title}</title><style>{PAGE}</style></head><body>{as_fragment(found, top)}</body></html>\n"
     )

@@ -8,7 +8,7 @@ from llwlc.errors import InputError
 from llwlc.explain.records import Reasons
 from llwlc.explain.svg import edge_colour
 from llwlc.support.figures import new_figure
-from llwlc.support.text import visible
+from llwlc.support.text import shortened, visible
 
 
 def plot_drawing(found: Reasons, eigenvector: int) -> Any:
@@ -38,7 +38,7 @@ def plot_drawing(found: Reasons, eigenvector: int) -> Any:
         zorder=3,
     )
     for node in pair:
-        axes.annotate(visible(node.name).replace("$", r"\$"), (node.x, node.y + 0.06), ha="center")
+        axes.annotate(visible(shortened(node.name, 24)).replace("$", r"\$"), (node.x, node.y + 0.06), ha="center")
     value = f", λ = {found.eigenvectors[eigenvector].value:.3f}" if found.eigenvectors else ""
     figure.colorbar(dots, ax=axes, label=f"eigenvector {eigenvector}{value}", shrink=0.8)
     axes.set_axis_off()

@@ -59,10 +59,11 @@ class Removal:
 
 @dataclass(frozen=True)
 class SharedFeature:
-    """A feature that both ends have, by its column, and its part of the cosine of their raw features."""
+    """A feature of both ends: its column, the title of that column in the file of features, and its part of the cosine of their raw features."""
 
     column: int
     share: float
+    name: str
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llwlc.explain.records import Drawing
-from llwlc.support.text import html_text
+from llwlc.support.text import html_text, shortened
 
 SIDE = 420
 FOR, AGAINST, PLAIN = "#1f6fb2", "#c2571a", "#9aa0a6"
@@ -55,11 +55,7 @@ def as_svg(drawing: Drawing, *, eigenvector: int = 0, labels: int = 14) -> str:
         )
         if end or (i < labels and len(nodes) <= 40):
             parts.append(
-                f'<text x="{x(node.x)}" y="{x(node.y) - (13 if end else 8)}" text-anchor="middle" font-size="{13 if end else 9}">{html_text(_short(node.name))}</text>'
+                f'<text x="{x(node.x)}" y="{x(node.y) - (13 if end else 8)}" text-anchor="middle" font-size="{13 if end else 9}">{html_text(shortened(node.name, 24))}</text>'
             )
     parts.append("</svg>")
     return "".join(parts)
-
-
-def _short(name: str, limit: int = 24) -> str:
-    return name if len(name) <= limit else name[: limit - 1] + "…"

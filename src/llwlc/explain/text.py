@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from llwlc.explain.records import Reasons, Removal, Said
+from llwlc.support.text import shortened
 
 BAR = 20
 
@@ -26,7 +27,8 @@ def probability_line(said: Said) -> str:
 
 
 def way(nodes: Sequence[str]) -> str:
-    return " – ".join(nodes)
+    """Nodes in a row of a table, where a name of hundreds of letters would hide the others; the headline has whole names."""
+    return " – ".join(map(shortened, nodes))
 
 
 def sections(found: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
@@ -44,7 +46,7 @@ def sections(found: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, fl
             (
                 f"λ = {e.value:.3f}",
                 e.lost,
-                f"{e.at_source:+.3f} at {found.source}, {e.at_target:+.3f} at {found.target}",
+                f"{e.at_source:+.3f} at {shortened(found.source)}, {e.at_target:+.3f} at {shortened(found.target)}",
             )
             for e in sorted(found.eigenvectors, key=lambda e: (-abs(e.lost), e.index))[:top]
         ],
@@ -82,12 +84,12 @@ def _lines(found: Reasons, top: int) -> Iterator[str]:
             yield f"  {effect:+7.2f} {bar:<{BAR}} {what}{'  (' + remark + ')' if remark else ''}"
     if found.features:
         yield ""
-        yield f"Features that both have make up the cosine {found.cosine:.3f} of the raw features"
-        yield "  " + ", ".join(f"column {f.column}: {f.share:.3f}" for f in found.features[:top])
+        yield f"Features, and what each adds to the cosine of the raw features, {found.cosine:.3f}"
+        yield "  " + ", ".join(f"{shortened(f.name)}: {f.share:+.3f}" for f in found.features[:top])
     if found.similar:
         yield ""
         yield "Existing links that the network reads most alike"
         for link in found.similar[:top]:
-            yield f"  {link.source} – {link.target}  (distance {link.distance:.2f}, probability {link.probability:.3f})"
+            yield f"  {way((link.source, link.target))}  (distance {link.distance:.2f}, probability {link.probability:.3f})"
     yield ""
     yield from found.notes

@@ -53,6 +53,7 @@ from llwlc.support.figures import new_figure
 from llwlc.support.html_table import html_table
 from llwlc.support.progress import bars
 from llwlc.support.repeated_warnings import once_each
+from llwlc.support.text import quoted
 from llwlc.training.calibration import log_odds
 from llwlc.training.candidate_calibration import CandidateCalibration, missing_per_known
 from llwlc.training.checkpoint import Checkpoint
@@ -437,7 +438,10 @@ class LinkPredictor:
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
         """Why a pair has its score, the ends by name; `options` are those of `explain.explainer.Explainer.explain`: `population`, "random" for what `score` says and
         "candidates" for what `recommend` says, `prior`, `missing_share`, `max_edges`. The same for (v, u); a link that exists is looked at as if it did not."""
-        pair = check_pairs(self.graph, self.numbers([(u, v)], self.graph))[0].tolist()
+        numbers = self.numbers([(u, v)], self.graph)
+        if numbers[0, 0] == numbers[0, 1]:  # by its name: whoever asks does not know its number
+            raise InputError(f"an explanation is of a pair of two nodes, got {quoted(u)} twice")
+        pair = check_pairs(self.graph, numbers)[0].tolist()
         return self.explainer.explain(*pair, **options)
 
     @property

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from llwlc.support.text import html_text
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 440, 240, 46, 34, 14
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP = 440, 240, 46, 16, 34, 22
 COLOURS = ("var(--a)", "var(--b)", "var(--c)")
 Points = Sequence[tuple[float, float]]
 
 
+def ticks_of(low: float, high: float, whole: bool = False) -> list[float]:
+    """Round numbers within bounds, three to six of them where there is room; `whole` ones count something.
+
+    >>> ticks_of(0, 0.911), ticks_of(1, 12, whole=True)
+    ([0.0, 0.2, 0.4, 0.6, 0.8], [2.0, 4.0, 6.0, 8.0, 10.0, 12.0])
+    """
+    unit = 10.0 ** math.floor(math.log10((high - low) / 2))
+    steps = [max(unit * times, 1.0) if whole else unit * times for times in (0.5, 1, 2, 5)]
+    step = next((s for s in steps if (high - low) / s <= 6), steps[-1])
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(step * k, 12) for k in range(first, last + 1)]
+
+
 class Frame:
-    """Axes from data to pixels, with ticks at both ends and in the middle."""
+    """Axes from data to pixels, with ticks at round numbers."""
 
     def __init__(self, x: tuple[float, float], y: tuple[float, float], titles: tuple[str, str]) -> None:
         self.x0, self.x1 = x if x[1] > x[0] else (x[0], x[0] + 1)
@@ -20,28 +34,29 @@ class Frame:
         self.titles = titles
 
     def x(self, value: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - 8) * (value - self.x0) / (self.x1 - self.x0), 1)
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * (value - self.x0) / (self.x1 - self.x0), 1)
 
     def y(self, value: float) -> float:
         return round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (value - self.y0) / (self.y1 - self.y0), 1)
 
     def svg(self, inside: str, names: Sequence[str] = ()) -> str:
-        ticks = []
-        for i in range(3):
-            value = self.x0 + (self.x1 - self.x0) * i / 2
-            ticks.append(
-                f'<text x="{self.x(value)}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{value:.3g}</text>'
-            )
-            value = self.y0 + (self.y1 - self.y0) * i / 2
-            ticks.append(f'<text x="{LEFT - 6}" y="{self.y(value) + 4}" text-anchor="end">{value:.3g}</text>')
-        legend = "".join(
-            f'<text x="{WIDTH - 12}" y="{TOP + 14 + 16 * i}" text-anchor="end" fill="{COLOURS[i]}">{html_text(name)}</text>'
-            for i, name in enumerate(names)
+        ticks = [
+            f'<text x="{self.x(value)}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{value:g}</text>'
+            for value in ticks_of(self.x0, self.x1, whole=self.titles[0] == "epoch")
+        ]
+        ticks += [
+            f'<text x="{LEFT - 6}" y="{self.y(value) + 4}" text-anchor="end">{value:g}</text>'
+            for value in ticks_of(self.y0, self.y1)
+        ]
+        # above the lines, not over them; by a style, since the page's own rule for text would win over an attribute
+        legend = "   ".join(
+            f'<tspan style="fill:{COLOURS[i]}">{html_text(name)}</tspan>' for i, name in enumerate(names)
         )
         about = html_text(f"{self.titles[1]} by {self.titles[0]}")
         return (
             f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{about}">'
-            f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - 8}" fill="none" stroke="currentColor" opacity="0.5"/>{inside}{"".join(ticks)}{legend}'
+            f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="currentColor" opacity="0.5"/>{inside}{"".join(ticks)}'
+            f'<text x="{WIDTH - RIGHT}" y="12" text-anchor="end" xml:space="preserve">{legend}</text>'
             f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{html_text(self.titles[0])}</text></svg>'
         )
 
@@ -87,7 +102,7 @@ def reliability(bins: Points, titles: tuple[str, str]) -> str:
     """Points near the diagonal come true as often as was said."""
     if not bins:
         return ""
-    top = max([0.05, *(value for pair in bins for value in pair)])
+    top = min(1.05 * max([0.05, *(value for pair in bins for value in pair)]), 1.0)
     frame = Frame((0, top), (0, top), titles)
     inside = f'<line x1="{frame.x(0)}" y1="{frame.y(0)}" x2="{frame.x(top)}" y2="{frame.y(top)}" stroke="currentColor" opacity="0.5" stroke-dasharray="4"/>'
     inside += "".join(

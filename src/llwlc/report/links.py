@@ -28,7 +28,7 @@ def _compact(link: Recommendation, reasons: Reasons, names: dict[str, int]) -> d
         return names.setdefault(name, len(names))
 
     def removals(found: tuple[Removal, ...]) -> list[Any]:
-        chosen = sorted(found, key=lambda r: (-abs(r.lost), r.nodes))[:ROWS]
+        chosen = sorted(sorted(found, key=lambda r: (-abs(r.lost), r.nodes))[:ROWS], key=lambda r: (-r.lost, r.nodes))
         return [[[number(n) for n in r.nodes], round(r.lost, 2), round(r.probability, 3)] for r in chosen]
 
     drawing = reasons.drawing

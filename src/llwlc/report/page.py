@@ -162,7 +162,7 @@ def _figure(svg: str, caption: str) -> str:
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "" if not any(columns) else f"<tr>{''.join(f'<th>{html_text(c)}</th>' for c in columns)}</tr>"
     lines = "".join(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="scroll"><table>{head}{lines}</table></div>'
+    return f'<div class="scroll"><table class="numbers">{head}{lines}</table></div>'
 
 
 def _bins(bins: tuple[Bin, ...], what: str) -> str:
@@ -170,7 +170,13 @@ def _bins(bins: tuple[Bin, ...], what: str) -> str:
     return _table(
         columns,
         [
-            (b.name, f"{b.links:,}", f"{100 * b.found:.1f} %", f"{b.non_links:,}", f"{100 * b.wrong:.1f} %")
+            (
+                b.name,
+                f"{b.links:,}",
+                f"{100 * b.found:.1f} %",
+                f"{b.non_links:,}",
+                f"{100 * b.wrong:.1f} %" if b.non_links else "–",
+            )
             for b in bins
         ],
     )

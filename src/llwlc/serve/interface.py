@@ -108,7 +108,7 @@ class Interface:
                 "scores": [{"source": a, "target": b, "score": s, "probability": p} for (a, b), s, p in rows],
             }
 
-        return await self._do(("score", tuple(pairs), prior), work)
+        return await self._do(("score", tuple(pairs), prior), work, weight=1 + len(pairs) // 1_000)
 
     async def recommend(self, request: Request) -> dict[str, Any]:
         given = self._query(request, ("node", "top"))
@@ -149,8 +149,8 @@ class Interface:
 
         self.worker.begin("warm", work)
 
-    async def _do(self, key: tuple[Any, ...], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = await self.worker.do(key, work)
+    async def _do(self, key: tuple[Any, ...], work: Callable[[], dict[str, Any]], weight: int = 1) -> dict[str, Any]:
+        found: dict[str, Any] = await self.worker.do(key, work, weight)
         return found
 
     def _query(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from llwlc.serve.limits import Limits, Refused
 
 KEPT = 200
+"""Weight of all results that are kept together: about 100 MB."""
 
 
 class Worker:
@@ -23,25 +24,25 @@ class Worker:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="llwlc-model")
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[int, Any]] = OrderedDict()
         self._running: dict[Hashable, Future[Any]] = {}
 
     @property
     def waiting(self) -> int:
         return len(self._running)
 
-    async def do(self, key: Hashable, work: Callable[[], Any]) -> Any:
-        """The result of the work, kept under its key; the same work is never done twice at once."""
+    async def do(self, key: Hashable, work: Callable[[], Any], weight: int = 1) -> Any:
+        """The result of the work, kept under its key; the same work is never done twice at once. `weight`: of the result, 1 for about half a megabyte."""
         if key in self._kept:
             self._kept.move_to_end(key)
-            return self._kept[key]
+            return self._kept[key][1]
         job = self._running.get(key)
         if job is None:
             if len(self._running) >= self.limits.waiting:
                 raise Refused(
                     429, f"{self.limits.waiting} requests are waiting for the model already: try again in a moment"
                 )
-            job = self.begin(key, work)
+            job = self.begin(key, work, weight)
         late = Refused(
             408, f"this took longer than {self.limits.seconds:g} seconds: ask for less, or once more in a moment"
         )
@@ -55,20 +56,20 @@ class Worker:
                 raise late from None
             raise
 
-    def begin(self, key: Hashable, work: Callable[[], Any]) -> Future[Any]:
+    def begin(self, key: Hashable, work: Callable[[], Any], weight: int = 1) -> Future[Any]:
         """Puts the work in line, inside a running loop."""
         job = self._pool.submit(work)
         self._running[key] = job
         loop = asyncio.get_running_loop()
-        job.add_done_callback(lambda done: self._finish(loop, key, done))
+        job.add_done_callback(lambda done: self._finish(loop, key, weight, done))
         return job
 
-    def _finish(self, loop: asyncio.AbstractEventLoop, key: Hashable, done: Future[Any]) -> None:
+    def _finish(self, loop: asyncio.AbstractEventLoop, key: Hashable, weight: int, done: Future[Any]) -> None:
         def keep() -> None:
             self._running.pop(key, None)
             if not done.cancelled() and done.exception() is None:
-                self._kept[key] = done.result()
-                while len(self._kept) > KEPT:
+                self._kept[key] = weight, done.result()
+                while sum(each for each, _ in self._kept.values()) > KEPT:
                     self._kept.popitem(last=False)
 
         if not loop.is_closed():

@@ -37,6 +37,16 @@ def quoted(text: object, limit: int = 60) -> str:
     return repr(whole if len(whole) <= limit else whole[:limit] + "…")
 
 
+def shortened(name: str, limit: int = 48) -> str:
+    """A long name by its beginning and its end, for a row of a table.
+
+    >>> shortened("Ada"), shortened("x" * 100 + "y", 5)
+    ('Ada', 'xxx…y')
+    """
+    tail = limit // 4
+    return name if len(name) <= limit else f"{name[: limit - tail - 1]}…{name[len(name) - tail :]}"
+
+
 def reason(error: BaseException, limit: int = 200) -> str:
     r"""The first line of another library's error, for use in a message, cut where it quotes a long piece of a file.
 

@@ -21,7 +21,7 @@ function shown(name) { // what would turn the direction of writing around is wri
   return name.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 const nameOf = (i) => shown(data.names[i]);
-const short = (text, most) => (text.length <= most ? text : text.slice(0, most - 1) + "…");
+const short = (text, most = 48) => (text.length <= most ? text : text.slice(0, most - 1 - (most >> 2)) + "…" + text.slice(-(most >> 2))); // a long name by its beginning and its end
 
 function value(link, key) {
   if (key === "u" || key === "v") return data.names[link[key]];
@@ -46,7 +46,7 @@ function list() {
   for (const link of links) {
     const row = make("tr", null, { tabindex: "0", "data-rank": link.rank, "aria-selected": String(link.rank === state.chosen) });
     const cells = [link.rank, nameOf(link.u), nameOf(link.v), link.p[0].toFixed(3), link.p[1].toFixed(3) + "–" + link.p[2].toFixed(3), link.cn, link.d === null ? "> 5" : link.d];
-    for (const cell of cells) row.append(make("td", cell));
+    cells.forEach((cell, i) => row.append(i === 1 || i === 2 ? make("td", short(cell), { title: cell }) : make("td", cell)));
     row.addEventListener("click", () => choose(link));
     row.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(link); }
@@ -133,7 +133,7 @@ function choose(link) {
   });
   if (link.values.length) detail.append(label);
   detail.append(drawn, make("div", link.shown[0] + " of " + link.shown[1] + " nodes; dashed: the predicted link; blue edges speak for it, orange ones against it", { class: "dim" }));
-  const way = (row) => [row[0].map(nameOf).join(" – "), row[1], "leaves " + row[2].toFixed(3)];
+  const way = (row) => [row[0].map(nameOf).map((name) => short(name)).join(" – "), row[1], "leaves " + row[2].toFixed(3)];
   detail.append(
     effects("From an average random pair (" + link.reference.toFixed(2) + ") to this one (" + link.logOdds.toFixed(2) + "), in log-odds", link.parts.map((effect, i) => [data.parts[i][0], effect, data.parts[i][1]])),
     effects("Lost without an edge", link.edges.map(way)),

@@ -3,7 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.hash.slice(1)).get("token") || sessionStorage.getItem("token");
 if (token) { sessionStorage.setItem("token", token); history.replaceState(null, "", location.pathname); }
-const state = { links: [], scores: [], key: "", up: false, drawing: null, graph: null, asked: 0 };
+const state = { links: [], node: undefined, about: "", scores: [], key: "", up: false, drawing: null, graph: null, asked: 0, listed: 0 };
 
 function make(tag, text, options) {
   const node = document.createElement(tag);
@@ -13,6 +13,10 @@ function make(tag, text, options) {
 }
 function shown(name) { // what would turn the direction of writing around is written as its code
   return String(name).replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+}
+function short(name, most = 48) { // a long name by its beginning and its end
+  const text = shown(name);
+  return text.length <= most ? text : text.slice(0, most - 1 - (most >> 2)) + "…" + text.slice(-(most >> 2));
 }
 function trouble(sentence) { byId("trouble").textContent = sentence || ""; byId("trouble").hidden = !sentence; }
 
@@ -95,21 +99,23 @@ function choose(name) { typed++; search.value = name; close(); recommend(name); 
 
 // recommendations
 const recommend = attempt(async (node) => {
-  const about = byId("links-about");
+  const mine = ++state.listed, about = byId("links-about");
   about.textContent = "Looking for the likeliest missing links…";
   byId("links").tBodies[0].replaceChildren();
   let found;
   try { found = await ask("/recommend", node === null ? { top: byId("top").value } : { node, top: byId("top").value }); }
-  catch (error) { about.textContent = ""; throw error; }
+  catch (error) { if (mine === state.listed) about.textContent = ""; throw error; }
+  if (mine !== state.listed) return; // another list was asked for meanwhile
+  state.node = node;
   state.links = found.links;
   state.key = "";
-  about.textContent = (node === null ? "Of the whole graph. " : "Of " + shown(node) + ". ") + "Probability among " + found.population + "." + (found.calibrated ? "" : " Not calibrated among candidates: far too high.");
-  byId("export-links").disabled = !state.links.length;
-  if (!state.links.length) about.textContent = "No candidates: nothing unlinked is near, or alike.";
+  state.about = (node === null ? "Of the whole graph. " : "Of " + short(node) + ". ") + "Probability among " + found.population + "." + (found.calibrated ? "" : " Not calibrated among candidates: far too high.");
+  if (!state.links.length) state.about = "No candidates: nothing unlinked is near, or alike.";
   listLinks();
 });
 byId("everyone").addEventListener("click", () => recommend(null));
 byId("least").addEventListener("input", listLinks);
+byId("top").addEventListener("change", () => { if (state.node !== undefined) recommend(state.node); });
 for (const button of byId("links").querySelectorAll("th button")) {
   button.addEventListener("click", () => {
     state.up = state.key === button.dataset.key ? !state.up : ["source", "target", "distance"].includes(button.dataset.key);
@@ -117,12 +123,18 @@ for (const button of byId("links").querySelectorAll("th button")) {
     listLinks();
   });
 }
-function listLinks() {
+function wanted() { // the links as they are shown, and as they are exported
   const least = Number(byId("least").value) || 0, key = state.key, sign = state.up ? 1 : -1;
   const rows = state.links.filter((link) => link.probability >= least);
   const value = (link) => (key === "distance" && link.distance === null ? 99 : link[key]);
   if (key) rows.sort((a, b) => (value(a) < value(b) ? -sign : value(a) > value(b) ? sign : 0));
-  fill("links", rows, (link) => [[shown(link.source)], [shown(link.target)], [link.probability.toFixed(3), "n"], [link.probability_low.toFixed(3) + "–" + link.probability_high.toFixed(3), "n wide"], [link.common_neighbors, "n"], [link.distance === null ? "> 5" : link.distance, "n"]],
+  return rows;
+}
+function listLinks() {
+  const rows = wanted(), key = state.key;
+  byId("export-links").disabled = !rows.length;
+  byId("links-about").textContent = state.about + (rows.length < state.links.length ? " " + rows.length + " of " + state.links.length + " links have that probability." : "");
+  fill("links", rows, (link) => [[link.source], [link.target], [link.probability.toFixed(3), "n"], [link.probability_low.toFixed(3) + "–" + link.probability_high.toFixed(3), "n wide"], [link.common_neighbors, "n"], [link.distance === null ? "> 5" : link.distance, "n"]],
     (link) => explain(link.source, link.target, "candidates"));
   for (const button of byId("links").querySelectorAll("th button")) button.parentElement.setAttribute("aria-sort", button.dataset.key === key ? (state.up ? "ascending" : "descending") : "none");
 }
@@ -131,7 +143,8 @@ function fill(id, rows, cells, open) {
   body.replaceChildren();
   for (const item of rows) {
     const row = make("tr", null, { tabindex: "0" });
-    for (const [text, kind] of cells(item)) row.append(make("td", text, kind ? { class: kind } : {}));
+    // what has no kind is a name
+    for (const [text, kind] of cells(item)) row.append(kind ? make("td", text, { class: kind }) : make("td", short(text), { title: shown(text) }));
     const go = () => {
       for (const other of document.querySelectorAll("tr[aria-selected]")) other.removeAttribute("aria-selected");
       row.setAttribute("aria-selected", "true");
@@ -150,7 +163,7 @@ function fill(id, rows, cells, open) {
 // scores
 function parsed(text) {
   const pairs = [];
-  for (const line of text.split(/\r?\n/)) {
+  for (const [at, line] of text.replace(/^\ufeff/, "").split(/\r?\n/).entries()) {
     if (!line.trim()) continue;
     const cells = [];
     const mark = line.includes("\t") ? "\t" : line.includes(",") || line.trim()[0] === '"' ? "," : line.includes(";") ? ";" : /\s/;
@@ -163,7 +176,7 @@ function parsed(text) {
         cells.push(found[1] !== undefined ? found[1].replaceAll('""', '"') : found[2].trim());
       }
     }
-    if (cells.length < 2 || !cells[0] || !cells[1]) throw new Error("Line " + (pairs.length + 1) + " names no two nodes: " + shown(line.slice(0, 60)));
+    if (cells.length < 2 || !cells[0] || !cells[1]) throw new Error("Line " + (at + 1) + " names no two nodes: " + shown(line.slice(0, 60)));
     pairs.push([cells[0], cells[1]]);
   }
   if (pairs.length && /^(source|from|u|a)$/i.test(pairs[0][0]) && /^(target|to|v|b)$/i.test(pairs[0][1])) pairs.shift(); // a header
@@ -171,27 +184,40 @@ function parsed(text) {
   return pairs;
 }
 const scorePairs = attempt(async () => {
-  const found = await ask("/score", null, { pairs: parsed(byId("pairs").value), prior: Number(byId("prior").value) });
+  const pairs = parsed(byId("pairs").value), about = byId("scores-about"), before = about.textContent;
+  about.textContent = "Scoring " + pairs.length + " pairs…";
+  let found;
+  try { found = await ask("/score", null, { pairs, prior: Number(byId("prior").value) }); }
+  catch (error) { about.textContent = before; throw error; }
   state.scores = found.scores;
   byId("scores-about").textContent = found.scores.length + " pairs. Probability among " + found.population + ".";
   byId("export-scores").disabled = false;
-  fill("scores", found.scores.slice(0, 500), (s) => [[shown(s.source)], [shown(s.target)], [s.score.toFixed(3), "n"], [s.probability.toFixed(4), "n"]], (s) => explain(s.source, s.target, "random"));
+  fill("scores", found.scores.slice(0, 500), (s) => [[s.source], [s.target], [s.score.toFixed(3), "n"], [s.probability.toFixed(4), "n"]], (s) => explain(s.source, s.target, "random"));
   if (found.scores.length > 500) byId("scores-about").textContent += " The first 500 are shown; the export has all.";
 });
 byId("score").addEventListener("click", scorePairs);
 byId("pair").addEventListener("submit", (event) => { event.preventDefault(); explain(byId("u").value.trim(), byId("v").value.trim(), "random"); });
 const area = byId("pairs");
-area.addEventListener("dragover", (event) => { event.preventDefault(); area.classList.add("over"); });
-area.addEventListener("dragleave", () => area.classList.remove("over"));
-area.addEventListener("drop", attempt(async (event) => {
-  event.preventDefault();
-  area.classList.remove("over");
+// anywhere on the page: beside the field, a browser would leave the page and open the file
+document.addEventListener("dragover", (event) => { if ([...event.dataTransfer.types].includes("Files")) { event.preventDefault(); area.classList.add("over"); } });
+document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) area.classList.remove("over"); });
+document.addEventListener("drop", attempt(async (event) => {
   const file = event.dataTransfer.files[0];
   if (!file) return;
+  event.preventDefault();
+  area.classList.remove("over");
+  await take(file);
+}));
+byId("file").addEventListener("change", attempt(async (event) => {
+  const file = event.target.files[0];
+  event.target.value = ""; // the same file may be chosen again, changed
+  if (file) await take(file);
+}));
+async function take(file) {
   if (file.size > 1000000) throw new Error("The file is larger than 1 MB: use llwlc score.");
   area.value = await file.text();
   await scorePairs();
-}));
+}
 
 function cell(value) {
   let text = value === null || value === undefined ? "" : String(value);
@@ -205,13 +231,13 @@ function save(name, columns, rows) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
-byId("export-links").addEventListener("click", () => save("missing_links.csv", ["source", "target", "score", "probability", "probability_low", "probability_high", "common_neighbors", "distance"], state.links));
+byId("export-links").addEventListener("click", () => save("missing_links.csv", ["source", "target", "score", "probability", "probability_low", "probability_high", "common_neighbors", "distance"], wanted()));
 byId("export-scores").addEventListener("click", () => save("scores.csv", ["source", "target", "score", "probability"], state.scores));
 
 // explanation
 const explain = attempt(async (u, v, population) => {
   const mine = ++state.asked, about = byId("why-about");
-  about.textContent = "Looking at " + shown(u) + " – " + shown(v) + "…";
+  about.textContent = "Looking at " + short(u) + " – " + short(v) + "…";
   let found;
   try { found = await ask("/explain", { u, v, population }); }
   catch (error) { if (mine === state.asked) about.textContent = ""; throw error; }
@@ -245,7 +271,7 @@ function effects(title, rows) {
 }
 function reasons(found) {
   const largest = (rows) => rows.slice().sort((a, b) => Math.abs(b.lost) - Math.abs(a.lost)).slice(0, 8).sort((a, b) => b.lost - a.lost);
-  const removals = (rows) => largest(rows).map((r) => [r.nodes.map(shown).join(" – "), r.lost, "leaves " + r.probability.toFixed(3)]);
+  const removals = (rows) => largest(rows).map((r) => [r.nodes.map((name) => short(name)).join(" – "), r.lost, "leaves " + r.probability.toFixed(3)]);
   const place = byId("reasons");
   place.replaceChildren(
     ...effects("From an average random pair (" + found.reference.toFixed(2) + ") to this one (" + found.said[0].log_odds.toFixed(2) + "), in log-odds", found.parts.map((p) => [p.name, p.effect, p.about])),
@@ -254,13 +280,13 @@ function reasons(found) {
     ...effects("Lost without a whole path", removals(found.paths)),
     ...effects("Lost without an eigenvector", largest(found.eigenvectors).map((e) => ["λ = " + e.value.toFixed(3), e.lost, ""])),
     ...effects("Lost without a filter", largest(found.filters).map((f) => [f.where + ", filter " + (f.index + 1), f.lost, ""])),
-    ...effects("Features that both have, of the cosine " + (found.cosine === null ? "" : found.cosine.toFixed(3)), found.features.map((f) => ["column " + f.column, f.share, ""])));
+    ...effects("What features add to the cosine of the raw features" + (found.cosine === null ? "" : ", " + found.cosine.toFixed(3)), found.features.map((f) => [short(f.name), f.share, ""])));
   if (found.similar.length) {
     place.append(make("h3", "Existing links that the network reads most alike"));
     const table = make("table", null, { id: "similar" });
     table.append(make("tbody"));
     place.append(table);
-    fill("similar", found.similar, (s) => [[shown(s.source) + " – " + shown(s.target)], ["distance " + s.distance.toFixed(2) + ", probability " + s.probability.toFixed(3), "dim"]], (s) => explain(s.source, s.target, "random"));
+    fill("similar", found.similar, (s) => [[short(s.source) + " – " + short(s.target), "pair"], ["distance " + s.distance.toFixed(2) + ", probability " + s.probability.toFixed(3), "dim"]], (s) => explain(s.source, s.target, "random"));
   }
   for (const note of found.notes) place.append(make("p", note, { class: "dim" }));
 }
@@ -296,7 +322,7 @@ function picture(found) {
   const select = byId("vector");
   select.replaceChildren(...found.eigenvectors.map((e) => make("option", "λ = " + e.value.toFixed(3), { value: e.index })));
   const few = drawing.nodes.length <= 40;
-  const elements = drawing.nodes.map((n, i) => ({ group: "nodes", data: { id: "n" + i, at: i, label: i < 2 || (few && i < 14) ? shown(n.name).slice(0, 30) : "", name: shown(n.name) }, position: { x: side * n.x, y: side * n.y } }));
+  const elements = drawing.nodes.map((n, i) => ({ group: "nodes", data: { id: "n" + i, at: i, label: i < 2 || (few && i < 14) ? short(n.name, 24) : "", name: shown(n.name) }, position: { x: side * n.x, y: side * n.y } }));
   drawing.edges.forEach(([a, b, lost], i) => elements.push({ group: "edges", data: { id: "e" + i, source: "n" + a, target: "n" + b, lost } }));
   elements.push({ group: "edges", data: { id: "pair", source: "n0", target: "n1", pair: true, lost: null } });
   if (state.graph) state.graph.destroy();
