@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "llwlc"
 
 def rooms() -> dict[str, Any]:
     """The modules that export names, by room: packages, and `metrics`."""
-    found = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")) + ["metrics"]
+    found = [*sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")), "metrics"]
     modules = {room: import_module(f"llwlc.{room}") for room in sorted(found)}
     return {room: module for room, module in modules.items() if getattr(module, "__all__", None)}
 
@@ -59,7 +59,10 @@ def room_page(room: str, module: Any) -> str:
 def package_page() -> str:
     """The reference of the package: its subpackages, and the names that none of them exports."""
     package, modules = import_module("llwlc"), rooms()
-    lines = [f"- [`llwlc.{room}`]({room}.md): {prose(getdoc(module) or '').splitlines()[0]}" for room, module in modules.items()]
+    lines = [
+        f"- [`llwlc.{room}`]({room}.md): {prose(getdoc(module) or '').splitlines()[0]}"
+        for room, module in modules.items()
+    ]
     also, own = [], []
     for name in package.__all__:
         home = next((room for room, module in modules.items() if name in module.__all__), None)
@@ -68,13 +71,20 @@ def package_page() -> str:
         elif not name.startswith("_") and not ismodule(getattr(package, name)):
             own.append(f"::: llwlc.{name}")
     about = "Every name that the package and its subpackages export. The examples run as tests."
-    return "\n\n".join(["# Reference", about, "\n".join(lines), f"Also exported by the package itself: {', '.join(also)}.", *own])
+    return "\n\n".join(
+        ["# Reference", about, "\n".join(lines), f"Also exported by the package itself: {', '.join(also)}.", *own]
+    )
 
 
 def prose(docstring: str) -> str:
     """A module's docstring as Markdown: its indented examples become blocks of Python, and a blank line stands before a list."""
     docstring = re.sub(r"^((?!- |  ).+\n)(?=- )", r"\1\n", docstring, flags=re.MULTILINE)
-    return re.sub(r"(?:^ {4}.*\n?(?:^\n(?=^ {4}))?)+", lambda m: f"```python\n{dedent(m[0]).rstrip()}\n```\n", docstring, flags=re.MULTILINE)
+    return re.sub(
+        r"(?:^ {4}.*\n?(?:^\n(?=^ {4}))?)+",
+        lambda m: f"```python\n{dedent(m[0]).rstrip()}\n```\n",
+        docstring,
+        flags=re.MULTILINE,
+    )
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
