@@ -19,7 +19,7 @@ from llwlc.support.registry import Record, Registry
 
 @dataclass(frozen=True)
 class EdgeSource:
-    """A table of edges and what else its file says: all `nodes` by name, also those without an edge; whether edges are `directed` (None: it does not say); `notes` for the user."""
+    """A table of edges with what else its file states: the names of all `nodes`, also of those without an edge; whether edges are `directed` (None: not stated); `notes` for the user."""
 
     file: TableFile
     nodes: pa.Array | None = None

@@ -39,7 +39,7 @@ class Origin:
 class Graph:
     """An undirected graph without self-loops or parallel edges.
 
-    Every edge stands in both directions, sorted by row, then by column.
+    Every edge is stored in both directions, sorted by row, then by column.
 
     Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
     a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
@@ -144,21 +144,21 @@ class Graph:
         for tensor in (self.indptr, self.indices, self.weight):
             if tensor is not None:
                 found.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-                # where it lies: a mapped array is not copied
+                # hashed in place, so that a mapped array is not copied
                 found.update(tensor.detach().cpu().contiguous().numpy().data)
         return found.hexdigest()
 
     @cached_property
     def identity(self) -> Tensor | None:
-        """What random draws know each node by, `[n]`: see `identities`. None where a node has no name: its number serves."""
+        """The number by which random draws identify each node, `[n]` (see `identities`); None where nodes have no names: then the node's own number is used."""
         return None if self.names is None else known_identities(self.names).to(self.indptr.device)
 
     def name(self, node: int) -> str:
-        """What a node is called: its name, or its number where there are no names."""
+        """The name of a node, or its number as text where nodes have no names."""
         return str(node) if self.names is None else self.names[node]
 
     def with_edges(self, edges: Tensor) -> Graph:
-        """The same nodes with only these of the edges, `[k, 2]`; each keeps its weight and time."""
+        """The graph with all its nodes and only these of its edges, `[k, 2]`; each keeps its weight and time."""
         n = self.num_nodes
         keep = Graph.from_edges(edges, num_nodes=n)
         if self.weight is None and self.time is None:
@@ -181,8 +181,7 @@ class Graph:
         )
 
     def to(self, device: torch.device | str) -> Graph:
-        """The graph with its tensors on a device, as `extract`, `link_bases` and the features of a network are computed there; sparse
-        features stay on the CPU."""
+        """The graph with its tensors on a device: `extract`, `link_bases` and networks then compute there. Sparse features stay on the CPU."""
         kept = ("indptr", "indices", "weight", "time", "x")
         moved: dict[str, Any] = {name: getattr(self, name) for name in kept}
         moved = {name: t.to(device) for name, t in moved.items() if isinstance(t, Tensor)}
@@ -200,7 +199,7 @@ class Graph:
 
     @staticmethod
     def open(folder: str | Path, *, verify: bool = True) -> Graph:
-        """The graph of a folder that `llwlc data pack` wrote, mapped, not read: `llwlc.graph.packed_folder.open_graph`."""
+        """The graph of a folder that `llwlc data pack` wrote, its files mapped into memory, not read: `llwlc.graph.packed_folder.open_graph`."""
         from llwlc.graph.packed_folder import open_graph
 
         return open_graph(folder, verify=verify)
@@ -309,12 +308,12 @@ class Graph:
         return html_table("Graph", (), rows)
 
     def plot(self) -> Any:
-        """How many nodes have how many links, as a matplotlib figure (extra `plots`)."""
+        """The distribution of degrees on logarithmic axes, as a matplotlib figure (extra `plots`)."""
         figure, axes = new_figure()
         counts = np.bincount(self.degree.cpu().numpy())
         at = np.flatnonzero(counts)
         axes.loglog(at + 1, counts[at], "o", markersize=4)
-        axes.set(xlabel="links of a node, and one", ylabel="nodes")
+        axes.set(xlabel="links of a node + 1", ylabel="nodes")
         return figure
 
     def __repr__(self) -> str:

@@ -21,14 +21,14 @@ from llwlc.graph.table_file import arrow_errors
 from llwlc.support.text import quoted
 
 RESERVED = ("score", "probability")
-"""Columns that scoring adds; a table's own column of that name steps aside."""
+"""Columns that scoring adds; a table's own column of that name is renamed."""
 UNKNOWN = ("error", "skip", "blank")
-"""What becomes of a pair that cannot be scored: the table is refused, the row is left out, the row has no score."""
+"""What happens to a pair that cannot be scored: error, the whole table is refused; skip, the row is left out; blank, the row has no score."""
 
 
 class Pairs(NamedTuple):
-    """`pairs [k, 2]`: node numbers; `rows [k]`: the rows of the `table` that they are; of its columns, all as they were, those called like one that scoring adds
-    are `renamed`: from, to. `note`: what is wrong with the other rows, "" where there are none."""
+    """`pairs [k, 2]`: node numbers; `rows [k]`: the row of the `table` that each comes from. The table has all columns of the input; those with the name of a column that scoring adds
+    are `renamed` (old name to new). `note`: what is wrong with the rows that have no pair, "" if all have one."""
 
     pairs: Tensor
     rows: np.ndarray
