@@ -75,7 +75,7 @@ class LinkSplit:
         """The split whose training links are those of training and validation, all of which carry messages while training; validation and test stay as they are."""
         links = torch.cat([self.train_pos, self.valid_pos])
         whole = self.test_graph if self.test_graph.num_edges > self.train_graph.num_edges else None
-        if whole is None:  # validation links carry no messages at test time; weights, if any, are not known of them
+        if whole is None:  # validation links carry no messages at test time, so their weights and times are not stored
             if self.train_graph.weight is not None or self.train_graph.time is not None:
                 raise InputError(
                     f"protocol {self.protocol!r} leaves validation links out of the messages, so on a graph with weights or times they cannot be trained on"
