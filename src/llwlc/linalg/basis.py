@@ -44,7 +44,7 @@ class Eigenbasis:
         graphs = len(values)
         width = len(vectors) // max(graphs, 1)
         basis = cls(values, vectors, mask, residual, torch.arange(graphs + 1, device=values.device) * width)
-        basis.__dict__["slots"] = Slots(None, graphs, width)  # the cached property's place
+        basis.__dict__["slots"] = Slots(None, graphs, width)  # where `cached_property` stores its value
         return basis
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Eigenbasis:
