@@ -61,7 +61,7 @@ class BasisConfig:
     max_nodes_per_hop: int | None = DEFAULT_CAP
     """Nodes that one hop keeps, drawn by the pair; None for all."""
     seed: int = 0
-    """Of all random draws for a link."""
+    """Seed of all random draws for a link."""
     draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
     """What random draws identify a node by: "name", which does not depend on the order of a file (its number where it has no name), or "number", as in
     runs from before this option."""
