@@ -221,7 +221,11 @@ class Evaluation:
 
     @staticmethod
     def from_dict(flat: Mapping[str, float]) -> Evaluation:
-        """The inverse of `as_dict`."""
+        """The inverse of `as_dict`.
+
+        Args:
+            flat: what `as_dict` returned.
+        """
         negatives = int(flat["num_negatives"])
         ks = [int(name[5:]) for name in flat if name.startswith("hits@") and name[5:].isdigit()]
         rates = [float(name[8:]) for name in flat if name.startswith("hits@fpr")]

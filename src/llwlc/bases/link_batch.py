@@ -37,10 +37,16 @@ class LinkBatch:
 
     @property
     def num_links(self) -> int:
+        """B, the number of links."""
         return len(self.u)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> LinkBatch:
-        """On another device, with real numbers of this type."""
+        """The batch on another device, with real numbers of this type.
+
+        Args:
+            device: "cpu", "cuda" or a torch device.
+            dtype: float32 or float64.
+        """
         moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
         moved["draws"] = None if self.draws is None else self.draws.to(device)
         pair = None if self.pair is None else self.pair.to(device, dtype)

@@ -34,6 +34,7 @@ class Constraints:
 
     @property
     def num_graphs(self) -> int:
+        """B, the number of graphs."""
         return len(self.ptr) - 1
 
     @property

@@ -44,6 +44,7 @@ class Info(Record):
 
     @property
     def what(self) -> str:
+        """The line about the dataset, as lists show it."""
         return self.about
 
 

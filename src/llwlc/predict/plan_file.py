@@ -1,4 +1,4 @@
-"""`plan.json`: the plan that a fit keeps to, written before training, so that the same command goes on by it whatever the machine does."""
+"""`plan.json`: the plan of a fit, written before training, so that the same command continues with the same plan, however busy the machine is then."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """`base`: the fingerprint of the fit before anything was left out; `preset`: what is kept to; `minutes`: the budget; `cost`: points of AUC that the plan is known to cost; `forecast`:
-    seconds of each stage, and all of it at most and usually."""
+    """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`: the budget; `cost`: points of AUC that the plan is known to cost; `forecast`:
+    seconds of each stage, and of all together, at most and usually."""
 
     base: str
     preset: Preset

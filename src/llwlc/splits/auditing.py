@@ -43,6 +43,7 @@ class Audit:
 
     @property
     def ok(self) -> bool:
+        """Whether no fault was found."""
         return not self.findings
 
     def __str__(self) -> str:

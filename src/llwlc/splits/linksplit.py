@@ -57,7 +57,11 @@ class LinkSplit:
     metric: str = "hits@100"
 
     def save(self, path: str | Path) -> None:
-        """One safetensors file: the parts and the links that carry messages; features and names stay with the graph."""
+        """Writes one safetensors file: the parts and the links that carry messages; features and names stay with the graph.
+
+        Args:
+            path: the file to write.
+        """
         tensors = {name: getattr(self, name).contiguous() for name in PARTS}
         if self.nodes is not None:
             tensors["nodes"] = self.nodes
@@ -86,7 +90,12 @@ class LinkSplit:
 
     @staticmethod
     def load(path: str | Path, graph: Graph) -> LinkSplit:
-        """The split saved there; features and names come from `graph`, whose node ids it uses."""
+        """Reads a split that `save` wrote.
+
+        Args:
+            path: the file.
+            graph: the graph that was split; features and names come from it.
+        """
         try:
             with safe_open(path, "pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

@@ -47,10 +47,12 @@ class Subgraphs:
 
     @property
     def num_graphs(self) -> int:
+        """B, the number of subgraphs."""
         return len(self.ptr) - 1
 
     @property
     def num_nodes(self) -> int:
+        """N, the number of nodes of all subgraphs."""
         return len(self.node)
 
     @cached_property
@@ -82,12 +84,26 @@ class Subgraphs:
         return self.node if self.drawn_by is None else self.drawn_by
 
     def draws(self, seed: int, epoch: int, stream: int) -> Tensor:
-        """64 random bits for each node, `[N]`, a function of seed, epoch, stream, pair and node alone: see `counter.draw`."""
+        """64 random bits for each node, a function of seed, epoch, stream, pair and node alone: see `counter.draw`.
+
+        Args:
+            seed: seed of the draw.
+            epoch: number of the epoch.
+            stream: purpose of the draw, a constant of `support.counter`.
+
+        Returns:
+            Bits `[N]`, int64.
+        """
         ends = torch.stack([self.identity[self.u], self.identity[self.v]], 1)
         low, high = ends.amin(1)[self.graph], ends.amax(1)[self.graph]
         return counter.draw(seed, epoch, low, high, self.identity, stream)
 
     def to(self, device: torch.device | str) -> Subgraphs:
+        """The subgraphs with their tensors on a device.
+
+        Args:
+            device: "cpu", "cuda" or a torch device.
+        """
         moved = {k: t.to(device) for k, t in vars(self).items() if k in self.__match_args__ and isinstance(t, Tensor)}
         return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is no tensor and stays
 
