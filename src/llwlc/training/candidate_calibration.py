@@ -23,7 +23,7 @@ from llwlc.training.calibration import Calibration
 
 Floats = NDArray[np.float64]
 RANKS = (1_000, 200)
-"""The slope of a curve may change at the scores of these ranks: most data lie far down the list and tell little about its top."""
+"""A curve may change its slope at the scores of these ranks, near the top of the list: most data are far down the list and say little about its top."""
 CHANGE = 1.0
 """Standard deviation of a prior on how the logarithm of the slope changes from one piece to the next."""
 SLOPE, OFFSET = 1.0, 3.0
@@ -32,7 +32,7 @@ links only."""
 
 
 DROP = 0.7
-"""How much smaller the logarithm of the slope is expected behind a knot: the best of many scores are partly the luckiest (regression to the mean)."""
+"""How much smaller the logarithm of the slope is expected to be above a knot: the best of many scores are partly the luckiest (regression to the mean)."""
 REFITS = 50
 ALONE, BIN = 1_000, 100
 
