@@ -17,12 +17,12 @@ METRICS = {
     "vessel-sample": "auc",
     "ogbl-ddi": "hits@20",
 }
-"""What a dataset is measured by, HR@100 where it is not named."""
+"""The metric of a dataset; HR@100 for datasets that are not listed."""
 
 
 @dataclass(frozen=True)
 class AccuracySection:
-    """`metric`: one for all datasets; "" for each dataset's own. `absent`: datasets that are not to be had here, and why."""
+    """`metric`: one for all datasets; "" for each dataset's own. `absent`: datasets that are not available here, and why."""
 
     title: str
     rows: tuple[Row, ...]
@@ -50,7 +50,7 @@ class AccuracySection:
         ]
 
     def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
-        """Rows by dataset; those that have neither a run nor a published number of their own protocol have nothing to say."""
+        """Rows by dataset; a row with neither a run nor a published number of its own protocol is left out."""
         return [
             self._row(row, data, lines, chosen)
             for row, data in self._asked(chosen)
@@ -94,7 +94,7 @@ class AccuracySection:
         ]
         machines = sorted({str(line.get("machine", "unknown")) for line in found})
         notes = [
-            "Percent, mean ± standard deviation over seeds, each a new split; a published number in brackets' protocol is not of ours."
+            "Percent, mean ± standard deviation over seeds, each a new split; a published number followed by a protocol in brackets was measured under that protocol, not ours."
         ]
         if machines:
             notes.append(f"Made on: {'; '.join(machines)}.")

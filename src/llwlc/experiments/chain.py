@@ -1,4 +1,4 @@
-"""The chain: where the gap between our reading of the paper's network and the paper's numbers may come from, one change a row."""
+"""The table `chain`: what may cause the gap between our implementation of the paper's network and the paper's numbers, one change in each row."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ READINGS: dict[str, dict[str, Any]] = {
     "3 hops": {"hops": 3},
     "100 epochs": {"epochs": 100, "patience": 100},
 }
-"""Without a leak."""
+"""Ways to read the paper's description that let no test link leak."""
 ON_PUBMED = (
     "`paper`",
     "compact features, skip, SEAL's readout",
     "compact features, skip, ends read out",
     "query start, boundary column, compact features, skip, ends read out",
 )
-"""The first, and those that did best on the small graphs."""
+"""Readings for Pubmed: the first, and those that did best on the small graphs."""
 LEAKY: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("best epoch chosen on test", "test epoch", {}),
     ("test links carry messages", "messages", {}),

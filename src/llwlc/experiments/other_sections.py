@@ -76,7 +76,7 @@ class WalltimeSection:
 
 @dataclass(frozen=True)
 class EnergySection:
-    """How much of the network's input a basis carries."""
+    """How much of the network's input lies in the span of a basis."""
 
     title: str
     rows: tuple[Row, ...]
@@ -106,7 +106,7 @@ class EnergySection:
 
 @dataclass(frozen=True)
 class GrowthSection:
-    """Exponents of the time for a basis beside the orders that the paper states."""
+    """Measured exponents of the time for a basis, beside the orders that the paper states."""
 
     title: str
     cell: Cell
@@ -137,7 +137,7 @@ class GrowthSection:
 
 @dataclass(frozen=True)
 class SizesSection:
-    """The datasets of the appendix, and what stands in for those that are not at hand."""
+    """The datasets of the appendix, and replacements for those that are not available."""
 
     title: str
     data: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A table as text, Markdown, LaTeX or a picture; from the same lines always the same bytes."""
+"""A table as text, Markdown, LaTeX or a picture; the same lines always give the same bytes."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from llwlc.experiments.presets_section import BUDDY_ROWS, HEART_ROWS, HELD, LADD
 from llwlc.experiments.table import Row, Section, on_pubmed
 
 NOT_AT_HAND = {
-    "ogbl-collab": "its training links and features are not to be had here; coauthor-cs (real, smaller) and coauthor-like (generated, of its size) stand in rows of their own.",
-    "ogbl-vessel": "not to be had here; vessel-sample, one real sample of 2,970 nodes, stands in a row of its own.",
+    "ogbl-collab": "its training links and features are not available here; coauthor-cs (real, smaller) and coauthor-like (generated, of its size) have rows of their own.",
+    "ogbl-vessel": "not available here; vessel-sample, one real sample of 2,970 nodes, has a row of its own.",
 }
 TITLES = {
     "common-neighbors": "CN", "adamic-adar": "AA", "resource-allocation": "RA", "gcn": "GCN", "sage": "SAGE", "seal": "SEAL", "buddy": "BUDDY",
@@ -169,4 +169,4 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
     "ladder": (AccuracySection("From the paper's network to `anchored`, one change after the other", LADDER),),
     "opponents": (OpponentsSection("Opponents under the protocol of their published numbers", _opponents()),),
 }  # fmt: skip
-"""By the name that `llwlc reproduce` takes."""
+"""The tables by the name that `llwlc reproduce` takes."""

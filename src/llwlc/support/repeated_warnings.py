@@ -1,4 +1,4 @@
-"""One warning of a kind: a step that is done for each part of a split would say the same of each."""
+"""Each warning once: a step that is done for every part of a split would repeat it for each."""
 
 from __future__ import annotations
 
