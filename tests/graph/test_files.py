@@ -288,6 +288,12 @@ def test_pairs_keep_the_other_columns(write):
     assert list(found.table.column_names) == list(kept)
 
 
+def test_codes_with_leading_zeros_stay_text_where_numbers_become_numbers(write):
+    found = read_pairs(write("code,age,from,to\n007,7,Cleo,Ada\n12,0,Ada,Bob\n"), example()).table
+    assert found["code"].to_pylist() == ["007", "12"]
+    assert found["age"].to_pylist() == [7, 0]
+
+
 def test_pairs_without_a_header_lose_none(write):
     assert read_pairs(write("Cleo,Ada\nAda,Bob\n"), example()).pairs.tolist() == [[2, 0], [0, 1]]
 

@@ -40,7 +40,7 @@ def show_ranking(report: RankingReport) -> None:
     """Prints how well the list of each method finds hidden links, in percent."""
     from llwlc.predict.model_card import RANKING_COLUMNS, ranking_notes, ranking_rows
 
-    table = Table(pad_edge=False)
+    table = Table(pad_edge=False, collapse_padding=True)  # as narrow as a terminal of 80 columns
     for name in RANKING_COLUMNS:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     print_table(table, [list(row) for row in ranking_rows(report)])
@@ -57,9 +57,8 @@ def show_links(found: Recommendations, title: str) -> None:
         rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far])
     table = Table("source", "target", pad_edge=False)
     for name in ("probability", "90 % range", "common neighbours", "distance"):
-        table.add_column(
-            name, min_width=min(len(name), 11)
-        )  # where space is short, names of nodes are cut, not headings
+        # where space is short, names of nodes are cut, not headings
+        table.add_column(name, min_width=min(len(name), 11))
     print_table(table, rows)
 
 
