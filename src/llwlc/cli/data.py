@@ -36,7 +36,9 @@ def list_datasets(plugin: PluginOption = None) -> None:
 
 @data.command("get")
 def get_dataset(
-    name: Annotated[str, typer.Argument(help="A name of llwlc data list.", autocompletion=completer(DATASETS))],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A name of llwlc data list.", autocompletion=completer(DATASETS))
+    ],
 ) -> None:
     """Downloads a dataset, unless it is there already. Example: `llwlc data get pubmed`"""
     from llwlc import datasets
@@ -64,7 +66,9 @@ def show_graph(graph: GraphArgument, plugin: PluginOption = None, *, graph_optio
 
 @data.command("pack")
 def pack_graph(
-    edges: Annotated[Path, typer.Argument(help="Edge list of any size: CSV, TSV (also gzipped) or Parquet.")],
+    edges: Annotated[
+        Path, typer.Argument(metavar="EDGES", help="Edge list of any size: CSV, TSV (also gzipped) or Parquet.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the packed graph.")],
     source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,

@@ -27,7 +27,9 @@ from llwlc.cli.tables import Delivery
 def score(
     ctx: typer.Context,
     run: RunArgument,
-    pairs: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file with a pair of node names in each row.")],
+    pairs: Annotated[
+        Path, typer.Argument(metavar="PAIRS", help="CSV, TSV or Parquet file with a pair of node names in each row.")
+    ],
     out: OutOption = None,
     format: FormatOption = None,
     prior: Annotated[float, typer.Option(help=PriorHelp)] = 0.5,

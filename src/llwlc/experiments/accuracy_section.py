@@ -69,9 +69,9 @@ class AccuracySection:
         found = row_lines("accuracy", row, data, lines, chosen)
         metric = self.metric or METRICS.get(data, "hits@100")
         protocol = chosen.protocol or row.protocol
-        said = row.published.get(data.removesuffix("-planetoid"))
-        known = NOTHING if said is None else f"{said:g}" if self.metric == "auc" else f"{said:.2f}"
-        if said is not None and row.published_under != protocol:
+        published = row.published.get(data.removesuffix("-planetoid"))
+        known = NOTHING if published is None else f"{published:g}" if self.metric == "auc" else f"{published:.2f}"
+        if published is not None and row.published_under != protocol:
             known += f" ({row.published_under})"
         begin = [data, row.title, protocol, metric.replace("hits", "HR").replace("auc", "AUC").replace("mrr", "MRR")]
         if not found:

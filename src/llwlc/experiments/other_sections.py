@@ -56,13 +56,13 @@ class WalltimeSection:
             clock = [f"{one['epoch_seconds']:.2f}", f"{one['before_seconds']:.1f}", f"{one['microseconds_a_link']:.0f}"]
         seconds, accuracy = WALLTIME.get((row.method, share), (None, None)) if data == "pubmed" else (None, None)
         known = "" if row.published_under == (chosen.protocol or row.protocol) else f" ({row.published_under})"
-        said = [
+        published = [
             NOTHING if seconds is None else f"{seconds:g}",
             NOTHING if accuracy is None else f"{accuracy:.2f}{known}",
         ]
         parameters = next((f"{line['parameters']:,}" for line in [*runs, *timed]), NOTHING)
         begin = [data, row.title, chosen.protocol or row.protocol, f"{100 * share:g} %"]
-        return [*begin, *clock, spread(runs, "hits@100"), *said, parameters, str(len(runs))]
+        return [*begin, *clock, spread(runs, "hits@100"), *published, parameters, str(len(runs))]
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         timed = [line for row in self.rows for data in row.data for line in of_row(lines, row.cell("time", data))]

@@ -36,16 +36,16 @@ def _results() -> AccuracySection:
             name,
             ("cora-planetoid", "citeseer", "pubmed"),
             "buddy",
-            published=said,
+            published=numbers,
             published_under="buddy",
         )
-        for name, said in published.RESULTS.items()
+        for name, numbers in published.RESULTS.items()
         if name != "paper"
     )
     far = ("ogbl-collab", "ogbl-vessel")
     under_paper = tuple(
-        Row(TITLES[name], name, PLANETOID, "paper", published=said, published_under="buddy")
-        for name, said in published.RESULTS.items()
+        Row(TITLES[name], name, PLANETOID, "paper", published=numbers, published_under="buddy")
+        for name, numbers in published.RESULTS.items()
         if name != "paper"
     ) + tuple(Row(TITLES[name], name, PLANETOID, "paper") for name in ("mlp", "gae", "ncn", "ncnc"))
     ours = (
@@ -78,9 +78,9 @@ def _opponents() -> tuple[Row, ...]:
     )
 
 
-def _constrained(said: dict[str, dict[str, float]]) -> tuple[Row, ...]:
-    none = Row("no constraint (the paper's LanczosNet)", "unconstrained", PLANETOID, published=said["unconstrained"])
-    return *on_pubmed(none), *on_pubmed(Row("Neumann", "paper", PLANETOID, published=said["paper"]))
+def _constrained(numbers: dict[str, dict[str, float]]) -> tuple[Row, ...]:
+    none = Row("no constraint (the paper's LanczosNet)", "unconstrained", PLANETOID, published=numbers["unconstrained"])
+    return *on_pubmed(none), *on_pubmed(Row("Neumann", "paper", PLANETOID, published=numbers["paper"]))
 
 
 def _sweep(title: str, name: str, values: tuple[Any, ...], **fixed: Any) -> tuple[Row, ...]:

@@ -289,8 +289,8 @@ def times_of(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
         return seconds.copy()  # arrow's memory is read-only, torch's is not
     values = as_numbers(column)
     if values is None:
-        said = f"row 1 says {quoted(column[0])}" if len(column) else f"it is of type {column.type}"
-        raise InputError(f"{where} holds neither numbers nor dates ({said}): --time none ignores it")
+        found = f"row 1 says {quoted(column[0])}" if len(column) else f"it is of type {column.type}"
+        raise InputError(f"{where} holds neither numbers nor dates ({found}): --time none ignores it")
     if not np.isfinite(values).all():
         raise InputError(f"{where} is NaN or infinite in row {int(np.isfinite(values).argmin()) + 1}: fill it in")
     if pa.types.is_integer(column.type):

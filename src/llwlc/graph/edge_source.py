@@ -103,8 +103,10 @@ def read_konect(path: Path, data: bytes, limit: int | None) -> EdgeSource:
 
 def read_snap(path: Path, data: bytes, limit: int | None) -> EdgeSource:
     """SNAP's edge lists, whose comments say whether edges are directed; ids are numbers, without a header."""
-    said = re.search(rb"#\s*(Und|D)irected graph", data[:4096])
-    return EdgeSource(open_table(path, unzipped_limit=limit, data=data), directed=said is not None and said[1] == b"D")
+    stated = re.search(rb"#\s*(Und|D)irected graph", data[:4096])
+    return EdgeSource(
+        open_table(path, unzipped_limit=limit, data=data), directed=stated is not None and stated[1] == b"D"
+    )
 
 
 def two_sides_note(path: Path) -> str:

@@ -160,7 +160,7 @@ def _ranking_section(fitted: Model) -> str:
         return ""
     table = ["| " + " | ".join(RANKING_COLUMNS) + " |", "| " + " | ".join(["---"] * len(RANKING_COLUMNS)) + " |"]
     table += ["| " + " | ".join(row) + " |" for row in ranking_rows(report)]
-    bins = ", ".join(f"{100 * said:.0f} / {100 * true:.0f}" for said, true in report.reliability.bins)
+    bins = ", ".join(f"{100 * predicted:.0f} / {100 * true:.0f}" for predicted, true in report.reliability.bins)
     return f"""## Recommendations, measured
 
 {ranking_notes(report)}

@@ -33,8 +33,13 @@ class WrittenPlan:
     @classmethod
     def of(cls, base: str, plan: Plan) -> WrittenPlan:
         ahead = plan.forecast
-        told = {"stages": dict(ahead.stages), "seconds": ahead.seconds, "usual": ahead.usual, "bytes": ahead.num_bytes}
-        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, told)
+        forecast = {
+            "stages": dict(ahead.stages),
+            "seconds": ahead.seconds,
+            "usual": ahead.usual,
+            "bytes": ahead.num_bytes,
+        }
+        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, forecast)
 
 
 def write_plan(folder: Path, plan: WrittenPlan) -> None:

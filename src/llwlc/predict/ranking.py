@@ -124,15 +124,15 @@ def described(graph: Graph, ranked: Ranked, config: RankingConfig, rho: float, t
     pairs, shift = ranked.pairs[:top], math.log(rho)
     if not len(pairs):
         return ()
-    said = torch.sigmoid(ranked.log_ratio[:top] + shift)
+    predicted = torch.sigmoid(ranked.log_ratio[:top] + shift)
     drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + shift)
     low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64), dim=0)
     # the range of a few refits may not contain the estimate itself
-    low, high = torch.minimum(low, said), torch.maximum(high, said)
+    low, high = torch.minimum(low, predicted), torch.maximum(high, predicted)
     rows = zip(
         pairs.tolist(),
         ranked.log_ratio[:top].tolist(),
-        said.tolist(),
+        predicted.tolist(),
         low.tolist(),
         high.tolist(),
         common_neighbors(graph, pairs).tolist(),

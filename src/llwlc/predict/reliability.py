@@ -30,12 +30,10 @@ def reliability_picture(report: RankingReport) -> str:
         label = f"{100 * tick:.0f}"
         parts.append(f'<text x="{x(tick):.1f}" y="{EDGE + SIDE + 18}" text-anchor="middle">{label}</text>')
         parts.append(f'<text x="{EDGE - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{label}</text>')
-    for rank, (said, true) in enumerate(bins):
-        about = (
-            f"best {100 * rank + 1} to {100 * (rank + 1)}: predicted {100 * said:.1f} %, observed {100 * true:.1f} %"
-        )
+    for rank, (predicted, true) in enumerate(bins):
+        about = f"best {100 * rank + 1} to {100 * (rank + 1)}: predicted {100 * predicted:.1f} %, observed {100 * true:.1f} %"
         parts.append(
-            f'<circle cx="{x(said):.1f}" cy="{y(true):.1f}" r="5" fill="#1f77b4" fill-opacity="0.8"><title>{about}</title></circle>'
+            f'<circle cx="{x(predicted):.1f}" cy="{y(true):.1f}" r="5" fill="#1f77b4" fill-opacity="0.8"><title>{about}</title></circle>'
         )
     parts += [
         f'<text x="{EDGE + SIDE / 2}" y="{SIDE + 2 * EDGE - 10}" text-anchor="middle">predicted probability, %</text>',

@@ -58,10 +58,10 @@ def help_fit(
         network_warmup.begin(preset.net, network_warmup.TRAINING)
     warm_up(split.train_graph, preset.basis)
     features = NodeFeatures.of(graph.x, None, tensors.get("compact"))
-    nobody = split.valid_pos[:0]
+    no_pairs = split.valid_pos[:0]
     candidates = None
     if "member" in tensors:
-        candidates = CandidateLinks(tensors["member"], tensors["negatives"], nobody, nobody)
+        candidates = CandidateLinks(tensors["member"], tensors["negatives"], no_pairs, no_pairs)
     ready = set_up(
         split, preset, features, candidates,
         device=device, cache=cache, memory_budget=int(about["memory_budget"]), owner=owner, ranks=ranks,

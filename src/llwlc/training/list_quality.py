@@ -87,7 +87,7 @@ class RankingReport:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> RankingReport:
         """What `as_dict` wrote."""
-        bins = tuple((float(said), float(true)) for said, true in data["reliability"]["bins"])
+        bins = tuple((float(predicted), float(true)) for predicted, true in data["reliability"]["bins"])
         hidden, found, candidates, nodes, graph_nodes = (
             int(data[name]) for name in ("hidden", "found", "candidates", "nodes", "graph_nodes")
         )

@@ -181,8 +181,8 @@ def prepare(
         label = torch.cat([torch.ones(int(member.sum())), torch.zeros(count)])
         shortlist = fit_shortlist(score, features.pair_inputs(split.train_graph, pairs), label)
     known = max(split.valid_graph.num_edges, 1)
-    untold = CandidateCalibration.as_random(Calibration())
-    config = RankingConfig(lister.config, shortlist, untold, max(len(split.valid_pos), 1) / known)
+    uncalibrated = CandidateCalibration.as_random(Calibration())
+    config = RankingConfig(lister.config, shortlist, uncalibrated, max(len(split.valid_pos), 1) / known)
     return Prepared(config, links, found)
 
 

@@ -104,9 +104,9 @@ def measure_ranking(
 def reliability(ranked: Ranked, hit: Tensor, rho: float) -> Reliability:
     """The best thousand candidates in ten bins: predicted probability and share of hidden links, where `rho` links are hidden for each known one."""
     shown = min(BINS * IN_BIN, len(hit))
-    said = torch.sigmoid(ranked.log_ratio[:shown] + math.log(rho))
+    predicted = torch.sigmoid(ranked.log_ratio[:shown] + math.log(rho))
     parts = [slice(at, min(at + IN_BIN, shown)) for at in range(0, shown, IN_BIN)]
-    bins = tuple((float(said[part].mean()), float(hit[part].double().mean())) for part in parts)
+    bins = tuple((float(predicted[part].mean()), float(hit[part].double().mean())) for part in parts)
     error = sum(abs(a - b) * (part.stop - part.start) for (a, b), part in zip(bins, parts, strict=True)) / max(shown, 1)
     return Reliability(bins, error)
 
@@ -118,13 +118,13 @@ def expected_share(
     top = min(top, len(ranked.pairs))
     if not top:
         return 0.0, 0.0, 0.0
-    said = torch.sigmoid(ranked.log_ratio[:top] + math.log(rho))
+    predicted = torch.sigmoid(ranked.log_ratio[:top] + math.log(rho))
     drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + math.log(rho))
     rng = np.random.default_rng(seed)
     many = np.repeat(drawn.numpy(), max(1, 1000 // len(drawn)), axis=0)
     share = (rng.random(many.shape) < many).mean(1)
     low, high = np.quantile(share, [0.05, 0.95])
-    return float(said.mean()), float(low), float(high)
+    return float(predicted.mean()), float(low), float(high)
 
 
 def _without(found: Candidates, pairs: Tensor, n: int) -> Candidates:

@@ -109,12 +109,12 @@ class Ranks:
 
     def begin(self, epoch: int | None, state: Iterable[Tensor]) -> int:
         """The epoch that begins, as rank 0 states it, or `OVER`; copies the state of rank 0, which may have continued from a checkpoint, to all ranks."""
-        said = torch.tensor([OVER if epoch is None else epoch])
-        dist.broadcast(said, 0)
-        if int(said) != OVER:
+        announced = torch.tensor([OVER if epoch is None else epoch])
+        dist.broadcast(announced, 0)
+        if int(announced) != OVER:
             for tensor in state:
                 dist.broadcast(tensor, 0)
-        return int(said)
+        return int(announced)
 
 
 def _met(store: Any, rank: int, size: int) -> str:
