@@ -67,13 +67,48 @@ def test_every_exported_name_is_documented_in_full(name):
         assert set(fields_of(value)) <= documented_fields(value)
     elif not (inspect.isclass(value) and issubclass(value, Exception)):
         assert named == [p.name for p in parameters(value)]
-    takes = " ".join(str(p.annotation) for p in parameters(value)) if not issubclass_of_error(value) else ""
-    if re.search(r"\b(Tensor|ndarray|NDArray|ArrayLike)\b", takes):
-        assert re.search(r"`[^`]*\[[^\]`]*\]", text), "no shapes"
+    if not (inspect.isclass(value) and issubclass(value, Exception)):
+        assert has_shapes(value)
 
 
-def issubclass_of_error(value):
-    return inspect.isclass(value) and issubclass(value, Exception)
+def has_shapes(function):
+    """Whether a docstring gives shapes such as `[m, 2]`, if arrays go in or out."""
+    signature = inspect.signature(getattr(function, "py_func", function))
+    types = [*(p.annotation for p in signature.parameters.values()), signature.return_annotation]
+    if not re.search(r"\b(Tensor|ndarray|NDArray|ArrayLike|Real)\b", " ".join(map(str, types))):
+        return True
+    return re.search(r"`[^`]*\[[^\]`]*\]", sections(function)[0]) is not None
+
+
+def methods():
+    """Public methods and properties that exported classes define, as "module.class.name", with their functions."""
+    found = {}
+    for value in CODE.values():
+        for key, member in vars(value).items() if inspect.isclass(value) else ():
+            function = member.fget if isinstance(member, property) else getattr(member, "func", member)
+            function = getattr(function, "__func__", function)
+            if inspect.isfunction(function) and not key.startswith("_"):
+                found[f"{value.__module__}.{value.__name__}.{key}"] = function
+    return found
+
+
+METHODS = methods()
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_of_an_exported_class_is_documented(name):
+    function = METHODS[name]
+    text, named = sections(function)
+    assert text, "no docstring"
+    assert named == [p.name for p in parameters(function) if p.name != "cls"]
+    assert has_shapes(function), "no shapes"
+
+
+@pytest.mark.parametrize("name", sorted(CODE | METHODS))
+def test_a_line_of_args_says_what_an_argument_is(name):
+    """Not "seed: of the draw" or "epoch: likewise", which have to be completed in the reader's head."""
+    lines = re.findall(r"^    \**\w+: (?:of|likewise|any\.).*", sections((CODE | METHODS)[name])[0], re.MULTILINE)
+    assert lines == []
 
 
 @pytest.fixture(scope="module")

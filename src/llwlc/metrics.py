@@ -1,4 +1,4 @@
-"""How good scores are, each number equal to its reference (ogb, scikit-learn) on ties as well, and with what it depends on beside it.
+"""Metrics of link prediction. Each equals its reference (ogb, scikit-learn), on ties as well, and is returned with the numbers that it depends on.
 
 Scores come as `pos [m]` of links and `neg` of non-links: `[N]`, one pool for all links (OGB), or `[m, k]`, k of its own for each (HeaRT).
 """
@@ -49,14 +49,14 @@ class HitsAtK(NamedTuple):
 
 
 def hits_at_k(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, k: int) -> HitsAtK:
-    """The share of links scored strictly above the K-th best negative: ties are misses, and 1.0 if there are fewer than K (OGB).
+    """The share of links scored strictly above the K-th best negative: ties are misses; 1.0 if there are fewer than K negatives (OGB).
 
-    With negatives of its own for each link, the share of links of rank at most K, ties at half (OGB's and HeaRT's for MRR data).
+    Where each link has its own negatives: the share of links of rank at most K, a tie counting half a place (OGB's and HeaRT's rule for MRR data).
 
     Args:
         pos: scores of links `[m]`.
         neg: scores of non-links, a pool `[N]` or `[m, n]` for each link.
-        k: K.
+        k: K, at least 1.
 
     >>> hits_at_k([0.9, 0.5, 0.3], [0.8, 0.5, 0.1, 0.0], 2)
     HitsAtK(value=0.3333333333333333, k=2, num_negatives=4, false_positive_rate=0.5)
@@ -74,7 +74,7 @@ def hits_at_k(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, k: int) -> HitsA
 
 
 def hits_at_fpr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, fpr: float) -> HitsAtK:
-    """HR@K with K = ⌊fpr · N⌋ (at least 1), which makes graphs of different size comparable; the rate it comes to is in the result.
+    """HR@K with K = ⌊fpr · N⌋ (at least 1), which makes graphs of different size comparable; the result has the rate K / N that was used.
 
     Args:
         pos: scores of links `[m]`.
@@ -91,12 +91,12 @@ def hits_at_fpr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, fpr: float) ->
 
 
 def _k_of(fpr: float, num: int) -> int:
-    """0.29 · 100 is 28.999… in binary: a rate that was meant to be K / N must give K."""
+    """⌊fpr · num⌋, at least 1, safe against rounding: 0.29 · 100 is 28.999… in binary, but a rate that was meant as K / N must give K."""
     return max(1, int(fpr * num * (1 + 1e-12)))
 
 
 def ranks(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> Scores:
-    """The rank of each link among its negatives, from 1: the mean of the best and the worst place among equals (OGB).
+    """The rank of each link among its negatives, from 1; among equal scores the mean of the best and the worst rank (OGB).
 
     Args:
         pos: scores of links `[m]`.
@@ -172,7 +172,7 @@ def calibration_error(prob: ArrayLike | Tensor, label: ArrayLike | Tensor, *, bi
     Args:
         prob: probabilities `[m]`.
         label: 1 for a link, 0 for none, `[m]`.
-        bins: how many.
+        bins: number of bins.
 
     >>> calibration_error([0.9, 0.9, 0.1, 0.1], [1, 1, 0, 0]).__round__(6)
     0.1
@@ -197,7 +197,7 @@ def calibration_error(prob: ArrayLike | Tensor, label: ArrayLike | Tensor, *, bi
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything a result table shows of one set of scores; `evaluate` makes it.
+    """All metrics of one set of scores; `evaluate` makes it.
 
     `hits` for each K, `hits_at_rate` for each of the false-positive `rates`, `mrr`, `auc`, `average_precision`, `num_positives` and `num_negatives`.
 
@@ -221,7 +221,11 @@ class Evaluation:
 
     @staticmethod
     def from_dict(flat: Mapping[str, float]) -> Evaluation:
-        """What `as_dict` wrote."""
+        """The inverse of `as_dict`.
+
+        Args:
+            flat: what `as_dict` returned.
+        """
         negatives = int(flat["num_negatives"])
         ks = [int(name[5:]) for name in flat if name.startswith("hits@") and name[5:].isdigit()]
         rates = [float(name[8:]) for name in flat if name.startswith("hits@fpr")]

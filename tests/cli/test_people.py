@@ -99,7 +99,7 @@ def test_one_bad_row_costs_one_row(home, tmp_path, monkeypatch):
     assert lines[1].startswith("007,Person 01,Person 40,a,")
     assert lines[2:] == ["008,Person 02,Nobody,b,,", "009,Person 03,Person 03,c,,", "010,,Person 04,d,,"]
     skip = run_llwlc("score", home / "run", "pairs.csv", "--unknown", "skip", "-o", "-", "--format", "jsonl")
-    assert [json.loads(line)["id"] for line in skip.stdout.splitlines()] == [7]
+    assert [json.loads(line)["id"] for line in skip.stdout.splitlines()] == ["007"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl", "jsonl.gz"])

@@ -181,7 +181,7 @@ def test_score_on_a_graph_with_a_newcomer_asks_for_features(here):
     (here / "new.csv").write_text((here / "edges.csv").read_text() + f'Newcomer,"{name(3)}"\n')
     asked = llwlc("score", "run", "pairs.csv", "--graph", "new.csv")
     assert asked.exit_code == 2
-    assert "no features of, such as 'Newcomer'" in asked.stderr
+    assert "without known features, such as 'Newcomer'" in asked.stderr
     (here / "more.csv").write_text("person,a,b,c\nNewcomer,1,0,0\n")  # known nodes keep their features
     given = llwlc("score", "run", "pairs.csv", "--graph", "new.csv", "--features", "more.csv")
     assert given.exit_code == 0, given.output

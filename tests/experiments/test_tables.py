@@ -125,7 +125,7 @@ def test_cells_without_data_or_of_an_older_version_are_left_with_a_sentence():
     ready, left = runnable([*cells, Cell("accuracy", "cora", "ncn", "gcn")])
     assert [cell.method for cell in ready] == ["gcn"]
     assert left[0].startswith("ogbl-nowhere is not at hand")
-    assert "stored lines are all there is" in left[1]
+    assert "only its stored results are shown" in left[1]
 
 
 def called(*words: str):

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse
 import torch
+from hypothesis import example as of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -287,6 +288,12 @@ def test_pairs_keep_the_other_columns(write):
     assert list(found.table.column_names) == list(kept)
 
 
+def test_codes_with_leading_zeros_stay_text_where_numbers_become_numbers(write):
+    found = read_pairs(write("code,age,from,to\n007,7,Cleo,Ada\n12,0,Ada,Bob\n"), example()).table
+    assert found["code"].to_pylist() == ["007", "12"]
+    assert found["age"].to_pylist() == [7, 0]
+
+
 def test_pairs_without_a_header_lose_none(write):
     assert read_pairs(write("Cleo,Ada\nAda,Bob\n"), example()).pairs.tolist() == [[2, 0], [0, 1]]
 
@@ -311,6 +318,7 @@ def test_unknown_number_names_the_range(write):
 
 
 @few
+@of([(", ", 0.0), (" 7", 0.0)])
 @given(st.lists(st.tuples(words, st.floats(allow_nan=False, allow_infinity=False)), min_size=1, max_size=10))
 def test_tables_come_back_as_written(tmp_path_factory, rows):
     table = pa.table({"name": [name for name, _ in rows], "value": pa.array([v for _, v in rows], pa.float64())})

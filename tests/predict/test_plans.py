@@ -143,7 +143,7 @@ def test_where_nothing_can_be_learned_it_says_so():
             replace(found.model, metrics=replace(found.metrics, test=replace(found.metrics.test, auc=auc)))
         )
 
-    assert said(0.51).startswith("Nothing could be learned of this graph: llwlc tells test links")
+    assert said(0.51).startswith("Nothing could be learned from this graph: llwlc tells test links")
     assert said(0.40).startswith("Nothing could be learned")
     assert said(0.99) == ""
 

@@ -316,7 +316,7 @@ def test_a_newcomer_needs_features_only_where_the_model_has_them(model, plain):
     pair = [("Newcomer", "Person 03")]
     assert plain.score(pair, graph=with_newcomer(plain.graph, x=False)).score.isfinite().all()
     assert model.score(pair, graph=with_newcomer(model.graph, x=True)).score.isfinite().all()
-    with pytest.raises(InputError, match="1 nodes that the model has no features of, such as 'Newcomer'"):
+    with pytest.raises(InputError, match="1 nodes without known features, such as 'Newcomer'"):
         model.score(pair, graph=with_newcomer(model.graph, x=False))
     wide = with_newcomer(model.graph, x=True)
     with pytest.raises(InputError, match="4 columns, but the model was fitted on 6"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 
-from llwlc.training.shortlist import HOLD, Shortlist, fit_shortlist
+from llwlc.training.shortlist import RIDGE, Shortlist, fit_shortlist
 
 
 def problem(seed: int, number: int = 600, width: int = 5):
@@ -40,7 +40,7 @@ def test_it_ranks_as_scikit_learns_balanced_regression_does(seed, width):
     found = fit_shortlist(listed, inputs, label)
     # scikit-learn's classes weigh m / 2 each where ours weigh 1 / 2
     wanted = LogisticRegression(
-        C=1 / (HOLD * len(label)), class_weight="balanced", fit_intercept=False, tol=1e-8, max_iter=2000
+        C=1 / (RIDGE * len(label)), class_weight="balanced", fit_intercept=False, tol=1e-8, max_iter=2000
     ).fit(design(listed, inputs), label.numpy())
     np.testing.assert_allclose(found.weight, wanted.coef_[0], atol=2e-3)
     assert spearmanr(found.score(listed, inputs), wanted.decision_function(design(listed, inputs))).statistic > 0.9999

@@ -1,4 +1,4 @@
-"""Methods to compare with, all behind one interface: `baselines.get(name).fit(graph, split, seed=0)` gives an object that scores pairs."""
+"""Methods to compare with, all with one interface: `baselines.get(name).fit(graph, split, seed=0)` gives an object that scores pairs."""
 
 from typing import TYPE_CHECKING
 

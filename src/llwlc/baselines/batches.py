@@ -71,4 +71,4 @@ class Batches:
         wanted = self.recipe.negatives * len(self.pos)
         if wanted <= len(self.free):
             return self.free.sample(wanted, rng)
-        return self.free.at(torch.from_numpy(rng.integers(len(self.free), size=wanted)))  # a dense graph repeats some
+        return self.free.at(torch.from_numpy(rng.integers(len(self.free), size=wanted)))  # in a dense graph some repeat

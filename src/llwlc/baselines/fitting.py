@@ -45,10 +45,10 @@ class FittedMethod:
     same scores. `metrics`, `history` and `calibration` are those of the fit, None or empty in a restored one.
 
     Args:
-        method: its name.
+        method: name of the method.
         net: the trained network; a copy in float64 is kept.
-        graph: the messages it scores on unless told otherwise.
-        features: of the nodes, `[n, F]`, as the network reads them, or None.
+        graph: the message graph on which it scores by default.
+        features: node features `[n, F]`, as the network reads them, or None.
 
     >>> import llwlc
     >>> graph = llwlc.datasets.load("cora")
@@ -64,13 +64,19 @@ class FittedMethod:
         self.metrics: FitMetrics | None = None
         self.history: list[EpochRecord] = []
         self.calibration: Calibration | None = None
-        self._encoded: tuple[Graph, Any] | None = None  # of the last graph that was scored on
+        self._encoded: tuple[Graph, Any] | None = None  # the encoding of the graph that was scored on last
 
     def score(self, pairs: Tensor, graph: Graph | None = None) -> Tensor:
-        """Logits `[m]` of pairs `[m, 2]` (any shape `[..., 2]` gives `[...]`), in float64, so that the shape of a batch does not change the sixth digit by rounding.
+        """Logits of pairs, in float64, so that the shape of a batch does not change the sixth digit by rounding.
 
-        Messages are those of `graph`, else of the graph it was fitted with (the test stage's). Only `seal` and `lanczosnet`
-        remove a link that is scored, from its own subgraph; the others leave it in the messages.
+        Only `seal` and `lanczosnet` remove a link that is scored, from its own subgraph; the others leave it in the messages.
+
+        Args:
+            pairs: node numbers `[m, 2]`, or any shape `[..., 2]`.
+            graph: the message graph; by default the one that the method was fitted with (the test stage's).
+
+        Returns:
+            Logits `[m]`, or `[...]`.
         """
         known = self.graph if graph is None else graph
         if known.num_nodes != self.net.shape.num_nodes:
@@ -90,12 +96,13 @@ class FittedMethod:
         return {"method": self.method, "recipe": plain(net.recipe), "shape": plain(net.shape), "seed": net.seed}
 
     def state(self) -> dict[str, Tensor]:
-        """The weights, float32 on the CPU; whole numbers (of batch normalisation) stay so."""
+        """The weights by name, float32 on the CPU, each of its parameter's shape `[...]`; integers (of batch normalisation) stay integers."""
         kept = self.net.state_dict().items()
         return {name: (t.float() if t.is_floating_point() else t).cpu().contiguous() for name, t in kept}
 
     @property
     def num_parameters(self) -> int:
+        """The number of learned numbers."""
         return self.net.num_parameters
 
 
@@ -114,8 +121,8 @@ def fit(
 ) -> FittedMethod:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
-    `data`: whose recipe is taken, by default the dataset that the graph was loaded as; `options` change single fields of it. `checkpoint`: a file, written
-    after each epoch, from which the same call goes on; with a fingerprint of its own where it belongs to a run. `seconds`: begin no epoch after so many.
+    `data`: the dataset whose recipe is used, by default the one that the graph was loaded as; `options` change single fields of it. `checkpoint`: a file, written
+    after each epoch, from which the same call continues; with its own fingerprint if it belongs to a run. `seconds`: no epoch begins after so many.
     """
     begin, target = time.perf_counter(), pick_device(device)
     name = data if data is not None else "" if graph.origin is None else graph.origin.name
@@ -155,8 +162,8 @@ def restore(
     """The fitted method that `config` and `state()` were taken from, with the same scores.
 
     Args:
-        graph: the messages it scores on unless told otherwise.
-        features: the raw ones, `[n, F]`; None for those of the graph.
+        graph: the message graph on which it scores by default.
+        features: raw node features, `[n, F]`; None for those of the graph.
         config: `FittedMethod.config`.
         tensors: `FittedMethod.state()`.
         device: "auto", "cpu" or "cuda".
@@ -184,7 +191,7 @@ def restore(
 
 
 def measure(fitted: Scorer, split: LinkSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:
-    """All metrics of the test links, how far the probabilities are off, and the share of links they are given for."""
+    """All metrics of the test links, the calibration error, and the share of links (the prior) that probabilities are computed for."""
     pos, neg = (
         fitted.score(pairs.reshape(-1, 2), split.test_graph).double().reshape(pairs.shape[:-1])
         for pairs in (split.test_pos, split.test_neg)

@@ -21,7 +21,7 @@ from llwlc.subgraphs.labels import distance_classes, distance_encoding
 from llwlc.support.ragged import pad, unpad
 
 CAP = 3
-"""Distances to the ends are told apart up to this."""
+"""Distances to the ends are distinguished up to this one."""
 
 
 class LanczosNet(Network):

@@ -1,6 +1,6 @@
-"""The loop that all trained methods share: balanced losses, best on validation, a checkpoint an epoch, resumed to the last bit.
+"""The training loop of all trained methods: balanced losses, the epoch that is best on validation, a checkpoint after each epoch, exact resumption.
 
-Every draw of an epoch comes from (seed, epoch), as in `llwlc.training.loop`. (A GPU adds up in any order: there to rounding.)
+Every draw of an epoch comes from (seed, epoch), as in `llwlc.training.loop`. (A GPU sums in varying order: there, up to rounding.)
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def train(
 ) -> Trained:
     """Train `net` in place on the split's training links and leave it at its best epoch on validation.
 
-    `seconds`: begin no epoch after so many; the first is always trained. An interrupted run goes on from its `checkpoint`.
+    `seconds`: no epoch begins after so many; the first is always trained. An interrupted run continues from its `checkpoint`.
     """
     begin, recipe = time.perf_counter(), net.recipe
     device = next(net.parameters()).device
@@ -78,7 +78,7 @@ def train(
         if on_epoch is not None:
             on_epoch(record)
     net.load_state_dict(best)
-    if best_scores is None:  # the best epoch lies before the checkpoint that this run went on from
+    if best_scores is None:  # the best epoch was before the checkpoint from which this run continued
         pos, neg = (scored(net, valid, features, p.reshape(-1, 2)) for p in (split.valid_pos, split.valid_neg))
         best_scores = pos, neg
     return Trained(history, *best_scores)
@@ -96,7 +96,7 @@ def train_epoch(
         for messages, pos, neg in batches.epoch(epoch):
             optimizer.zero_grad()
             logits = net(messages, features, torch.cat([pos, neg]))
-            # the two means weigh the same, however many negatives there are
+            # the means over links and over negatives have equal weights, however many negatives there are
             loss = -logsigmoid(logits[: len(pos)]).mean() - logsigmoid(-logits[len(pos) :]).mean()
             loss.backward()  # type: ignore[no-untyped-call]
             if net.recipe.clip:
@@ -112,16 +112,16 @@ def scored(net: Network, messages: Messages, features: Features | None, pairs: T
     return decoded(net, encoded(net, messages, features), pairs)
 
 
-@torch.no_grad()  # not in inference mode: what the messages keep may serve training too
+@torch.no_grad()  # not in inference mode: tensors kept in `messages` may be used in training too
 def encoded(net: Network, messages: Messages, features: Features | None) -> Any:
-    """What a network reads of a message graph, for `decoded`."""
+    """The network's encoding of a message graph, for `decoded`."""
     net.eval()
     return net.encode(messages, features)
 
 
 @torch.no_grad()
 def decoded(net: Network, graph: Any, pairs: Tensor) -> Tensor:
-    """Logits `[m]` of pairs on an `encoded` graph, some at a time."""
+    """Logits `[m]` of pairs on an `encoded` graph, computed in chunks."""
     # in one order of the ends, since a product and its mirror image may round differently
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1).to(next(net.parameters()).device)
     parts = [net.decode(graph, part).double().cpu() for part in torch.split(ordered, net.DECODED_AT_ONCE)]
@@ -140,7 +140,7 @@ def optimizer_of(net: Network) -> torch.optim.Optimizer:
 def _resume(
     checkpoint: Checkpoint, net: Network, optimizer: torch.optim.Optimizer
 ) -> tuple[list[EpochRecord], dict[str, Tensor]]:
-    """Puts the state of a checkpoint back; returns the history and the best weights so far."""
+    """Restores the state of a checkpoint; returns the history and the best weights so far."""
     tensors, history = read_checkpoint(checkpoint)
     net.load_state_dict({k[4:]: t for k, t in tensors.items() if k.startswith("net.")})
     state: dict[int, dict[str, Tensor]] = {}

@@ -1,4 +1,4 @@
-"""Messages: the links that carry messages, on the device of a network, and what methods compute from them alone."""
+"""Messages: the links that carry messages, on the device of a network, and what methods compute from the links alone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from llwlc.support.ragged import expand, pointer
 
 
 class Messages:
-    """A graph as methods read it: 0/1, both directions of every link, sorted by row then column; weights do not enter, as in the published codes.
+    """A graph in the form that methods read: 0/1, both directions of every link, sorted by row, then by column; weights are not used, as in the published codes.
 
-    Shapes: `row`, `col [2m]`. `names` are those of the nodes, by which random draws know them. `kept` is a place for what a method computes of the links
+    Shapes: `row`, `col [2m]`. `names`: the names of the nodes, by which random draws identify them. `kept` stores what a method computes from the links
     alone (sketches), so that it is computed once.
     """
 
@@ -37,11 +37,11 @@ class Messages:
 
     @cached_property
     def graph(self) -> Graph:
-        """The same as a `Graph` on the CPU, without weights or features, for extraction."""
+        """The links as a `Graph` on the CPU, without weights or features, for extraction."""
         return Graph(self.indptr.cpu(), self.col.cpu(), names=self.names)
 
     def identity(self, draw_by: DrawBy) -> Tensor:
-        """The number `[n]` by which random draws know each node: of its name, or its place where it has none or `draw_by` is "number"."""
+        """The number by which random draws identify each node, `[n]`: made from its name, or the node's own number if it has no name or `draw_by` is "number"."""
         known = self.graph.identity if draw_by == "name" else None
         return torch.arange(self.num_nodes, device=self.device) if known is None else known.to(self.device)
 
@@ -60,7 +60,7 @@ class Messages:
 
     @cached_property
     def key(self) -> Tensor:
-        """row · n + column of every entry, ascending: where a pair is looked up."""
+        """row · n + column of every entry, ascending, for looking pairs up."""
         return self.row * self.num_nodes + self.col
 
     def places(self, pairs: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class Messages:
         return Messages(self.row[keep], self.col[keep], self.num_nodes, self.names)
 
     def neighbours(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """The neighbours of each node, one list behind the other, and the position in `nodes` that each belongs to."""
+        """The neighbours of each node, concatenated, and for each the position of its node in `nodes`."""
         at, owner = expand(self.indptr[nodes], self.degree[nodes])
         return self.col[at], owner
 
@@ -113,7 +113,7 @@ def csr(indptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> T
 
 
 class _Symmetric(torch.autograd.Function):
-    """A X for a symmetric A: its own backward, where autograd would transpose the matrix at every step."""
+    """A X for a symmetric A; with its own backward pass, since autograd would transpose the matrix at every step."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""MLP: features alone, no messages; the other methods show what the links add."""
+"""MLP: features alone, no messages: what the other methods gain over it, they gain from links."""
 
 from __future__ import annotations
 

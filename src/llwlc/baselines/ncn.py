@@ -66,7 +66,7 @@ class NCN(Network):
         return out
 
     def thinned(self, messages: Messages) -> Messages:
-        """While training: without a random share of the adjacency's entries, each direction on its own."""
+        """In training, the messages without a random share of the adjacency's entries, drawn for each direction separately; otherwise all messages."""
         share = self.recipe.overlap_dropout
         if not self.training or not share:
             return messages

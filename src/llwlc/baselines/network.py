@@ -18,7 +18,7 @@ from llwlc.baselines.recipes import Recipe
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network's weights depend on beside its recipe: nodes, width of the features (0: none are read), rows that a sorting readout keeps."""
+    """The sizes that determine a network's weights together with its recipe: nodes, width of the features (0: none are read), rows that a sorting readout keeps."""
 
     num_nodes: int
     in_channels: int = 0
@@ -26,9 +26,9 @@ class Shape:
 
 
 class Network(torch.nn.Module):
-    """A trained method. `encode` is computed once for a message graph, `decode` for each batch of pairs; `seed` is that of draws that scoring repeats.
+    """A trained method. `encode` is computed once for a message graph, `decode` for each batch of pairs; `seed`: seed of random draws that scoring must repeat.
 
-    `HEAD` names the children that are no part of the encoder: they have the head's learning rate and are clipped on their own.
+    `HEAD` names the children that are no part of the encoder: they have the head's learning rate, and their gradients are clipped separately.
     """
 
     HEAD: tuple[str, ...] = ("head",)

@@ -37,13 +37,13 @@ CHUNK = 1 << 14
 """Pairs that are scored at a time."""
 USUAL = Limits()
 BUDGET = 100
-"""Candidates that a node pays for, as in our presets."""
+"""Most candidates that a node may propose, as in our presets."""
 
 
 class OpponentScorer:
     """A method with the interface of our network's scorer: pairs on a graph, chunk by chunk."""
 
-    device = torch.device("cpu")  # of the graphs passed in; the method has a device of its own
+    device = torch.device("cpu")  # where it needs the graphs; the method itself may use another device
 
     def __init__(self, model: Scorer) -> None:
         self.model = model
@@ -56,7 +56,7 @@ class OpponentScorer:
 
 @dataclass(frozen=True, eq=False)
 class FittedOpponent:
-    """A fitted method and what it takes to use and judge it: `training.fit.Fitted` of an opponent."""
+    """A fitted method with everything that is needed to use and evaluate it: the counterpart of `training.fit.Fitted` for an opponent."""
 
     model: Scorer
     config: Mapping[str, Any]
@@ -67,7 +67,7 @@ class FittedOpponent:
     metrics: FitMetrics
     history: list[EpochRecord]
     limits: Limits = USUAL
-    """Of what its recommendations look at; a run that is read has the usual ones: an opponent is quick."""
+    """Limits for its recommendations; a run that was loaded has the default ones, since an opponent is fast."""
 
     @property
     def title(self) -> str:
@@ -81,7 +81,7 @@ class FittedOpponent:
         return OpponentScorer(self.model)
 
     def state(self) -> dict[str, Tensor]:
-        """The weights; none of a method without training."""
+        """The weights; none for a method without training."""
         return self.model.state() if isinstance(self.model, FittedMethod) else {}
 
 
@@ -156,7 +156,7 @@ def fit_opponent(
 
 
 def blank(config: Mapping[str, Any]) -> torch.nn.Module:
-    """The network of a method as its configuration describes it, weights untouched; an empty one where nothing is trained."""
+    """The network of a method as its configuration describes it, its weights not set; an empty module if nothing is trained."""
     method = METHODS[str(config["method"])]
     if not method.trained:
         return torch.nn.Module()

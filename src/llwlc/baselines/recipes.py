@@ -28,34 +28,34 @@ class Recipe:
 
     # training
     epochs: int = 100
-    """At most."""
+    """Most epochs."""
     patience: int = 100
     """Epochs without a better validation score before training stops."""
     select: str = ""
     """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K`; "" for the metric of the split."""
     learning_rate: float = 1e-3
-    """Of the optimizer."""
+    """Learning rate of the optimizer."""
     head_learning_rate: float | None = None
-    """Of all but the encoder (`NodeInput` and convolutions); None for the same."""
+    """Learning rate of everything but the encoder (`NodeInput` and convolutions); None for the same rate."""
     optimizer: str = "adam"
     """`adam` or `adamw` (whose weight decay is torch's 0.01)."""
     batch_size: int = 1024
-    """Links a step; negatives come on top."""
+    """Links in a step; negatives are added to them."""
     whole_batches: bool = False
-    """Leave out the rest of the links that fills no batch."""
+    """Leave out the last links of an epoch that do not fill a batch."""
     negatives: int = 1
-    """Negatives for each link, drawn anew each epoch; the two means are balanced, whatever their number."""
+    """Negatives for each link, redrawn in each epoch; links and negatives have equal weight in the loss, whatever their number."""
     mask: bool = True
     """Remove the links of a batch from the messages it is trained on."""
     folds: int = 0
     """Above 0: the links are divided once, and each fold is trained on messages without it, so that sketches of the messages are computed once a fold."""
     clip: float = 0.0
-    """Bound on the norm of the gradient, of encoder and head each; 0 for none."""
+    """Bound on the norm of the gradient, for encoder and head separately; 0 for none."""
     # shape
     hidden: int = 256
     """Width of the layers."""
     layers: int = 2
-    """Of the encoder."""
+    """Layers of the encoder."""
     head_layers: int = 2
     """Layers of the MLP on the product of the ends."""
     embedding: int = 0
@@ -71,13 +71,13 @@ class Recipe:
     activation: str = "relu"
     """One of `ACTIVATIONS`."""
     input_dropout: float = 0.0
-    """Of the raw features."""
+    """Dropout of the raw features."""
     dropout: float = 0.0
-    """In the encoder."""
+    """Dropout in the encoder."""
     tail_dropout: float = 0.0
-    """Behind the last propagation."""
+    """Dropout after the last propagation."""
     head_dropout: float = 0.0
-    """In the head."""
+    """Dropout in the head."""
     # gae
     decay: float = 1.0
     """The weights of the propagation steps begin as softmax(decay^step)."""
@@ -96,15 +96,15 @@ class Recipe:
     """c, see `completion_scale`."""
     # buddy
     hops: int = 2
-    """Of the sketches (`buddy`) or of the enclosing subgraph (`seal`, `lanczosnet`)."""
+    """Hops of the sketches (`buddy`) or of the enclosing subgraph (`seal`, `lanczosnet`)."""
     draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
-    """By what hashes (`buddy`) and random starts (`lanczosnet`) know a node: its `name`, where it has one, or its `number`."""
+    """What identifies a node in hashes (`buddy`) and random starts (`lanczosnet`): its `name`, if it has one, or its `number`."""
     permutations: int = 128
-    """Of a MinHash sketch."""
+    """Permutations of a MinHash sketch."""
     registers: int = 256
-    """Of a HyperLogLog sketch."""
+    """Registers of a HyperLogLog sketch."""
     label_dropout: float = 0.5
-    """Of what the sketches estimate."""
+    """Dropout of the counts that the sketches estimate."""
     # seal
     ends: bool = False
     """Read out the product of the ends' rows beside the sorted rows."""
@@ -116,7 +116,7 @@ class Recipe:
     long: tuple[int, ...] = (5, 7, 10, 20, 30)
     """Powers in the Lanczos basis."""
     constraints: str = field(default="none", metadata={"absent": "none"})
-    """LLwLC's, as `BasisConfig` has them: with some, this is LLwLC with the powers of L that LanczosNet has beside the basis."""
+    """Constraints of LLwLC, named as in `BasisConfig`: with some, this is LLwLC with LanczosNet's powers of L in addition to the basis."""
 
     def __post_init__(self) -> None:
         if self.draw_by not in ("name", "number"):
@@ -126,7 +126,11 @@ class Recipe:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def changed(self, **options: Any) -> Recipe:
-        """The recipe with other values of some fields; an unknown name is refused."""
+        """The recipe with other values of some fields; an unknown name is refused.
+
+        Args:
+            **options: fields and their new values.
+        """
         known = {field.name for field in fields(self)}
         unknown = sorted(set(options) - known)
         if unknown:
@@ -296,7 +300,7 @@ def recipe(method: str, data: str = "", *, num_links: int = 0) -> Recipe:
     """The recipe of a method on a dataset; on a graph that the method has no recipe for, its default one.
 
     Args:
-        method: its name.
+        method: name of the method.
         data: the name of the dataset, "" for any other graph.
         num_links: training links, for a graph without a recipe: where there are many, batches are larger and layers narrower.
 

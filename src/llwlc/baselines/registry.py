@@ -24,10 +24,10 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True)
 class Method(Record):
-    """`target(method, graph, split, seed=..., **options)` gives a fitted `Scorer`.
+    """A method to compare with: `target(method, graph, split, seed=..., **options)` gives a fitted `Scorer`.
 
-    `title`: what tables call it. `network(recipe, shape, seed)`, of a trained method, gives its `Network`. `sorts`: its readout keeps a number of rows that
-    follows from the sizes of the subgraphs.
+    `title`: its name in tables. `network(recipe, shape, seed)`: the `Network` of a trained method. `sorts`: whether its readout keeps a number of rows that
+    depends on the sizes of the subgraphs.
     """
 
     title: str = ""
@@ -39,13 +39,13 @@ class Method(Record):
         return bool(self.network)
 
     def fit(self, graph: Graph, split: LinkSplit, *, seed: int = 0, **options: Any) -> Scorer:
-        """Trained on the split's training links; it sees no other. Trained methods take the options of `llwlc.baselines.fitting.fit`."""
+        """Fits the method on the split's training links alone. Trained methods take the options of `llwlc.baselines.fitting.fit`."""
         fitted: Scorer = self.load()(self, graph, split, seed=seed, **options)
         return fitted
 
 
 METHODS: Registry[Method] = Registry("method")
-"""Every method that can be compared with, untrained ones first: `METHODS[name]`, `list(METHODS)`."""
+"""All methods to compare with, untrained ones first: `METHODS[name]`, `list(METHODS)`."""
 for _heuristic in (*HEURISTICS.records(), *WALKS.records()):
     METHODS.add(Method(_heuristic.name, _heuristic.about, "llwlc.baselines.untrained:fit", _heuristic.title))
 

@@ -19,7 +19,7 @@ from llwlc.support.counter import mix
 
 
 class Sketches(NamedTuple):
-    """Of the balls of radius 1 to k: `minima [k, n, P]` int32, `ranks [k, n, M]` int8, and their estimated sizes `[k, n]`."""
+    """Sketches of the balls of radius 1 to k: `minima [k, n, P]` int32, `ranks [k, n, M]` int8, and the estimated sizes of the balls `[k, n]`."""
 
     minima: Tensor
     ranks: Tensor
@@ -35,11 +35,11 @@ def sketch(
     seed: int = 0,
     draw_by: DrawBy = "name",
 ) -> Sketches:
-    """The sketches of every node's balls; `registers` is a power of two. Only links, names and seed count: the same graph has the same ones everywhere, in any
-    order of its nodes (of their names; of their numbers where they have none, or `draw_by` is "number")."""
+    """The sketches of every node's balls; `registers` is a power of two. They depend on links, names and seed only, not on the order of nodes (nodes without
+    names, or with `draw_by` "number", are identified by their numbers)."""
     node, drawn = torch.arange(messages.num_nodes, device=messages.device), messages.identity(draw_by)
     salt = mix(torch.arange(permutations + 1, device=messages.device) + seed * 1_000_003)
-    # 31 of the 64 bits: the minimum of a few million nodes is still told apart
+    # 31 of the 64 bits are enough to distinguish the minima of a few million nodes
     minima = (mix(drawn.unsqueeze(1) ^ salt[:-1]) >> 33).int()
     bits = mix(drawn ^ salt[-1])
     ranks = torch.zeros(messages.num_nodes, registers, dtype=torch.int8, device=messages.device)

@@ -25,7 +25,7 @@ class Untrained:
 
 
 def fit(method: Record, graph: Graph, split: LinkSplit, *, seed: int = 0) -> Untrained:
-    """`split.test_graph` is what may be known when test links are asked for."""
+    """The heuristic on `split.test_graph`, the links that may be used when test links are predicted."""
     return Untrained(heuristic(method.name), split.test_graph)
 
 

@@ -47,15 +47,15 @@ def default_cache() -> Path:
 
 def cache_limit() -> int:
     """Bytes that the cache may hold."""
-    said = os.environ.get("LLWLC_CACHE_LIMIT")
-    if said is None:
+    limit = os.environ.get("LLWLC_CACHE_LIMIT")
+    if limit is None:
         return CACHE_LIMIT
     try:
-        gigabytes = float(said)
+        gigabytes = float(limit)
     except ValueError:
         gigabytes = -1.0
     if not 0 <= gigabytes < 1 << 30:
-        raise InputError(f"LLWLC_CACHE_LIMIT is a number of gigabytes, got {said!r}")
+        raise InputError(f"LLWLC_CACHE_LIMIT is a number of gigabytes, got {limit!r}")
     return int(gigabytes * 2**30)
 
 

@@ -61,7 +61,7 @@ class BasisConfig:
     max_nodes_per_hop: int | None = DEFAULT_CAP
     """Nodes that one hop keeps, drawn by the pair; None for all."""
     seed: int = 0
-    """Of all random draws for a link."""
+    """Seed of all random draws for a link."""
     draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
     """What random draws identify a node by: "name", which does not depend on the order of a file (its number where it has no name), or "number", as in
     runs from before this option."""
@@ -106,17 +106,30 @@ class BasisConfig:
         return drawn if self.redraw is None else self.redraw and (drawn or self.start == "random")
 
     def drawn_by(self, graph: Graph) -> Tensor | None:
-        """What random draws identify the nodes of a graph by, `[n]`, None for their numbers."""
+        """The number by which random draws identify each node of a graph, `[n]`; None for the node's own number.
+
+        Args:
+            graph: the graph.
+        """
         return graph.identity if self.draw_by == "name" else None
 
     def draws(self, graph: Graph) -> bool:
-        """Whether a basis on this graph may depend on random draws."""
+        """Whether a basis on this graph may depend on random draws.
+
+        Args:
+            graph: the graph.
+        """
         capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
         drawn = any(family.drawn for family in self.families)
         return self.start == "random" or drawn or capped or bool(self.code)  # a user's own code may draw
 
     def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
-        """The constraints of these subgraphs."""
+        """The constraints of these subgraphs.
+
+        Args:
+            subs: B subgraphs with N nodes in all.
+            epoch: number of the epoch; each epoch has its own draw.
+        """
         from llwlc.constraints.columns import stack
 
         options = {"count": self.count, "seed": self.seed, "epoch": epoch}

@@ -64,8 +64,8 @@ def eigenbasis(
         laplacian: `"normalized"`, or `"combinatorial"` (the paper's).
         complete: return all eigenpairs on the null space.
         dtype: float32 or float64, of the result.
-        seed: of the start `"random"`.
-        epoch: likewise; each epoch has its own draw.
+        seed: seed of the start `"random"`.
+        epoch: number of the epoch; each epoch has its own draw.
         backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
 
     Returns:

@@ -100,7 +100,7 @@ class EncodedLinks:
         )
 
     def draws(self, index: Tensor, *, seed: int, epoch: int) -> Tensor:
-        """64 bits of the links at these positions, for dropout in an epoch: of the pair, wherever it stands."""
+        """64 random bits for each of the links at these positions, for dropout in an epoch; they depend on the pair, not on its position."""
         low, high = self.node[self.ptr[index]].long(), self.node[self.ptr[index] + 1].long()
         return draw(seed, epoch, low, high, torch.zeros_like(low), DROPPED)
 
@@ -169,12 +169,12 @@ def estimate_bytes(num_links: int, mean_size: float, steps: int) -> int:
 
 
 def with_pointer(fields: dict[str, Tensor]) -> EncodedLinks:
-    """The fields as one, with the pointer of their sizes."""
+    """The fields as `EncodedLinks`, with the row pointer computed from their sizes."""
     return EncodedLinks(**fields, ptr=pointer(fields["sizes"]))
 
 
 def _by_kernel(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> dict[str, Tensor]:
-    """The fields straight from the graph, without a `Subgraphs` between."""
+    """The fields by the fused kernel, directly from the graph, without an intermediate `Subgraphs`."""
     from llwlc.kernels.numba.fused import encode_links
 
     plan = plan_of(config, epoch=epoch, dtype=torch.float32)

@@ -49,7 +49,7 @@ def link_bases(
         graph: the links that are known.
         pairs: `[B, 2]` node numbers; a pair that is a link loses it in its own subgraph.
         config: how a pair becomes a basis; None is the default `BasisConfig`.
-        epoch: of what is drawn at random for a link.
+        epoch: number of the epoch: what is drawn at random for a link differs from epoch to epoch.
         dtype: float32 or float64, of the basis.
         backend: `"numba"` is a compiled kernel that takes one link at a time through all stages, in as many threads as torch uses;
             `"cuda"`, for a graph on a GPU (`graph.to("cuda")`), gives each link a block of threads; `"reference"` is the
@@ -92,7 +92,7 @@ def stream_bases(
         pairs: `[m, 2]` node numbers.
         config: how a pair becomes a basis; None is the default `BasisConfig`.
         batch_size: pairs in a batch.
-        epoch: of what is drawn at random for a link.
+        epoch: number of the epoch: what is drawn at random for a link differs from epoch to epoch.
         dtype: float32 or float64, of the bases.
         backend: as in `link_bases`.
         **options: fields of `BasisConfig`, as in `link_bases`.

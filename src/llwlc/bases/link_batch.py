@@ -15,7 +15,7 @@ class LinkBatch:
     """B enclosing subgraphs with N nodes in all, reduced to what the network reads: their edges are in it only through the basis.
 
     Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered distance
-    class, −1 at rows that only fill a uniform basis up; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes; `pair [B, P]`
+    class, −1 at padding rows of a uniform basis; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes; `pair [B, P]`
     the `PairInputs` of the two ends, where the network reads them; `draws [B]` 64 bits of each link, from which dropout is drawn in training.
 
     >>> import llwlc
@@ -37,10 +37,16 @@ class LinkBatch:
 
     @property
     def num_links(self) -> int:
+        """B, the number of links."""
         return len(self.u)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> LinkBatch:
-        """On another device, with real numbers of this type."""
+        """The batch on another device, with real numbers of this type.
+
+        Args:
+            device: "cpu", "cuda" or a torch device.
+            dtype: float32 or float64.
+        """
         moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
         moved["draws"] = None if self.draws is None else self.draws.to(device)
         pair = None if self.pair is None else self.pair.to(device, dtype)

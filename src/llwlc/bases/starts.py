@@ -51,12 +51,14 @@ STARTS.add(
     Start("random", "a standard normal vector, drawn for the link (the paper's)", f"{_HERE}:random", kernel=True)
 )
 STARTS.add(
-    Start("constraint", "P L C 1: what the Laplacian makes of the constraints", f"{_HERE}:constraint", kernel=True)
+    Start(
+        "constraint", "P L C 1: the Laplacian applied to the sum of the constraints", f"{_HERE}:constraint", kernel=True
+    )
 )
 
 
 def register(name: str, *, about: str = "") -> Callable[[F], F]:
-    """Gives a function from `StartInputs` to a block `[N, b]` a name."""
+    """Registers a function from `StartInputs` to a block `[N, b]` as a start."""
 
     def decorate(function: F) -> F:
         STARTS.add(Start(name, about or first_line(function) or "a user's own start", function))

@@ -1,6 +1,6 @@
-"""`llwlc bench`: pairs to eigenbases, timed against every usual way of doing it, in one run, on the same links, on one core.
+"""`llwlc bench`: times the computation of eigenbases from pairs against all usual methods, in one run, on the same links, on one core.
 
-Ratios are what counts; absolute times belong to the machine that the report describes.
+The ratios can be compared between machines; absolute times are those of the machine that the report describes.
 """
 
 # not lazy: the modules `run` and `scale` would hide the functions of those names, were they imported after this package

@@ -57,7 +57,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 def machine() -> dict[str, str | int | float]:
-    """What the times were measured on."""
+    """A description of the machine that times are measured on."""
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo") as file:

@@ -25,7 +25,7 @@ def epoch_seconds(
     name: str, *, device: str, protocol: str = "ncn", fraction: float = 1.0, repeats: int = 3
 ) -> dict[str, float]:
     """Seconds by stage: encoding all training links and their pool of negatives, an epoch (the median, after one that warms up), and
-    scoring the validation links. `fraction`: of the training links."""
+    scoring the validation links. `fraction`: the share of the training links that is used."""
     graph = datasets.load(name)
     split = splits.make(graph, protocol=protocol, seed=0)
     chosen = preset("anchored", fraction=fraction).adapted(len(split.train_pos))

@@ -63,9 +63,9 @@ def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int 
 
     Args:
         name: a dataset or a generated graph.
-        links: pairs; by default twice the edges.
-        repeats: the best of so many turns counts.
-        seed: of the pairs.
+        links: number of pairs; by default twice the edges.
+        repeats: number of turns; the best one counts.
+        seed: seed of the random pairs.
 
     >>> run_gpu("cora").seconds    # doctest: +SKIP
     """
@@ -106,7 +106,7 @@ def _all_bases(graph: Graph, parts: list[Tensor]) -> None:
 
 
 def bytes_moved(graph: Graph, subs: Subgraphs, basis: Eigenbasis) -> int:
-    """What any program of this contract has to read and write: the graph once, every output once."""
+    """The bytes that any program with these inputs and outputs must read and write: the graph once, every output once."""
     out: list[Tensor] = [subs.ptr, subs.node, subs.row, subs.col, subs.hop, subs.dist_u, subs.dist_v]
     out += [basis.values, basis.vectors, basis.mask, basis.residual]
     return sum(tensor.nbytes for tensor in (graph.indptr, graph.indices, *out))
@@ -135,7 +135,7 @@ def gpu_table(report: GpuReport) -> list[tuple[str, str]]:
     """What `run_gpu` measured, as rows of (what, figure).
 
     Args:
-        report: of `run_gpu`.
+        report: what `run_gpu` returned.
 
     >>> gpu_table(GpuReport("cora", 4, 36.0, 90.0, {"pairs to bases": 1e-6}, 1e-3, 1e5, 1e12))[0]
     ('links', '4, 36 nodes and 90 edges each')

@@ -70,7 +70,7 @@ def basis_inputs(subs: Subgraphs, k: int, *, seed: int = 0) -> kernel.BasisInput
 
 
 def solve(task: kernel.BasisInputs, steps: int) -> Ritz:
-    """The kernel alone, without what prepares its arguments."""
+    """Runs the kernel alone, without the preparation of its arguments."""
     return kernel.eigenbasis(task, solve_of(steps, "normalized", torch.float32), np.float32)
 
 

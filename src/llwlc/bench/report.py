@@ -13,7 +13,7 @@ from llwlc.bench.scores import ScoresReport
 from llwlc.errors import InputError
 from llwlc.support.files import write_text
 
-# what the ratios are to reach: at least, or at most
+# targets of the ratios: lower and upper bounds
 AT_LEAST = {
     "recipe (a) alone": 30,
     "recipe (a), then (c) lobpcg": 300,
@@ -27,7 +27,7 @@ def table(report: Report) -> list[tuple[str, str, str]]:
     """What `run` measured, as rows of (what, figure, remark).
 
     Args:
-        report: of `run`.
+        report: what `run` returned.
 
     >>> table(Report("cora", 4, 36.0, 90.0, {"numba": 1e-5}, {}))[1]
     ('numba', '10.0 µs a link', '100,000 links/s')
@@ -60,8 +60,8 @@ def save(report: Report | GpuReport | ScoresReport, out: str | Path) -> list[Pat
     """Writes `bench.json`, and `bench.png` where matplotlib is installed and there is something to compare.
 
     Args:
-        report: of `run`, `run_gpu` or `run_scores`.
-        out: a folder.
+        report: what `run`, `run_gpu` or `run_scores` returned.
+        out: the folder to write to.
 
     Returns:
         The files.

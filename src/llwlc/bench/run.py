@@ -57,12 +57,12 @@ def run(
     thousand times as long, are timed on the first `DENSE_LINKS` pairs only.
 
     Args:
-        name: of a dataset.
-        links: pairs.
-        repeats: turns.
-        seed: of the pairs.
+        name: name of a dataset.
+        links: number of pairs.
+        repeats: number of turns; the best one counts.
+        seed: seed of the random pairs.
         with_growth: measure how the time grows with nodes, edges and steps too.
-        with_memory: measure memory too, in processes of their own.
+        with_memory: measure memory too, in separate processes.
         with_epoch: time an epoch of training too.
 
     >>> run("cora", links=64, with_growth=False, with_memory=False, with_epoch=False).ratios    # doctest: +SKIP

@@ -42,10 +42,10 @@ def scale(
     """Streams pairs of a large graph through `stream_bases` under a bar, half edges and half others.
 
     Args:
-        name: of a generated graph.
-        links: pairs; by default as many as twice the edges.
+        name: name of a generated graph.
+        links: number of pairs; by default twice the number of edges.
         batch_size: pairs in a batch.
-        seed: of the pairs.
+        seed: seed of the random pairs.
 
     >>> scale("coauthor-like", links=100_000).links_per_second    # doctest: +SKIP
     40000.0
@@ -76,7 +76,7 @@ def scale_table(found: Scale) -> list[tuple[str, str]]:
     """What `scale` measured, as rows of (what, figure).
 
     Args:
-        found: of `scale`.
+        found: what `scale` returned.
 
     >>> scale_table(Scale("coauthor-like", 1000, 5000, 64, 0.5, 36.0, 1, 0.2, 0.3))[2]
     ('time', '0.5 s on 1 threads, 128 links/s')

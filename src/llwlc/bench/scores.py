@@ -1,4 +1,4 @@
-"""Times of what users wait for: pairs to scores, and an epoch of training, on one core and two, beside the opponents on the same links in the same run.
+"""Times of what users wait for: scoring pairs, and an epoch of training, on one core and on two; opponents are timed on the same links in the same run.
 
 Networks are untrained: the time does not depend on the weights. An epoch of an opponent reads the graph as its recipe does, batch by batch; ours has its
 bases computed before, as `fit` has.
@@ -74,12 +74,12 @@ def run_scores(
     """Times scores of pairs and epochs of training, ours and opponents'; the best of `repeats` turns counts. Takes minutes.
 
     Args:
-        name: of a dataset.
-        links: pairs, half of them edges; an epoch is timed on half as many training links of protocol `ncn`.
-        repeats: turns.
-        seed: of the pairs.
+        name: name of a dataset.
+        links: number of pairs, half of them edges; an epoch is timed on half as many training links of protocol `ncn`.
+        repeats: number of turns; the best one counts.
+        seed: seed of the random pairs.
         opponents: methods to time beside ours.
-        with_memory: measure memory too, in processes of their own.
+        with_memory: measure memory too, in separate processes.
 
     >>> print(scores_table(run_scores("cora")))    # doctest: +SKIP
     """
@@ -207,7 +207,7 @@ def scores_table(report: ScoresReport) -> list[tuple[str, str]]:
     """What `run_scores` measured, as rows of (what, figures).
 
     Args:
-        report: of `run_scores`.
+        report: what `run_scores` returned.
 
     >>> scores_table(ScoresReport("cora", 4, 36.0, positives=2, batch=1024, microseconds={"1": {BASES: 12.0}}))[1]
     ('pairs to bases, 1 core', '12.0 µs a link   1.0 × bases')

@@ -1,4 +1,4 @@
-"""The command line: thin, every command one call; no torch before it is needed."""
+"""The command line: every command is one call of the library; torch is imported only when a command needs it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ for command in (score, recommend, explain, report, serve, evaluate, reproduce, b
 
 @app.callback(invoke_without_command=True)
 def about(
-    show_version: Annotated[bool, typer.Option("--version", help="Say the version and stop.", is_eager=True)] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
     if show_version:
         typer.echo(f"llwlc {VERSION}")

@@ -24,19 +24,22 @@ def bench(
     links: Annotated[
         int | None, typer.Option(min=2, help="Number of pairs; 1024, or with --scale or cuda twice the edges.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of every method; the best one counts.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each method is timed; its best time counts.")] = 3,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.json and bench.png.")] = None,
     scale: Annotated[
         bool, typer.Option("--scale", help="Stream all pairs of a large generated graph instead.")
     ] = False,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Pairs to scores and an epoch of training instead, beside the opponents.")
+        bool,
+        typer.Option("--scores", help="Time scoring and an epoch of training instead, and the same for opponents."),
     ] = False,
     device: Annotated[
-        str, typer.Option(help="cpu, or cuda: the times of a GPU, of all links of the graph and of an epoch.")
+        str, typer.Option(help="cpu, or cuda: times on a GPU, for all links of the graph and for an epoch.")
     ] = "cpu",
 ) -> None:
-    """Times pairs to eigenbases against the usual ways, on the same links, one core against one core; or pairs to scores and an epoch, on one core and on two.
+    """Times the computation of eigenbases against the usual methods.
+
+    All methods get the same links and one core. With --scores: the time from pairs to scores, and of an epoch of training, on one core and on two.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`llwlc cache`: what is kept to be fast, and how to be rid of it."""
+"""`llwlc cache`: shows and clears the cache of eigenbases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GIGABYTE = 2**30
 
 @cache.command("show")
 def show_cache() -> None:
-    """Says where the cache is, what it holds and what it may hold. Example: `llwlc cache show`"""
+    """Shows where the cache is, its size and its limit. Example: `llwlc cache show`"""
     from llwlc.bases.cache import cache_limit, default_cache, entries
     from llwlc.support.space import free_disk
 
@@ -33,7 +33,7 @@ def show_cache() -> None:
 
 @cache.command("clear")
 def clear_cache() -> None:
-    """Deletes all of it; what a fit is writing right now stays. Example: `llwlc cache clear`"""
+    """Deletes the cache, except entries that a fit is writing right now. Example: `llwlc cache clear`"""
     from llwlc.bases.cache import clear, default_cache
 
     typer.echo(f"{clear(default_cache()) / GIGABYTE:.2f} GB became free")

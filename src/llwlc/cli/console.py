@@ -1,4 +1,4 @@
-"""What the commands share: where they print, and how they warn and fail."""
+"""Output that all commands share: standard output, warnings and errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from llwlc.support.text import visible
 
 HERE = Path(__file__).parents[1]
 RESUMED = ("fit", "reproduce")
-"""Commands that go on where they were stopped."""
+"""Commands that continue where they were interrupted."""
 
 
 class PlainConsole(Console):
-    """A console that shows text as it is: names of nodes and files are no commands to a terminal."""
+    """A console that makes control characters visible: a node's or file's name must not act on the terminal."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(visible(o, keep="\n") if isinstance(o, str) else o for o in objects), **options)
@@ -35,7 +35,7 @@ ERR = PlainConsole(stderr=True)
 
 
 class Group(TyperGroup):
-    """Commands whose `InputError` ends in one plain sentence on stderr and exit code 2, and so does what the system refuses."""
+    """Commands that report an `InputError`, or an error of the operating system, in one sentence on stderr, and exit with code 2."""
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         with visible_usage():
@@ -50,7 +50,7 @@ class Group(TyperGroup):
                 say("Stopped. Run the same command to go on where it was.")
             raise  # typer ends with code 130
         except BrokenPipeError:
-            raise  # whoever read the output has seen enough: typer ends quietly
+            raise  # the reader of our output has closed the pipe: typer ends quietly
         except (InputError, OSError, MemoryError, UnicodeError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _lacks_memory(error):
                 raise
@@ -59,12 +59,12 @@ class Group(TyperGroup):
 
 
 def _lacks_memory(error: RuntimeError) -> bool:
-    """torch says so in words only, of the memory of a CPU as of a GPU."""
+    """Whether torch ran out of memory: it raises a plain RuntimeError for the CPU as for a GPU, so the message is read."""
     return "alloc" in str(error) and "memory" in str(error)
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, where it is not this package's own words, with what to do."""
+    """A sentence for the user: the message of an `InputError`, or what a system error means and what to do about it."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, MemoryError | RuntimeError):
@@ -83,7 +83,7 @@ def _sentence(error: Exception) -> str:
 
 @contextmanager
 def visible_usage() -> Iterator[None]:
-    """What an argument that cannot be read is quoted with is no command to a terminal; older versions of typer print it as it is."""
+    """Makes control characters visible in messages about wrong usage, which quote the argument; older versions of typer print it unchanged."""
     try:
         yield
     except Exception as error:
@@ -97,7 +97,7 @@ def visible_usage() -> Iterator[None]:
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Says the library's own warnings without Python's file and line."""
+    """Shows the library's own warnings without Python's file and line."""
     with warnings.catch_warnings():
         python_says = warnings.showwarning
 
@@ -120,12 +120,12 @@ def plain_warnings() -> Iterator[None]:
 
 
 def say(text: str, *, style: str | None = None) -> None:
-    """One line on stderr, never cut or wrapped, its brackets left alone."""
+    """Prints one line on stderr, never cut or wrapped; brackets are no markup."""
     ERR.print(Text(visible(text), style=style or ""), soft_wrap=True)
 
 
 def print_text(text: str) -> None:
-    """A line on stdout, wrapped nowhere, as it is: what names the user's files and nodes is no markup."""
+    """Prints one line on stdout, never cut or wrapped; brackets are no markup."""
     OUT.print(Text(visible(text)), soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""`llwlc data`: the graphs at hand, and what is in a graph."""
+"""`llwlc data`: lists datasets, describes graphs, checks splits."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from llwlc.splits.registry import PROTOCOLS, Protocol
 if TYPE_CHECKING:
     from llwlc.graph.graph import Graph
 
-data = typer.Typer(cls=Group, no_args_is_help=True, help="The graphs at hand, and what is in a graph.")
+data = typer.Typer(cls=Group, no_args_is_help=True, help="Lists datasets, describes a graph, checks a split.")
 
 
 @data.command("list")
 def list_datasets(plugin: PluginOption = None) -> None:
-    """Names the datasets and says what they are. Example: `llwlc data list`"""
+    """Lists the datasets with their sizes. Example: `llwlc data list`"""
     load_plugins(plugin)
     from llwlc import datasets
 
@@ -36,9 +36,11 @@ def list_datasets(plugin: PluginOption = None) -> None:
 
 @data.command("get")
 def get_dataset(
-    name: Annotated[str, typer.Argument(help="A name of llwlc data list.", autocompletion=completer(DATASETS))],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A name of llwlc data list.", autocompletion=completer(DATASETS))
+    ],
 ) -> None:
-    """Loads a dataset, and fetches it first where it is not there yet. Example: `llwlc data get pubmed`"""
+    """Downloads a dataset, unless it is there already. Example: `llwlc data get pubmed`"""
     from llwlc import datasets
 
     graph = datasets.load(name)
@@ -64,7 +66,9 @@ def show_graph(graph: GraphArgument, plugin: PluginOption = None, *, graph_optio
 
 @data.command("pack")
 def pack_graph(
-    edges: Annotated[Path, typer.Argument(help="Edge list of any size: CSV, TSV (also gzipped) or Parquet.")],
+    edges: Annotated[
+        Path, typer.Argument(metavar="EDGES", help="Edge list of any size: CSV, TSV (also gzipped) or Parquet.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the packed graph.")],
     source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,
@@ -79,10 +83,10 @@ def pack_graph(
         str | None, typer.Option(help="Separator of the columns, if it is not found by itself.")
     ] = None,
     memory: Annotated[
-        float, typer.Option(min=0.1, max=1024, help="Gigabytes for sorting; what is more goes to disk.")
+        float, typer.Option(min=0.1, max=1024, help="Gigabytes of memory for sorting; the rest is sorted on disk.")
     ] = 1.0,
 ) -> None:
-    """Packs an edge list that does not fit in memory into a folder of arrays, which every command maps instead of reading it.
+    """Packs an edge list that does not fit in memory into a folder of arrays, which other commands map instead of reading.
 
     Examples:
 
@@ -122,7 +126,9 @@ def audit_split(
     *,
     graph_options: GraphOptions,
 ) -> None:
-    """Checks a split for leaks: pairs in two parts, negatives that are links, messages that hold what is to be predicted. Ends with code 1 where it finds one.
+    """Checks a split for leaks.
+
+    A leak is a pair in two parts, a negative that is a link, or a message graph that contains links to be predicted. The exit code is 1 if there is one.
 
     Examples:
 
@@ -165,7 +171,7 @@ def show_protocols(
     *,
     graph_options: GraphOptions,
 ) -> None:
-    """Lists the protocols, how links are divided and negatives drawn, or the sizes of the parts of a graph under each.
+    """Lists the protocols: how links are divided and negatives drawn; with a graph, the sizes of its parts under each.
 
     Examples:
 
@@ -199,7 +205,7 @@ def _protocol_row(record: Protocol) -> list[str]:
 
 
 def overview(graph: Graph) -> list[tuple[str, str]]:
-    """What there is to know of a graph at a glance."""
+    """The rows of `llwlc data show`: sizes, components and degrees of a graph."""
     import numpy as np
     from scipy.sparse.csgraph import connected_components
 

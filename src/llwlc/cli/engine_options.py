@@ -1,4 +1,4 @@
-"""`--engine`: whether a command works alone or hands over to workers on Ray."""
+"""`--engine`: whether a command does its work in this process or by workers on Ray."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def score_on_ray(
     update: UpdateOptions,
     **asked: Any,
 ) -> None:
-    """Scores into a folder of shards, and says what was done."""
+    """Scores pairs into a folder of shards, and prints how many."""
     if out is None or str(out) == "-":
         raise InputError("with --engine ray the scores go to a folder: name it with -o")
     _refuse_others(update, "graph")
@@ -62,7 +62,7 @@ def score_on_ray(
 def recommend_on_ray(
     run: Path, out: Path | None, address: str | None, workers: int | None, update: UpdateOptions, **asked: Any
 ) -> Recommendations:
-    """Recommendations whose shards lie beside the file that they go to."""
+    """Recommends by workers; their shards are kept beside the file that is written at the end."""
     _refuse_others(update)
     if out is None or str(out) == "-":
         raise InputError(
@@ -75,7 +75,7 @@ def recommend_on_ray(
 
 
 def _refuse_others(update: UpdateOptions, *allowed: str) -> None:
-    """Ends the command where it is told of more than workers can open by themselves."""
+    """Refuses options of an updated graph that workers cannot apply."""
     for field in fields(update):
         if field.name not in allowed and getattr(update, field.name) != field.default:
             remedy = ": pack the graph as it is now (llwlc data pack)" if "graph" in allowed else ": leave it out"

@@ -1,4 +1,4 @@
-"""The bar over the epochs of training."""
+"""The progress bar of training, an epoch a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EpochBar:
-    """A bar that moves by epochs and shows loss and validation score, from `open` to the end of the block; of a run that goes on, from the epoch where that was."""
+    """A progress bar over epochs that shows loss and validation score. `open` draws it, the end of the block removes it; for a resumed run it begins at the epoch reached before."""
 
     def __init__(self, total: int | None, run: Path | None = None) -> None:
         self.total, self.run = total, run
@@ -32,7 +32,7 @@ class EpochBar:
         self._stack.close()
 
     def open(self, total: int | None = None) -> None:
-        """Draws it, once, for so many epochs as a plan says, else as it was told; what has to be printed first comes before."""
+        """Draws the bar, once, for `total` epochs, by default those of the constructor. Whatever must be printed above the bar is printed before this call."""
         if self._shown is not None:
             return
         self.total = self.total if total is None else total
@@ -46,7 +46,7 @@ class EpochBar:
 
     @property
     def begun(self) -> bool:
-        """Whether the run has epochs behind it."""
+        """Whether the run has completed epochs already."""
         return self._done() > 0
 
     def _done(self) -> int:
@@ -61,7 +61,7 @@ class EpochBar:
         return epochs_done(self.run / CHECKPOINT)
 
     def move(self, record: EpochRecord) -> None:
-        """One epoch is done."""
+        """Advances the bar by one epoch."""
         if self._shown is not None:
             progress, task = self._shown
             text = f"training, loss {record.loss:.3f}, AUC {record.valid_auc:.4f}"

@@ -1,4 +1,4 @@
-"""`llwlc evaluate`: what a run measured, or its preset measured anew."""
+"""`llwlc evaluate`: shows what a run measured, or measures its recommendations or its preset on other splits."""
 
 from __future__ import annotations
 
@@ -26,24 +26,28 @@ def evaluate(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help=f"Measure anew under {PROTOCOLS.list()}; without it, the run's own split.",
+            help=f"Train and measure again under another protocol: {PROTOCOLS.list()}.",
             autocompletion=completer(PROTOCOLS),
         ),
     ] = None,
     ranking: Annotated[
-        bool, typer.Option("--ranking", help="Measure the lists of recommend by the links that the run's split hides.")
+        bool, typer.Option("--ranking", help="Measure how well recommend finds the links that the run's split hides.")
     ] = False,
     hidden: Annotated[
         str,
-        typer.Option(help="With --ranking: test links, or held-out, validation links too, on training links alone."),
+        typer.Option(
+            help="With --ranking: test (the test links), or held-out (validation links too, from training links alone)."
+        ),
     ] = "test",
     seeds: Annotated[
-        str, typer.Option(help="With --protocol: how many splits, from seed 0, or which, as in 30-34.")
+        str, typer.Option(help="With --protocol: number of splits, from seed 0, or a range of seeds, as in 30-34.")
     ] = "3",
     device: Annotated[str, typer.Option(help="With --protocol or --ranking: auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
 ) -> None:
-    """Shows what a run measured, measures its recommendations, or trains its preset afresh on other splits of its graph and gives mean and spread.
+    """Shows what a run measured.
+
+    With --ranking: measures its recommendations. With --protocol: trains its preset again on other splits of its graph, and shows mean and standard deviation.
 
     Examples:
 
@@ -55,13 +59,13 @@ def evaluate(
     """
     load_plugins(plugin)
     if protocol is None:
-        refuse(ctx, "seeds", why="without --protocol, as the run's own split is looked at")
+        refuse(ctx, "seeds", why="without --protocol: what the run measured is only shown")
     if not ranking:
         refuse(ctx, "hidden", why="without --ranking")
     elif protocol is not None:
-        raise InputError("--ranking looks at the run's own split: leave --protocol out, or fit with that protocol")
+        raise InputError("--ranking measures on the run's own split: leave --protocol out, or fit with that protocol")
     if protocol is None and not ranking:
-        refuse(ctx, "device", why="without --protocol or --ranking, as what was measured is only shown")
+        refuse(ctx, "device", why="without --protocol or --ranking: what the run measured is only shown")
     which = parse_seeds(seeds)
     from llwlc.predict.predictor import LinkPredictor
 

@@ -1,4 +1,4 @@
-"""`llwlc expressivity`: what constrained bases tell apart."""
+"""`llwlc expressivity`: which graphs constrained bases tell apart."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from llwlc.cli.options import refuse
 def expressivity(
     ctx: typer.Context,
     suite: Annotated[
-        list[str] | None, typer.Option(help="A suite of pairs, several times for several; default: all.")
+        list[str] | None, typer.Option(help="A suite of pairs of graphs; may be repeated; default: all.")
     ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(help="A policy or test, several times for several; default: all.")
+        list[str] | None,
+        typer.Option(help="A policy (how bases are compared) or a WL test; may be repeated; default: all."),
     ] = None,
     max_seconds: Annotated[float, typer.Option(help="Skip a pair that would take longer than this.")] = 60.0,
     out: Annotated[
         Path | None,
-        typer.Option(help="File of the rows (JSON; --learned: a line a trial). What is there is not run again."),
+        typer.Option(
+            help="File of the results (JSON; with --learned JSON lines). Results in it are not computed again."
+        ),
     ] = None,
     gallery: Annotated[Path | None, typer.Option(help="Write the page of pictures to this file and stop.")] = None,
     learned: Annotated[
         bool, typer.Option("--learned", help="Train the network on each pair of the suites instead.")
     ] = False,
-    seeds: Annotated[int, typer.Option(help="With --learned: so many networks a pair.")] = 1,
-    processes: Annotated[int, typer.Option(help="With --learned: so many at a time, one thread each.")] = 1,
+    seeds: Annotated[int, typer.Option(help="With --learned: networks trained for each pair.")] = 1,
+    processes: Annotated[int, typer.Option(help="With --learned: processes at a time, one thread each.")] = 1,
     copies: Annotated[int, typer.Option(min=0, help="Compare this many graphs with relabelled copies instead.")] = 0,
 ) -> None:
     """Counts the pairs of graphs that constrained bases tell apart, beside WL tests and published results.

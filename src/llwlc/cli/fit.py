@@ -51,8 +51,10 @@ FREE = listed(protocol.name for protocol in PROTOCOLS.records() if protocol.free
 
 
 def kinds() -> str:
-    """What `--set` may change, with values, defaults and meaning, and what there is of everything that comes in kinds, as Markdown."""
-    text = [f"Options for --set, with the values of {DEFAULT}; those without one are chosen by the graph:"]
+    """The end of `llwlc fit --help` as Markdown: the options of `--set` with values, defaults and meaning, then the names in each registry."""
+    text = [
+        f"Options for --set, with their values in the preset {DEFAULT}; where none is shown, it depends on the graph:"
+    ]
     text.append("\n".join(f"- {option_line(name, value)}" for name, value in settable(PRESETS[DEFAULT]).items()))
     for option, kind in KINDS_OF.items():
         text += [f"{option}:", "\n".join(f"- **{record.name}**: {record.about}" for record in kind.records())]
@@ -61,9 +63,9 @@ def kinds() -> str:
 
 def option_line(name: str, value: Any) -> str:
     """One option in a line of Markdown: its name and default, the values that it may have, what it means."""
-    told = "" if value is None else f"={str(value).lower() if isinstance(value, bool) else value}"
+    default = "" if value is None else f"={str(value).lower() if isinstance(value, bool) else value}"
     values, meaning = OPTION_HELP[name]
-    return f"**{name}{told}** ({values}): {meaning}"
+    return f"**{name}{default}** ({values}): {meaning}"
 
 
 KINDS = kinds()
@@ -77,21 +79,20 @@ def fit(
     preset: Annotated[
         str | None,
         typer.Option(
-            help=f"What is chosen together: {listed(PRESETS)}.",
+            help=f"Set of options: {listed(PRESETS)}.",
             autocompletion=complete_preset,
             show_default=DEFAULT,
         ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(
-            help=f"A method to compare with instead of ours: {METHODS.list()}.", autocompletion=completer(METHODS)
-        ),
+        typer.Option(help=f"Fit another method, for comparison: {METHODS.list()}.", autocompletion=completer(METHODS)),
     ] = None,
     protocol: Annotated[
         str,
         typer.Option(
-            help=f"How links are split for measuring: {PROTOCOLS.list()}.", autocompletion=completer(PROTOCOLS)
+            help=f"How links are split into training, validation and test: {PROTOCOLS.list()}.",
+            autocompletion=completer(PROTOCOLS),
         ),
     ] = "random",
     seed: SeedOption = 0,
@@ -103,11 +104,11 @@ def fit(
     ] = None,
     minutes: Annotated[
         float,
-        typer.Option(help="Budget of time: what does not fit is left out by a plan, said and written down first."),
+        typer.Option(help="Time budget in minutes: a plan, printed before training, leaves out what does not fit."),
     ] = 10.0,
     plan: Annotated[
         str | None,
-        typer.Option(help="full: leave nothing out, whatever it takes; a run folder: repeat its plan."),
+        typer.Option(help="full: leave nothing out, however long it takes; a run folder: repeat its plan."),
     ] = None,
     kind: Annotated[
         str | None,
@@ -120,7 +121,7 @@ def fit(
 ) -> None:
     """Learns which links are missing from a graph, measures how well, and names the ten likeliest.
 
-    Stopped at any moment, the same command goes on where it was. Examples:
+    An interrupted fit continues when the same command is run again. Examples:
 
     `llwlc fit cora --out run`
 
@@ -136,7 +137,7 @@ def fit(
     """
     load_plugins(plugin)
     if method is not None:
-        refuse(ctx, "preset", why="with --method, which is an opponent in the place of our network")
+        refuse(ctx, "preset", why="with --method, which fits another method than our network")
         refuse(ctx, "fraction", "minutes", "plan", why="with --method, which follows its recipe")
     if plan is not None:
         refuse(ctx, "minutes", why="with --plan, which says what to do")
@@ -157,7 +158,7 @@ def fit(
         split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
         with EpochBar(model.preset.train.epochs if method is None else None, out) as bar:
             if method is not None or bar.begun:
-                bar.open()  # a fit that goes on has said before what is ahead
+                bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
                 show_ahead(graph, found, split, forecast)
@@ -186,7 +187,7 @@ def fit(
 
 
 def show_outcome(model: LinkPredictor, out: Path) -> None:
-    """What was measured, and the likeliest missing links."""
+    """Prints what was measured, and the likeliest missing links."""
     show_result(model)
     ranking = model.metrics.ranking
     if ranking is not None and ranking.candidates:
@@ -200,7 +201,7 @@ def show_outcome(model: LinkPredictor, out: Path) -> None:
 
 
 def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast) -> None:
-    """What the long work will take, before it begins."""
+    """Prints what the fit will compute, and how long that is expected to take."""
     links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
     show(
         f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",
@@ -214,7 +215,7 @@ def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast) ->
 
 
 def duration(seconds: float) -> str:
-    """In the unit that fits.
+    """A time in seconds, minutes or hours, whichever suits its size.
 
     >>> duration(12), duration(600), duration(7200)
     ('12 seconds', '10 minutes', '2.0 hours')

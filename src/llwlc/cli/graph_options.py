@@ -1,4 +1,4 @@
-"""The graph that a command is asked about: a dataset by its name, or a file with its options, written once for all commands."""
+"""Options for the graph of a command: a dataset by its name, or a file and how to read it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LimitOption = Annotated[
     float,
     typer.Option(
         min=0,
-        help="Gigabytes that a compressed file may unpack to: a small one can hold more than any memory; 0: any number.",
+        help="Gigabytes that a compressed file may unpack to, against files made to fill the memory; 0: no limit.",
     ),
 ]
 
@@ -56,7 +56,7 @@ def bytes_of(gigabytes: float) -> int | None:
 
 @dataclass(frozen=True)
 class GraphOptions:
-    """How the file of a graph is read, each field an option of the command line."""
+    """How the file of a graph is read; each field is an option of the command line."""
 
     source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None
@@ -67,9 +67,7 @@ class GraphOptions:
     no_header: Annotated[bool, typer.Option("--no-header", help="The first line is an edge; columns are 1, 2, ...")] = (
         False
     )
-    separator: Annotated[str | None, typer.Option(help="Separator of the columns, if it is not found by itself.")] = (
-        None
-    )
+    separator: Annotated[str | None, typer.Option(help="Separator of the columns; by default it is detected.")] = None
     features: Annotated[Path | None, typer.Option(help="Node features: CSV, TSV, Parquet or npz.")] = None
     node: Annotated[str | None, typer.Option(help="Column of node ids in the features file.")] = None
     categorical: Annotated[
@@ -77,16 +75,21 @@ class GraphOptions:
     ] = None
     missing_values: Annotated[
         str,
-        typer.Option(help="Gaps in the features: fill (the mean of the column, said in a column of its own) or error."),
+        typer.Option(
+            help="Missing values in the features: fill (with the mean of the column; an added column marks them) or error."
+        ),
     ] = "fill"
     node_list: Annotated[
-        Path | None, typer.Option(help="File that names nodes, one a row, that are there even without an edge.")
+        Path | None,
+        typer.Option(help="File of node names, one a row: nodes that the graph has even if they have no edge."),
     ] = None
-    isolated: Annotated[str, typer.Option(help="A node with features but no edge: error, keep or drop.")] = "error"
+    isolated: Annotated[
+        str, typer.Option(help="What to do with a node that has features but no edge: error, keep or drop.")
+    ] = "error"
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
     def open(self, name: str) -> Graph:
-        """The dataset of that name, or the graph of that file, with its counts and warnings said on stderr."""
+        """The dataset of that name, or the graph of that file; its counts and warnings are printed on stderr."""
         if name in DATASETS and not Path(name).is_file():
             if any(getattr(self, option.name) not in (option.default, []) for option in fields(self)):
                 raise InputError(f"{name} is a dataset: options on columns and features are for files")
@@ -128,7 +131,7 @@ class GraphOptions:
         from llwlc.graph.report import GraphWarning
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphWarning)  # the command says them, without Python's file and line
+            warnings.simplefilter("ignore", GraphWarning)  # the command prints them, without Python's file and line
             return read_graph(
                 name,
                 source=self.source,
@@ -148,7 +151,7 @@ class GraphOptions:
 
 
 def say_report(name: str, graph: Graph) -> None:
-    """The counts and warnings of a graph that was read, on stderr."""
+    """Prints the counts and warnings of a graph that was read, on stderr."""
     if graph.report is not None:
         say(f"{name}: {graph.report.line}")
         for text in graph.report.warnings:
@@ -158,30 +161,36 @@ def say_report(name: str, graph: Graph) -> None:
 
 @dataclass(frozen=True)
 class UpdateOptions:
-    """What has become known since a run was fitted, each field an option of `score` and `recommend`."""
+    """Changes of the graph since a run was fitted; each field is an option of `score` and `recommend`."""
 
     graph: Annotated[
-        Path | None, typer.Option(help="File of the updated graph, in the place of the one the run was fitted on.")
+        Path | None, typer.Option(help="File of the updated graph, which replaces the one that the run was fitted on.")
     ] = None
-    add: Annotated[Path | None, typer.Option(help="File of new links, on top of the known ones.")] = None
+    add: Annotated[Path | None, typer.Option(help="File of new links, added to the known ones.")] = None
     node_list: Annotated[
-        Path | None, typer.Option(help="File that names nodes, one a row, that are there even without a link.")
+        Path | None,
+        typer.Option(help="File of node names, one a row: nodes that the graph has even if they have no link."),
     ] = None
     features: Annotated[
         Path | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
     ] = None
     graph_source: Annotated[str | None, typer.Option(help="Column of one end of a link in --graph and --add.")] = None
-    graph_target: Annotated[str | None, typer.Option(help="Column of the other end there.")] = None
+    graph_target: Annotated[str | None, typer.Option(help="Column of the other end in --graph and --add.")] = None
     graph_weight: Annotated[
-        str, typer.Option("--graph-weight", "--weight", help="Column of weights there, where the run has weights.")
+        str,
+        typer.Option(
+            "--graph-weight", "--weight", help="Column of weights in --graph and --add, if the run has weights."
+        ),
     ] = "auto"
-    graph_separator: Annotated[str | None, typer.Option(help="Separator of the columns there.")] = None
-    graph_no_header: Annotated[bool, typer.Option("--graph-no-header", help="The first line there is a link.")] = False
+    graph_separator: Annotated[str | None, typer.Option(help="Separator of the columns in --graph and --add.")] = None
+    graph_no_header: Annotated[
+        bool, typer.Option("--graph-no-header", help="The first line of --graph and --add is a link.")
+    ] = False
     graph_node: Annotated[str | None, typer.Option(help="Column of node ids in --features, and in --node-list.")] = None
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
     def apply(self, model: LinkPredictor) -> Graph | None:
-        """The graph that is known now, said in a line on stderr; None where the run's own is meant."""
+        """The updated graph, with a line about it on stderr; None if no option changes the run's own graph."""
         sources = {name: getattr(self, name) for name in ("graph", "add", "node_list", "features")}
         if all(sources[name] is None for name in ("graph", "add", "node_list")):
             given = [f.name for f in fields(self) if f.name != "unzipped_limit" and getattr(self, f.name) != f.default]
@@ -212,7 +221,7 @@ def tab_or(separator: str | None) -> str | None:
 
 
 def spread(kind: type[Any], keyword: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Writes a command's keyword argument, a dataclass of options, out as one option a field, for typer to see."""
+    """Replaces a command's keyword argument, a dataclass of options, by one parameter for each field, which typer then shows as an option."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         whole = inspect.signature(command, eval_str=True)

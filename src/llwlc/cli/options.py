@@ -1,4 +1,4 @@
-"""Options that several commands share, `--set` and `--plugin` among them, and what completes their values."""
+"""Options that several commands share, such as `--set` and `--plugin`, and the completion of their values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ OutOption = Annotated[
 ]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", help="csv, tsv, parquet or jsonl, whatever the ending says; csv where there is none."),
+    typer.Option(
+        "--format", help="csv, tsv, parquet or jsonl; by default the ending of the file decides, csv without one."
+    ),
 ]
 PluginOption = Annotated[
     list[Path] | None,
@@ -41,20 +43,22 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Change an option of the preset, as in --set epochs=10; may be repeated; all are named below.",
+        help="Change an option of the preset, as in --set epochs=10; may be repeated. All options are listed below.",
     ),
 ]
 SafeOption = Annotated[
     bool,
     typer.Option(
         "--spreadsheet-safe",
-        help="Put ' before every text that a spreadsheet would compute (it begins with =, +, -, @, tab or return and is no number).",
+        help="Put ' before every text that a spreadsheet would run as a formula (one that begins with =, +, -, @, tab or return and is no number).",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, max=2**40, help="Seed of split, training and every draw.")]
+SeedOption = Annotated[
+    int, typer.Option(min=0, max=2**40, help="Seed of the split, of training and of all other random draws.")
+]
 LARGEST = 10**9
-"""No option is larger, and none is negative: beyond, arithmetic ends before memory does."""
-PriorHelp = "Share of the candidates that are links; probabilities are calibrated for it."
+"""Options are numbers from 0 to this one: larger ones would overflow."""
+PriorHelp = "Share of the given pairs that are expected to be links; probabilities are calibrated for it."
 ELSEWHERE = {name: f"--{name}" for name in ("preset", "seed", "fraction", "device")} | {"cache": "LLWLC_CACHE"}
 
 
@@ -72,13 +76,13 @@ def complete_preset(incomplete: str) -> list[str]:
 
 
 def load_plugins(paths: list[Path] | None) -> None:
-    """Loads the files of `--plugin` and says what each registered; a command does this before it looks at its other options."""
+    """Loads the files of `--plugin` and prints what each registered; a command does this before it reads its other options."""
     for path in paths or []:
         say(f"{path}: {', '.join(load_plugin(path))}")
 
 
 def refuse(ctx: typer.Context, *names: str, why: str) -> None:
-    """Ends the command where one of these parameters was written on the command line, as it would have no effect."""
+    """Raises an error if one of these options is on the command line, where it would have no effect."""
     for name in names:
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -107,11 +111,11 @@ def options(pairs: list[str] | None) -> dict[str, Any]:
 
 
 MOST_SEEDS = 1000
-"""Each is a training."""
+"""Limit for the number of seeds: each is a training of its own."""
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """How many seeds, from 0, or which.
+    """The seeds 0, 1, … of a number, or those of a range.
 
     >>> parse_seeds("3"), parse_seeds("30-32")
     ((0, 1, 2), (30, 31, 32))
@@ -127,7 +131,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def settable(preset: Any) -> dict[str, Any]:
-    """What `--set` may change, with the values of a preset.
+    """The options that `--set` may change, with their values in a preset.
 
     >>> settable(PRESETS["paper"])["epochs"]
     20

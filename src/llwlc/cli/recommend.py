@@ -18,17 +18,19 @@ def recommend(
     run: RunArgument,
     top: Annotated[int | None, typer.Option(help="How many links; 20 unless --precision is given.")] = None,
     precision: Annotated[
-        float | None, typer.Option(help="As many links as have this share of missing ones in the mean, as in 0.3.")
+        float | None,
+        typer.Option(help="The longest list of which this share is expected to be missing links, as in 0.3."),
     ] = None,
     node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
     out: OutOption = None,
     format: FormatOption = None,
     missing_share: Annotated[
         float | None,
-        typer.Option(help="Missing links ÷ known and missing ones; by default the share that validation links had."),
+        typer.Option(help="Assumed share of all links that is missing; by default the share of the validation links."),
     ] = None,
     prior: Annotated[
-        float | None, typer.Option(help="Share of the candidates that are missing links, instead of --missing-share.")
+        float | None,
+        typer.Option(help="Assumed share of the candidates that are missing links, instead of --missing-share."),
     ] = None,
     between: Annotated[
         tuple[str, str] | None, typer.Option(help="Only links between nodes of these two kinds (fit --kind).")
@@ -46,8 +48,8 @@ def recommend(
 ) -> None:
     """Names the likeliest missing links of a graph, or of one node.
 
-    Every node proposes partners (like features after smoothing over its neighbourhood, reached by random walks, well linked), and the network ranks the
-    most promising pairs. A probability is the chance that a candidate is a missing link, if the stated share of all links is missing. Examples:
+    Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks reach, nodes with many links. The
+    network ranks the most promising pairs. A probability is the chance that a candidate is a missing link, if the share --missing-share of all links is missing. Examples:
 
     `llwlc recommend run --top 100 -o top.csv`
 

@@ -23,14 +23,19 @@ def reproduce(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"One of {', '.join(NAMES)}.")],
     data: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be repeated.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Only this method or row; may be repeated.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Another protocol than the table's.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="A protocol to use instead of the table's.")] = None,
     seeds: Annotated[
-        str | None, typer.Option(help="How many, from 0, as in 5, or which, as in 30-34; default: the table's.")
+        str | None,
+        typer.Option(help="Number of seeds, from 0, as in 5, or a range, as in 30-34; default: the table's."),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    processes: Annotated[int, typer.Option(min=1, max=256, help="Cells at a time, one thread each.")] = 1,
-    seconds: Annotated[float | None, typer.Option(help="Of an opponent's fit: begin no epoch after so many.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Begin no cell after so many.")] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, max=256, help="Cells of the table computed at a time, one thread each.")
+    ] = 1,
+    seconds: Annotated[
+        float | None, typer.Option(help="Seconds after which the fit of an opponent begins no further epoch.")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Minutes after which no further cell is begun.")] = None,
     results: Annotated[
         Path | None,
         typer.Option(help=f"File of the runs, a line each; default: {COMMITTED} where it is, else paper.jsonl here."),
@@ -39,7 +44,9 @@ def reproduce(
     form: Annotated[str, typer.Option("--format", help="text, markdown or latex.")] = "text",
     plot: Annotated[Path | None, typer.Option(help="Picture of the accuracies, PNG or PDF.")] = None,
 ) -> None:
-    """Prints a table of the paper, our numbers beside the published ones. Runs that are stored are not made again; an interrupted command goes on.
+    """Prints a table of the paper, our numbers beside the published ones.
+
+    Stored runs are not repeated; an interrupted command continues when it is run again.
 
     Examples:
 
@@ -81,7 +88,7 @@ def reproduce(
 def run_missing(
     cells: list[Cell], file: Path, device: str, processes: int, seconds: float | None, minutes: float | None
 ) -> None:
-    """Runs cells whose data is at hand: those that measure time alone, before the others."""
+    """Runs the cells whose data is available; those that measure time run first, one at a time."""
     from llwlc.experiments.at_hand import runnable
     from llwlc.experiments.process import run_cells
     from llwlc.support.devices import pick_device

@@ -27,21 +27,21 @@ from llwlc.cli.tables import Delivery
 def score(
     ctx: typer.Context,
     run: RunArgument,
-    pairs: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file that names a pair of nodes a row.")],
+    pairs: Annotated[
+        Path, typer.Argument(metavar="PAIRS", help="CSV, TSV or Parquet file with a pair of node names in each row.")
+    ],
     out: OutOption = None,
     format: FormatOption = None,
     prior: Annotated[float, typer.Option(help=PriorHelp)] = 0.5,
     unknown: Annotated[
         str,
         typer.Option(
-            help="A pair that cannot be scored, as a node is not known: error, skip (leave the row out) or blank (no score)."
+            help="What to do with a pair that cannot be scored, such as one with an unknown node: error, skip (leave the row out) or blank (no score)."
         ),
     ] = "error",
     source: Annotated[str | None, typer.Option(help="Column of one end of a pair.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="Separator of the columns, if it is not found by itself.")
-    ] = None,
+    separator: Annotated[str | None, typer.Option(help="Separator of the columns; by default it is detected.")] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="The first line is a pair; columns are 1, 2, ...")
     ] = False,
@@ -53,7 +53,9 @@ def score(
     *,
     update: UpdateOptions,
 ) -> None:
-    """Adds the columns score and probability to the pairs of a file; its own columns stay as they are, a column that is called score or probability under another name.
+    """Scores the pairs of a file.
+
+    The output has the columns of the file as they are, and two more, score and probability. A column of the file that has one of these names is renamed.
 
     Examples:
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def show_result(model: LinkPredictor) -> None:
-    """What a run measured, beside the scores that need no training."""
+    """Prints what a run measured, beside the scores that need no training."""
     from llwlc.predict.model_card import first_sentence, result_columns, result_notes, result_rows
 
     if first := first_sentence(model.model):
@@ -37,10 +37,10 @@ def show_result(model: LinkPredictor) -> None:
 
 
 def show_ranking(report: RankingReport) -> None:
-    """How well each method's list finds hidden links, in percent."""
+    """Prints how well the list of each method finds hidden links, in percent."""
     from llwlc.predict.model_card import RANKING_COLUMNS, ranking_notes, ranking_rows
 
-    table = Table(pad_edge=False)
+    table = Table(pad_edge=False, collapse_padding=True)  # as narrow as a terminal of 80 columns
     for name in RANKING_COLUMNS:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     print_table(table, [list(row) for row in ranking_rows(report)])
@@ -48,7 +48,7 @@ def show_ranking(report: RankingReport) -> None:
 
 
 def show_links(found: Recommendations, title: str) -> None:
-    """Recommended links on the screen."""
+    """Prints recommended links as a table."""
     print_text(title)
     rows = []
     for r in found:
@@ -57,7 +57,8 @@ def show_links(found: Recommendations, title: str) -> None:
         rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far])
     table = Table("source", "target", pad_edge=False)
     for name in ("probability", "90 % range", "common neighbours", "distance"):
-        table.add_column(name, min_width=min(len(name), 11))  # names of nodes give way first
+        # where space is short, names of nodes are cut, not headings
+        table.add_column(name, min_width=min(len(name), 11))
     print_table(table, rows)
 
 
@@ -68,7 +69,7 @@ NO_CANDIDATES = (
 
 
 def advice(found: Recommendations) -> str:
-    """What the list is worth, in a sentence or two."""
+    """How many links of the list to expect to be missing ones, in a sentence or two."""
     if not found.candidates:
         return NO_CANDIDATES
     share, low, high = found.expected
@@ -78,7 +79,9 @@ def advice(found: Recommendations) -> str:
         f"{count:,} to be missing links ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
     )
     if found.sources is not None:
-        text += f" Only the lists of {found.sources:,} nodes, drawn at random, were looked at here; llwlc recommend looks at all."
+        text += (
+            f" Only the lists of {found.sources:,} nodes, drawn at random, were used here; llwlc recommend uses all."
+        )
     if not found.calibrated:
         text += " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far too high here; fit again."
     return text
@@ -89,7 +92,7 @@ FORMATS = ("csv", "tsv", "parquet", "jsonl")
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where a table goes, and in which format; `spreadsheet_safe`: so that no spreadsheet computes what a cell says."""
+    """Where a table goes, and in which format; `spreadsheet_safe`: no cell can act as a formula in a spreadsheet."""
 
     out: Path | None
     format: str
@@ -97,7 +100,7 @@ class Delivery:
 
     @classmethod
     def of(cls, out: Path | None, format: str | None, *, spreadsheet_safe: bool = False) -> Delivery:
-        """As the options say; refused before any work is done where it cannot be written."""
+        """The delivery that the options describe; a place that cannot be written is refused before any work is done."""
         from llwlc.graph.table_writing import check_writable, format_of
 
         if format is not None and format not in FORMATS:
@@ -123,7 +126,10 @@ class Delivery:
         if self.out is not None:
             write_table(self.out, table, self.format)
             say(f"written to {self.out}")
-        elif sys.stdout.isatty() and self.format in ("csv", "tsv"):  # a terminal acts on what it reads, a file keeps it
+        elif sys.stdout.isatty() and self.format in (
+            "csv",
+            "tsv",
+        ):  # a terminal would obey control characters, so they are made visible
             rows = csv.writer(sys.stdout, delimiter="\t" if self.format == "tsv" else ",", lineterminator="\n")
             rows.writerow(map(visible, table.column_names))
             for row in table.to_pylist():
@@ -131,7 +137,7 @@ class Delivery:
         else:
             data = table_bytes(table, self.format)
             sys.stdout.flush()
-            if hasattr(sys.stdout, "buffer"):  # the very bytes of a file, whatever the terminal's encoding is
+            if hasattr(sys.stdout, "buffer"):  # the same bytes as in a file, whatever the terminal's encoding is
                 sys.stdout.buffer.write(data)
                 sys.stdout.buffer.flush()
             else:

@@ -1,4 +1,4 @@
-"""A command that torchrun started several times: the processes find each other, and only the first speaks."""
+"""A command that torchrun started in several processes: they connect to each other, and only the first prints."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 LAUNCHED = "TORCHELASTIC_RUN_ID" in os.environ
 """Whether torchrun started this process."""
 if LAUNCHED:
-    # before torch is loaded, which warns of an option of ours that costs a look at each step (`step.averaged` says why it is set)
+    # set before torch is loaded: torch warns that an option of ours makes each step search for unused parameters (`step.averaged` says why it is set)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 @contextmanager
 def together(device: str) -> Iterator[Ranks | None]:
-    """This process among those of torchrun, None where it did not start this one. Of the others only errors are heard."""
+    """This process's place among those of torchrun, None if torchrun did not start it. Processes other than the first print only errors."""
     if not LAUNCHED:
         yield None
         return

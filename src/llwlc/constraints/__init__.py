@@ -11,7 +11,7 @@ Common neighbours of the pair, for example, made to sum to zero:
 
 What to know when writing one:
 - a row for each node of the batch (N in all), a column for each constraint; `subs.graph` says which graph a node belongs to, and
-  no entry mixes graphs. A graph that a constraint does not speak of has a zero column there, which constrains nothing;
+  no entry mixes graphs. Where a constraint does not apply to a graph, its column is zero there, which constrains nothing;
 - only the span of the columns matters: neither scale, sign nor order, so a *learnable* constraint is a learnable combination of
   columns (`combine`), while a learnable factor on one column changes nothing at all. Dependent columns do no harm;
 - build it from tensor operations on `subs.weight` and gradients with respect to edge weights come for free;

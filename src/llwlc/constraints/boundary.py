@@ -43,10 +43,10 @@ def neumann(subs: Subgraphs, *, boundary: bool = True, degree: bool = True) -> C
 
 
 def neumann_boundary(subs: Subgraphs) -> Constraints:
-    """The first of the two conditions alone."""
+    """The condition `boundary` of `neumann` alone."""
     return neumann(subs, degree=False)
 
 
 def neumann_degree(subs: Subgraphs) -> Constraints:
-    """The second alone."""
+    """The condition `degree` of `neumann` alone."""
     return neumann(subs, boundary=False)

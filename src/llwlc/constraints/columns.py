@@ -34,6 +34,7 @@ class Constraints:
 
     @property
     def num_graphs(self) -> int:
+        """B, the number of graphs."""
         return len(self.ptr) - 1
 
     @property
@@ -75,7 +76,7 @@ def custom(subs: Subgraphs, columns: Tensor | np.ndarray, *, names: Sequence[str
     Args:
         subs: B subgraphs with N nodes in all.
         columns: `[N]` for one constraint, `[N, k]` for k.
-        names: of the columns; by default numbered.
+        names: names of the columns; by default their numbers.
 
     >>> from llwlc.subgraphs import Subgraphs
     >>> one, ends = torch.zeros(2, dtype=torch.long), torch.tensor([0, 1])

@@ -1,4 +1,4 @@
-"""Edge weights and degrees inside a subgraph, as constraint columns are made of them."""
+"""Edge weights and degrees inside a subgraph, from which constraint columns are made."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def edge_weight(subs: Subgraphs) -> Tensor:
 
 
 def node_degree(subs: Subgraphs) -> Tensor:
-    """Degrees inside the subgraph in float64, summed there too: float32 sums at a hub would leave the exact column."""
+    """Degrees inside the subgraph, summed in float64: at a hub, sums in float32 would differ from the exact column."""
     zero = torch.zeros(subs.num_nodes, dtype=torch.float64, device=subs.row.device)
     return zero.index_add(0, subs.row, edge_weight(subs))

@@ -25,8 +25,8 @@ def vertex_deleted(subs: Subgraphs, *, count: Count = 10, seed: int = 0, epoch: 
         subs: B subgraphs with N nodes in all.
         count: columns. In a graph of n nodes at most ⌊n/2⌋, since n columns leave nothing of the null space; `cut` of the result marks the
             graphs where that was fewer than asked for. "all" deletes every vertex in turn, without that limit.
-        seed: of the draw.
-        epoch: likewise; each epoch has its own draw.
+        seed: seed of the random draw.
+        epoch: number of the epoch; each epoch has its own draw.
 
     Returns:
         `Constraints` with columns `[N, count]`, and `deleted [N]`.
@@ -37,7 +37,7 @@ def vertex_deleted(subs: Subgraphs, *, count: Count = 10, seed: int = 0, epoch: 
     >>> cons.columns.shape, int(cons.deleted.sum())
     (torch.Size([6, 2]), 2)
     """
-    # of a string "5" the repr has quotes, of numpy's 5 the str is plain
+    # the string "5" is refused, since its repr has quotes; numpy's integer 5 is accepted, since its str is plain
     if count != "all" and not (str(count).isdigit() and "'" not in repr(count)):
         raise InputError(f'count: must be a number of vertices, 0 or more, or "all", got {count!r}')
     size = subs.ptr.diff()

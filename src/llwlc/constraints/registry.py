@@ -23,10 +23,10 @@ OPTIONS = ("count", "seed", "epoch")
 
 @dataclass(frozen=True)
 class Family(Record):
-    """A constraint family: `target(subs, **options)` gives `Constraints`; `takes` names its options, of `count`, `seed` and `epoch`.
+    """A constraint family: `target(subs, **options)` gives `Constraints`; `takes` lists those of the options `count`, `seed` and `epoch` that it has.
 
-    `kernel`: the columns that compiled kernels make by themselves, of "boundary", "degree" and "deleted"; None where the columns are made by
-    the function and given to them.
+    `kernel`: the columns ("boundary", "degree", "deleted") that compiled kernels compute by themselves; None where the function computes the
+    columns and the kernels receive them.
     """
 
     takes: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Family(Record):
 
     @property
     def drawn(self) -> bool:
-        """Whether a new epoch asks for new columns."""
+        """Whether the columns are redrawn in every epoch."""
         return "epoch" in self.takes
 
     def columns(self, subs: Subgraphs, **options: Any) -> Constraints:
@@ -91,12 +91,12 @@ FAMILIES.add(
 
 
 def register(name: str, *, about: str = "") -> Callable[[F], F]:
-    """Gives a function from `Subgraphs` to `Constraints` a name; see `llwlc.constraints` for what to know when writing one.
+    """Registers a function from `Subgraphs` to `Constraints` under a name; see `llwlc.constraints` for what to know when writing one.
 
     Parameters `count`, `seed` and `epoch` of the function, where it has them, are filled in; one with `epoch` is redrawn in every epoch of training.
 
     Args:
-        name: what `link_bases`, `LinkPredictor` and the command line call it.
+        name: the name of the constraint for `link_bases`, `LinkPredictor` and the command line.
         about: one line for lists; by default the first line of the function's docstring.
 
     >>> import torch, llwlc
@@ -118,7 +118,7 @@ def register(name: str, *, about: str = "") -> Callable[[F], F]:
 
 
 def family_of(function: Callable[..., Any], name: str, about: str = "") -> Family:
-    """The record of a function that has none."""
+    """A new record for a function that is not registered."""
     bound = function.keywords if isinstance(function, partial) else {}
     takes = tuple(o for o in OPTIONS if o in inspect.signature(function).parameters and o not in bound)
     return Family(name, about or first_line(function) or "a user's own constraint", function, takes)
@@ -167,8 +167,8 @@ def by_name(subs: Subgraphs, name: str, *, count: Count = 10, seed: int = 0, epo
         subs: B subgraphs with N nodes in all.
         name: one of `FAMILIES`, or several joined by "+", as in "neumann+vertex_deleted".
         count: vertex-deleted columns, or "all".
-        seed: of what is drawn at random.
-        epoch: likewise; each epoch has its own draw.
+        seed: seed of the random draws.
+        epoch: number of the epoch; each epoch has its own draw.
 
     Returns:
         `Constraints` with columns `[N, k]`.

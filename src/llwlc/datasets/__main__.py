@@ -27,7 +27,7 @@ def main(wanted: list[str]) -> int:
         try:
             print(row(name, statistics(load(name))), flush=True)
         except InputError as error:
-            # what was asked for by name must be there; of all, those that are
+            # a graph that was named must be available; without names, the missing ones are skipped
             failed = failed or bool(wanted)
             print(error, file=sys.stderr)
     return 2 if failed else 0

@@ -21,12 +21,12 @@ F = TypeVar("F", bound=Callable[..., "Graph"])
 
 @dataclass(frozen=True)
 class Info(Record):
-    """What a dataset is and where its files lie in the data root; `target(*arguments, root=root)` loads it.
+    """What a dataset is and where its files are in the data root; `target(*arguments, root=root)` loads it.
 
-    `nodes`, `edges` and `features` are those of the graph that `load` returns; of ogbl-collab and ogbl-vessel, `edges` is the
-    number OGB publishes, over all parts of the split and with repeated pairs. `split(name, root=..., **options)` gives the split that it
-    brings, where it brings one, and `metric` is what its evaluator measures there. `name` and `about` are for lists, `origin` and `licence` say whose it is,
-    `files` where it lies in the data root.
+    `nodes`, `edges` and `features` are those of the graph that `load` returns; for ogbl-collab and ogbl-vessel, `edges` is the
+    number that OGB publishes, over all parts of the split and with repeated pairs. `split(name, root=..., **options)` returns the dataset's own
+    split, where it has one, and `metric` is what its evaluator measures there. `name` and `about` are shown in lists, `origin` and `licence` say where
+    the data come from, `files` is their place in the data root.
 
     >>> info("cora").nodes, info("cora").about
     (2708, 'citations, words of papers')
@@ -44,6 +44,7 @@ class Info(Record):
 
     @property
     def what(self) -> str:
+        """The line about the dataset, as lists show it."""
         return self.about
 
 
@@ -55,7 +56,7 @@ _SEAL = ("github.com/muhanzhang/SEAL", "MIT")
 COAUTHOR = (235_868, 1_285_465)
 """Nodes and edges of ogbl-collab, and of the graph generated in its shape."""
 VESSEL = (3_538_495, 5_345_897)
-"""Likewise of ogbl-vessel."""
+"""Nodes and edges of ogbl-vessel, and of the graph generated in its shape."""
 
 DATASETS.add(
     Info("cora", "citations, words of papers", f"{_ROOM}.embedded:cora", 2708, 5278, 1433,
@@ -125,16 +126,16 @@ def register(
     origin: str = "",
     licence: str = "",
 ) -> Callable[[F], F]:
-    """Gives a function that returns a `Graph`, and may take the data root as `root`, a name as a dataset.
+    """Registers a function that returns a `Graph` as a dataset; the function may take the data root as `root`.
 
     Args:
-        name: what `load` and the command line call it.
+        name: the name of the dataset for `load` and the command line.
         about: one line for lists; by default the first line of the function's docstring.
-        nodes: how many it has, for lists; likewise the next two.
-        edges: undirected ones.
-        features: columns of `x`.
+        nodes: number of nodes, shown in lists.
+        edges: number of undirected edges, shown in lists.
+        features: number of columns of `x`, shown in lists.
         origin: where it comes from.
-        licence: its licence.
+        licence: the licence of the data.
 
     >>> import torch, llwlc
     >>> @register("triangle", nodes=3, edges=3)
@@ -206,15 +207,15 @@ def load_split(
     repeats: bool = True,
     seed: int = 0,
 ) -> LinkSplit:
-    """The split that comes with an `ogbl-*` dataset. `splits.make(graph, protocol="ogb")` gives the same of a graph that was loaded by its name.
+    """The split that comes with an `ogbl-*` dataset. `splits.make(graph, protocol="ogb")` gives the same split for a graph that was loaded by name.
 
     Args:
-        name: of the dataset.
+        name: name of the dataset.
         root: the data root, as in `load`.
         valid_messages: whether validation links carry messages at test time.
         since: the first year whose training links are trained on (ogbl-collab).
         repeats: keep pairs that the dataset lists several times.
-        seed: of the training negatives.
+        seed: seed of the random training negatives.
 
     >>> load_split("cora")
     Traceback (most recent call last):

@@ -13,7 +13,7 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 
 YEARS = (1963, 2019)
-# shares of nodes that may have at most 1, 2, … vessels: bifurcations lead, ends follow
+# shares of nodes that may have at most 1, 2, … vessels: most are bifurcations (3), then ends (1)
 VESSEL_DEGREES = (0.10, 0.02, 0.44, 0.34, 0.10)
 Array = np.ndarray
 
@@ -25,7 +25,7 @@ def generate(kind: str, *, seed: int = 0, scale: float = 1.0) -> Graph:
 
     Args:
         kind: `coauthor-like` or `vessel-like`.
-        seed: of what is drawn.
+        seed: seed of the random draws.
         scale: multiplies the numbers of nodes and edges of the original.
 
     >>> generate("vessel-like", scale=0.001)
@@ -48,8 +48,8 @@ def _coauthor(rng: np.random.Generator, scale: float) -> Graph:
     """Papers by teams, each team a clique; a link's weight counts its papers, its time is the year of the last.
 
     Authors arrive one after the other in groups of heavy-tailed size. Everybody's first paper is written with the newcomers
-    just before or after and with earlier members of the group, the earlier the likelier, which makes the tail of the degrees;
-    one name in twenty comes from anywhere. Then there are papers without a newcomer. Output grows exponentially with time.
+    just before or after and with earlier members of the group, the earlier the likelier, which gives the degrees a heavy tail;
+    one co-author in twenty comes from any group. Further papers have no newcomer. The number of papers grows exponentially with time.
     """
     n, m = (round(scale * size) for size in COAUTHOR)
     share = rng.pareto(1.5, n // 60) + 0.2
@@ -81,7 +81,7 @@ def _coauthor(rng: np.random.Generator, scale: float) -> Graph:
 
 
 def _cliques(who: Array, team: Array) -> tuple[Array, Array]:
-    """All pairs of every team, the teams standing one behind the other in `who`, and the team each pair comes from."""
+    """All pairs of every team, and the team of each pair; `who` lists the members of one team after the other."""
     ends = np.cumsum(team)
     pairs, source = [], []
     for size in np.unique(team):
@@ -106,8 +106,8 @@ def _first(pairs: Array, source: Array, n: int, m: int) -> tuple[Array, Array]:
 def _vessel(rng: np.random.Generator, scale: float) -> Graph:
     """A jittered cubic grid of bifurcations; neighbours join at random as long as both have room for one more vessel.
 
-    The edges of the grid fall into six perfect matchings (three axes, even and odd), inside which no two compete for a node:
-    so each is decided at once, and several rounds of raising generosity keep the axes alike.
+    The edges of the grid form six perfect matchings (three axes, even and odd). Edges of one matching share no node, so they are all
+    decided at once; several rounds with a rising probability keep the axes alike.
     """
     n, m = (round(scale * size) for size in VESSEL)
     side = int(np.ceil(n ** (1 / 3)))
@@ -120,10 +120,10 @@ def _vessel(rng: np.random.Generator, scale: float) -> Graph:
             u = np.flatnonzero((position[:, axis] % 2 == parity) & (position[:, axis] + 1 < side))
             matchings.append((u[u + step < n], step))
     edges = []
-    for generosity in (0.3, 0.6, 1.0):
+    for probability in (0.3, 0.6, 1.0):
         for k in rng.permutation(len(matchings)):
             u, step = matchings[k]
-            join = (room[u] > 0) & (room[u + step] > 0) & (rng.random(len(u)) < generosity)
+            join = (room[u] > 0) & (room[u + step] > 0) & (rng.random(len(u)) < probability)
             edges.append(np.stack([u[join], u[join] + step], 1))
             room[edges[-1]] -= 1
             matchings[k] = (u[~join], step)

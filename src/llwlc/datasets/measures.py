@@ -40,10 +40,10 @@ def statistics(graph: Graph, *, exact: int = 50_000, sample: int = 5_000, seed: 
     """Statistics of a graph.
 
     Args:
-        graph: any.
+        graph: the graph to measure.
         exact: subgraph sizes are measured over all links up to so many.
         sample: links to measure them over where there are more.
-        seed: of that sample.
+        seed: seed of that random sample.
 
     >>> import torch
     >>> ring = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]))
@@ -73,7 +73,7 @@ def statistics(graph: Graph, *, exact: int = 50_000, sample: int = 5_000, seed: 
 def subgraph_sizes(graph: Graph, pairs: Tensor, hops: int, *, chunk: int = 1000) -> np.ndarray:
     """The number of nodes in each pair's enclosing subgraph, `[B]`, without extracting it.
 
-    Those are the nodes that (e_u + e_v)ᵀ (A + I)^hops reaches; the link between u and v changes none, both being there anyway.
+    Those are the nodes that (e_u + e_v)ᵀ (A + I)^hops reaches. A link between u and v makes no difference, since both are in the subgraph anyway.
     """
     n = graph.num_nodes
     near = scipy.sparse.csr_array(

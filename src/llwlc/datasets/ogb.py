@@ -33,7 +33,7 @@ from llwlc.support.text import reason
 SPLITS = {"ogbl-ddi": "target", "ogbl-collab": "time", "ogbl-vessel": "spatial"}
 _RECONSTRUCT = np.empty(0).__reduce__()[0]
 SAFE: list[Any] = [
-    # the one function under the names it had before and after numpy 2
+    # one function, under its names before and since numpy 2
     (_RECONSTRUCT, "numpy.core.multiarray._reconstruct"),
     (_RECONSTRUCT, "numpy._core.multiarray._reconstruct"),
     np.ndarray,
@@ -45,7 +45,7 @@ SAFE: list[Any] = [
 
 @dataclass(frozen=True)
 class Links:
-    """A list of links as a file has it, repeats and all: `pairs [m, 2]`, `weight [m]` and `year [m]` where it has them."""
+    """A list of links as in the file, with its repeated pairs: `pairs [m, 2]`, `weight [m]` and `year [m]` where the file has them."""
 
     pairs: Tensor
     weight: Tensor | None = None
@@ -60,7 +60,7 @@ class Links:
         return Links(self.pairs[keep], *(None if v is None else v[keep] for v in (self.weight, self.year)))
 
     def __add__(self, other: Links) -> Links:
-        """Both lists, one behind the other."""
+        """The concatenation of both lists."""
         weights, years = (self.weight, other.weight), (self.year, other.year)
         return Links(
             torch.cat([self.pairs, other.pairs]),
@@ -129,7 +129,7 @@ def ogb_split(
 
 
 def _by_design(split: LinkSplit) -> dict[str, int]:
-    """What an audit finds among the links and messages alone: two people who publish again, in the same part or a later one."""
+    """What an audit finds among the links and messages alone, with counts: on ogbl-collab a pair that publishes again occurs again, in the same part or a later one."""
     links = {name: getattr(split, name) for name in ("train_pos", "valid_pos", "test_pos")}
     stages = {name: getattr(split, name) for name in STAGES}
     found = audit_parts(links, stages, num_nodes=split.train_graph.num_nodes).findings

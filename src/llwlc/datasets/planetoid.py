@@ -37,7 +37,7 @@ def planetoid(name: str, *, root: str | Path | None = None) -> Graph:
     folder = locate(name, f"planetoid/{name}/raw", files, root=root, fetch=lambda target: _fetch(name, target))
     tx, allx, graph = (_unpickle(folder / f"{prefix}.{part}") for part in PARTS[:3])
     test = np.loadtxt(folder / f"{prefix}.test.index", dtype=np.int64)
-    # row i of tx is node test[i]. Numbers that the index skips (15 in CiteSeer) are nodes too, without a word
+    # row i of tx is node test[i]. Numbers that the index skips (15 in CiteSeer) are nodes too, with all features zero
     known, unknown = scipy.sparse.coo_array(allx), scipy.sparse.coo_array(tx)
     row = np.concatenate([known.row, test[unknown.row]])
     col = np.concatenate([known.col, unknown.col])

@@ -54,7 +54,7 @@ def coauthor_cs(*, root: str | Path | None = None) -> Graph:
 def vessel_sample(*, root: str | Path | None = None) -> Graph:
     """One real sample of a brain's blood vessels: bifurcations with their coordinates, normalised; vessels as edges.
 
-    Of its 3062 vessels 13 lead back to where they start and 14 double another one.
+    Of its 3062 vessels, 13 are self-loops and 14 join the same two nodes as another one.
     """
 
     def fetch(target: Path) -> None:

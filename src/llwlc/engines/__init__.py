@@ -1,1 +1,1 @@
-"""The same work by many workers: a job cut into shards, each shard a file that is there or not, on Ray."""
+"""Scoring and recommending by many workers on Ray: a job is cut into shards, and each shard is written as one file, complete or not at all."""

@@ -1,4 +1,4 @@
-"""Pairs of a Parquet file, a stretch of rows at a time: each worker reads its own."""
+"""Pairs of a Parquet file, read in ranges of rows: each worker reads its own range."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PairShards:
         return table
 
     def _group(self, number: int) -> pa.Table:
-        """A row group, kept until another is asked for: shards are smaller."""
+        """A row group, kept until another is read: shards are smaller than row groups."""
         kept: dict[int, pa.Table] = self.__dict__.setdefault("_kept", {})
         if number not in kept:
             kept.clear()

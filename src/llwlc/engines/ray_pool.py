@@ -1,4 +1,4 @@
-"""Workers on Ray: actors that open what they need by its path, and take shards one after the other."""
+"""Workers on Ray: actors that open their files by path, and compute shards one after the other."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Any
 from llwlc.errors import InputError
 
 RETRIES = 3
-"""How often a shard is given to a worker again whose process was lost; a lost worker itself always comes back."""
+"""How often a shard is tried again after its worker's process was lost; lost workers are always started again."""
 STORE = 100 << 20
-"""Bytes of Ray's object store: shards are files, and only their numbers go through it."""
+"""Bytes of Ray's object store: small, since shards are files and only their numbers are sent."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where the workers run: at the `address` of a running cluster, or in one that is started here and ends with the command; `workers` at most, one a processor where None."""
+    """Where the workers run: on the running cluster at `address`, or on one that is started here and ends with the command. `workers`: the most workers; None for one a processor."""
 
     address: str | None = None
     workers: int | None = None
 
 
 def over_shards(cluster: Cluster, worker: type, given: object, method: str, shards: Sequence[int]) -> Iterator[Any]:
-    """Calls `worker(given).method(shard)` for every shard, and passes on what comes back, in any order.
+    """Calls `worker(given).method(shard)` for every shard, and yields the results in any order.
 
-    What a worker is made from travels with its constructor, so that it is there when Ray makes it anew (arguments in the object store are not, ray#53727): `given` is small, paths and numbers.
+    `given` is pickled with the constructor, so that Ray still has it when it restarts a lost worker (arguments in the object store may be lost, ray#53727): it should be small, paths and numbers.
     """
     if not shards:
         return
     with _connected(cluster) as ray:
         from ray.util import ActorPool
 
-        # one processor each, and nothing else asks for one: two actors on two processors leave no reader waiting
+        # one processor for each actor, and no other task requests one: actors on all processors block nothing
         there = max(1, int(ray.cluster_resources().get("CPU", 1)))
         count = min(cluster.workers or there, there, len(shards))
         remote = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(worker)

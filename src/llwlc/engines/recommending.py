@@ -1,6 +1,6 @@
-"""`recommend` by many workers: the nodes' own lists in shards of nodes, the network's scores in shards of pairs; what is in between is the local engine's.
+"""`recommend` by many workers: nodes' candidate lists in shards of nodes, the network's scores in shards of pairs; the steps in between run in this process.
 
-The folder of the job keeps both kinds of shards, so that a second call goes on where the first one was.
+The folder of the job keeps both kinds of shards, so that a second call continues where the first one stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from llwlc.support.progress import bars
 from llwlc.training.scoring import RANDOM
 
 NODES, PAIRS = 2_048, 50_000
-"""Nodes and pairs of a shard."""
+"""Number of nodes, and of pairs, in a shard."""
 ENDING = ".safetensors"
 
 
@@ -59,7 +59,7 @@ class RecommendTask:
 
     @property
     def pairs_file(self) -> Path:
-        """The pairs that the network looks at: workers map them."""
+        """The file of the pairs that the network scores; workers map it."""
         return Path(self.out) / f"pairs{ENDING}"
 
     @property
@@ -141,7 +141,7 @@ class ShardedEngine:
 def recommend_in_shards(
     run: Path, folder: Path, cluster: Cluster, *, between: tuple[str, str] | None, budget: int | None, **asked: Any
 ) -> Recommendations:
-    """`LinkPredictor.recommend` with the long work done by a cluster; `folder` holds the shards meanwhile, and is gone at the end."""
+    """`LinkPredictor.recommend` with its long steps done by a cluster; `folder` holds the shards until the end, and is then deleted."""
     model = LinkPredictor.load(run)
     if model.opponent is not None:
         raise InputError("--engine ray ranks by our network: a run of an opponent is ranked without it")

@@ -1,4 +1,4 @@
-"""Pairs of a file scored by many workers, into a folder of shards: the scores of `LinkPredictor.score`, whoever computes them."""
+"""Pairs of a file scored by many workers, into a folder of shards: the scores equal those of `LinkPredictor.score`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from llwlc.support.progress import bars
 from llwlc.training.calibration import log_odds
 
 ROWS = 50_000
-"""Pairs of a shard: a minute of work or less, so that little is lost with a worker."""
+"""Number of pairs in a shard: at most a minute of work, so that little is lost with a worker."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ScoreTask:
 
     @property
     def job(self) -> dict[str, Any]:
-        """What the scores depend on, by content and not by name."""
+        """Everything that the scores depend on; files by their contents, not by their names."""
         asked: dict[str, Any] = {
             name: value
             for name, value in asdict(self).items()
@@ -68,7 +68,7 @@ class ScoreWorker:
     def __init__(self, task: ScoreTask) -> None:
         self.shards, self.prior, self.unknown = task.shards, task.prior, task.unknown
         self.model = LinkPredictor.load(task.run, device="cpu")
-        self.other = None if task.graph is None else Graph.open(task.graph, verify=False)  # the driver has looked at it
+        self.other = None if task.graph is None else Graph.open(task.graph, verify=False)  # the driver has verified it
         self.pairs = PairShards(Path(task.pairs), task.source, task.target)
 
     def score(self, shard: int) -> Shard:
@@ -92,7 +92,7 @@ class ScoreWorker:
 
 
 def score_in_shards(task: ScoreTask, cluster: Cluster, worker: type[ScoreWorker] = ScoreWorker) -> Mapping[str, int]:
-    """Scores what is missing of the task; returns how many pairs there are, and how many were scored now."""
+    """Scores the missing shards of a task; returns how many pairs there are, and how many were scored by this call."""
     log_odds(task.prior)
     with begun(Path(task.out), task.job) as finished:
         shards = task.shards
@@ -121,7 +121,7 @@ def score_task(
     target: str | None,
     unknown: str = "error",
 ) -> ScoreTask:
-    """The task, after a look at what every worker would complain of."""
+    """The task, after checks of everything that would fail in every worker."""
     if unknown not in ("error", "blank"):
         raise InputError(f"with --engine ray a row stays in its place: --unknown is error or blank, got {unknown!r}")
     if not pairs.is_file():

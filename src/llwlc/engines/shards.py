@@ -1,6 +1,6 @@
-"""A job in a folder: `job.json` says which, every shard is a file that is whole or not there, `manifest.json` comes last.
+"""A job in a folder: `job.json` describes it, every shard is a file that is written complete or not at all, `manifest.json` is written last.
 
-So a worker or a driver may be killed at any moment, and the same call goes on with what is missing: no shard is computed twice that is there, and none is left out.
+So a worker or a driver may be killed at any moment, and the same call then computes exactly the missing shards.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ JOB, MANIFEST = "job.json", "manifest.json"
 
 
 class Shard(NamedTuple):
-    """A file of a job: which, how many rows it has to have, its size and SHA-256."""
+    """A file of a job: its number, the rows that it must have, its size and SHA-256."""
 
     number: int
     rows: int
@@ -46,20 +46,20 @@ class ShardFolder:
         return -(-self.rows // self.each)
 
     def rows_of(self, shard: int) -> tuple[int, int]:
-        """From where to where a shard goes."""
+        """The first row of a shard, and the row after its last."""
         return shard * self.each, min((shard + 1) * self.each, self.rows)
 
     def file(self, shard: int) -> Path:
         return self.path / f"{self.name}-{shard:06d}{self.ending}"
 
     def missing(self) -> list[int]:
-        """The shards that are still to be computed; a damaged one is removed, and is one of them."""
+        """The shards that are still to be computed; a damaged file is removed and counts as missing."""
         found = []
         for shard in range(self.shards):
             file, (begin, end) = self.file(shard), self.rows_of(shard)
             try:
                 whole = file.exists() and self.count(file) == end - begin
-            except Exception:  # whatever a reader makes of half a file
+            except Exception:  # any error of a reader on a damaged file
                 whole = False
             if not whole:
                 file.unlink(missing_ok=True)
@@ -71,7 +71,7 @@ class ShardFolder:
         return Shard(shard, end - begin, self.file(shard).stat().st_size, file_digest(self.file(shard)))
 
     def finish(self, job: Mapping[str, Any], done: Iterable[Shard]) -> None:
-        """The manifest, after all shards were counted once more."""
+        """Writes the manifest, after the rows of all shards were counted once more."""
         known = {shard.number: shard for shard in done}
         shards = [known.get(number) or self.described(number) for number in range(self.shards)]
         files = {self.file(s.number).name: {"rows": s.rows, "bytes": s.bytes, "sha256": s.sha256} for s in shards}
@@ -81,7 +81,7 @@ class ShardFolder:
 
 @contextmanager
 def begun(folder: Path, job: Mapping[str, Any]) -> Iterator[bool]:
-    """The folder of a job, made or found again; another job's is refused, and so is one that another process works in. Says whether the job is done already."""
+    """Opens or makes the folder of a job; the folder of another job, or one that another process works in, is refused. Yields whether the job is done already."""
     new = not folder.exists()
     try:
         folder.mkdir(exist_ok=True)

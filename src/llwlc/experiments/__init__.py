@@ -1,1 +1,1 @@
-"""The paper's tables: one specification a table, one stored line a run."""
+"""The paper's tables: each table is one specification, and each run is stored as one line."""

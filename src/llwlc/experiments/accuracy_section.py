@@ -17,12 +17,12 @@ METRICS = {
     "vessel-sample": "auc",
     "ogbl-ddi": "hits@20",
 }
-"""What a dataset is measured by, HR@100 where it is not named."""
+"""The metric of a dataset; HR@100 for datasets that are not listed."""
 
 
 @dataclass(frozen=True)
 class AccuracySection:
-    """`metric`: one for all datasets; "" for each dataset's own. `absent`: datasets that are not to be had here, and why."""
+    """`metric`: one for all datasets; "" for each dataset's own. `absent`: datasets that are not available here, and why."""
 
     title: str
     rows: tuple[Row, ...]
@@ -50,7 +50,7 @@ class AccuracySection:
         ]
 
     def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
-        """Rows by dataset; those that have neither a run nor a published number of their own protocol have nothing to say."""
+        """Rows by dataset; a row with neither a run nor a published number of its own protocol is left out."""
         return [
             self._row(row, data, lines, chosen)
             for row, data in self._asked(chosen)
@@ -69,9 +69,9 @@ class AccuracySection:
         found = row_lines("accuracy", row, data, lines, chosen)
         metric = self.metric or METRICS.get(data, "hits@100")
         protocol = chosen.protocol or row.protocol
-        said = row.published.get(data.removesuffix("-planetoid"))
-        known = NOTHING if said is None else f"{said:g}" if self.metric == "auc" else f"{said:.2f}"
-        if said is not None and row.published_under != protocol:
+        published = row.published.get(data.removesuffix("-planetoid"))
+        known = NOTHING if published is None else f"{published:g}" if self.metric == "auc" else f"{published:.2f}"
+        if published is not None and row.published_under != protocol:
             known += f" ({row.published_under})"
         begin = [data, row.title, protocol, metric.replace("hits", "HR").replace("auc", "AUC").replace("mrr", "MRR")]
         if not found:
@@ -94,7 +94,7 @@ class AccuracySection:
         ]
         machines = sorted({str(line.get("machine", "unknown")) for line in found})
         notes = [
-            "Percent, mean ± standard deviation over seeds, each a new split; a published number in brackets' protocol is not of ours."
+            "Percent, mean ± standard deviation over seeds, each a new split; a published number followed by a protocol in brackets was measured under that protocol, not ours."
         ]
         if machines:
             notes.append(f"Made on: {'; '.join(machines)}.")

@@ -1,4 +1,4 @@
-"""Which cells can run here: their data is at hand, and their method is one of this version."""
+"""Which cells can run here: those whose data is available and whose method exists in this version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def runnable(cells: Iterable[Cell]) -> tuple[list[Cell], list[str]]:
 def _missing_method(cell: Cell) -> str:
     if cell.kind == "sizes" or cell.method in PRESETS or cell.method in METHODS:
         return ""
-    return f"{cell.method} is no method of this version: its stored lines are all there is"
+    return f"{cell.method} is no method of this version: only its stored results are shown"
 
 
 def _missing_data(name: str) -> str:
@@ -40,7 +40,7 @@ def _missing_data(name: str) -> str:
             load(name)
             _known[name] = ""
         except InputError as error:
-            _known[name] = f"{name} is not at hand, its rows are left out: {error}"
+            _known[name] = f"{name} is not available, so its rows are left out: {error}"
     return _known[name]
 
 

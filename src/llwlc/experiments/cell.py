@@ -1,4 +1,4 @@
-"""Cell: one run of an experiment, by everything that its numbers depend on; tables are views of the lines that cells leave behind."""
+"""Cell: one run of an experiment, described by everything that its numbers depend on; each leaves a line of results, from which tables are printed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The same for the same run, whatever the order of its options."""
+        """A text that is equal for equal runs, whatever the order of their options."""
         return json.dumps(asdict(self) | {"options": dict(self.options)}, sort_keys=True)
 
     @property
     def row(self) -> str:
-        """What it shares with the other seeds of a row."""
+        """A text that is equal for all seeds of a row."""
         return replace(self, seed=0).key
 
     @property

@@ -1,4 +1,4 @@
-"""The chain: where the gap between our reading of the paper's network and the paper's numbers may come from, one change a row."""
+"""The table `chain`: what may cause the gap between our implementation of the paper's network and the paper's numbers, one change in each row."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ READINGS: dict[str, dict[str, Any]] = {
     "3 hops": {"hops": 3},
     "100 epochs": {"epochs": 100, "patience": 100},
 }
-"""Without a leak."""
+"""Ways to read the paper's description that let no test link leak."""
 PAPER_QUERY = "query start, boundary column, compact features, skip, ends read out"
 """The reading that is the preset `paper-query`."""
 ON_PUBMED = (
@@ -54,7 +54,7 @@ ON_PUBMED = (
     "compact features, skip, ends read out",
     PAPER_QUERY,
 )
-"""The first, and those that did best on the small graphs."""
+"""Readings for Pubmed: the first, and those that did best on the small graphs."""
 LEAKY: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("best epoch chosen on test", "test epoch", {}),
     ("test links carry messages", "messages", {}),

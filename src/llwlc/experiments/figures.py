@@ -1,4 +1,4 @@
-"""The graphs of the paper's figures: the two 2-regular ones, the three kinds of pairs in C₆, rook and Shrikhande; what tells each apart."""
+"""The graphs of the paper's figures (two 2-regular graphs, the three kinds of pairs in C₆, rook and Shrikhande), and which methods tell them apart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOLERANCE = 1e-8
 
 
 def verdicts() -> list[tuple[str, str, str]]:
-    """What was asked, by what, and the answer."""
+    """Rows of the table: the graphs, the method, and whether it tells them apart."""
     cycles, squares = paper()
     found = _graphs("C₁₀ and two C₅ (Figure 1)", cycles) + _graphs("4×4 rook and Shrikhande", squares)
     return found + [

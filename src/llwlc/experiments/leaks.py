@@ -1,6 +1,6 @@
-"""LEAKS: readings of an experiment in which test links reach the network. For judging published numbers, never for a result.
+"""LEAKS: variants of an experiment in which test links leak into the network. They serve to judge published numbers, never as results.
 
-A link that is asked about is not in the messages of its stage, and is taken out of its own subgraph. These put some of that back.
+Normally, a link to be predicted is not in the messages of its stage and is removed from its own subgraph. A leak undoes part of this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAKS = {
 
 
 def leaked_split(graph: Graph, split: LinkSplit, leak: str) -> LinkSplit:
-    """The split as a leak has it."""
+    """The split under a leak."""
     if leak not in LEAKS:
         raise InputError(f"no leak is called {leak!r}; there are {', '.join(LEAKS)}")
     if leak == "test epoch":
@@ -47,13 +47,13 @@ class LinkKept(EncodedSplit):
 
 
 class LabelKept(LinkKept):
-    """And in the labels of the ends."""
+    """As `LinkKept`; the link also counts in the labels of the ends."""
 
     labels = True
 
 
 ENCODED = {"laplacian": LinkKept, "labels": LabelKept}
-"""What encodes the links of a split, where a leak asks for another encoding."""
+"""The class that encodes the links of a split, for leaks that change the encoding."""
 
 
 def encode_with_link(graph: Graph, pairs: Tensor, config: BasisConfig, *, labels: bool) -> EncodedLinks:

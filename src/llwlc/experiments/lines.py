@@ -1,4 +1,4 @@
-"""The results file: one line of JSON a run, appended whole when the run is done; a damaged file is refused by name and line."""
+"""The results file: one line of JSON for each run, appended in one write when the run is done; a damaged file is refused with the number of the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llwlc.support.text import reason
 
 @dataclass(frozen=True)
 class Line:
-    """A cell and what was measured of it, `found`, names to numbers, texts and small mappings."""
+    """A cell and its results `found`: a mapping from names to numbers, texts and small mappings."""
 
     cell: Cell
     found: Mapping[str, Any]
@@ -61,7 +61,7 @@ def _refuse(constant: str) -> None:
 
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
-    """The line at the end of the file, in one write, so that processes that share a file do not mix their lines."""
+    """Appends a line to the file in one write, so that processes that share the file do not mix their lines."""
     data = (json.dumps(dict(line), ensure_ascii=False) + "\n").encode()
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -82,7 +82,7 @@ def of_row(lines: Iterable[Line], cell: Cell, seeds: Iterable[int] | None = None
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float | None]:
-    """Mean and sample standard deviation, None of one value."""
+    """Mean and sample standard deviation; the latter is None for a single value."""
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, None

@@ -42,13 +42,13 @@ from llwlc.training.presets import PRESETS, preset
 from llwlc.training.records import EpochRecord
 
 ASKED = 1000
-"""Training links, and as many negatives, whose input is looked at."""
+"""Number of training links, and of negatives, whose input is measured."""
 TIMED_EPOCHS = 2
 """Epochs of a cell that measures time; the second counts, as the first may compile or record."""
 
 
 class EpochClock:
-    """The seconds of each epoch, as `on_epoch` hears of them."""
+    """A callback for `on_epoch` that records the seconds of each epoch."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -66,7 +66,7 @@ class EpochClock:
 
 
 def measure(cell: Cell, *, device: str = "cpu", seconds: float | None = None) -> dict[str, Any]:
-    """The line of a cell, measured in this process; `seconds`: of a fit of an opponent, begin no epoch after so many."""
+    """The line of a cell, measured in this process; `seconds`: the fit of an opponent begins no epoch after so many."""
     if cell.kind not in MEASURES:
         raise InputError(f"no kind of cell is called {cell.kind!r}; there are {', '.join(MEASURES)}")
     begin = time.perf_counter()
@@ -94,7 +94,7 @@ def accuracy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
 
 
 def walltime(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
-    """Seconds of an epoch and of what comes before the first one; nothing is said of accuracy."""
+    """Seconds of an epoch and of the preparation before the first one; accuracy is not measured."""
     graph, split = _task(cell)
     clock, begin = EpochClock(), time.perf_counter()
     timed = replace(cell, options={**cell.options, "epochs": TIMED_EPOCHS})
@@ -118,7 +118,7 @@ def walltime(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
 
 
 def sizes(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
-    """What the appendix says of a dataset."""
+    """The statistics of a dataset that the appendix lists."""
     from llwlc.datasets.measures import statistics as measured
 
     return _plain(measured(load(cell.data)))
@@ -152,7 +152,7 @@ def energy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
 
 
 def separation(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
-    """What tells the graphs of the paper's figures apart."""
+    """Which methods tell the graphs of the paper's figures apart."""
     from llwlc.experiments.figures import verdicts
 
     return {"verdicts": verdicts()}
@@ -205,7 +205,7 @@ def _opponent(
 ) -> dict[str, Any]:
     method, options = METHODS[cell.method], dict(cell.options)
     fraction = options.pop("fraction", 1.0)
-    # the share of links that ours would take, with the same draw; messages keep all of them
+    # the same share of links, by the same draw, as our method would use; messages keep all links
     split = replace(split, train_pos=training_positives(split, TrainConfig(fraction=fraction, seed=cell.seed)))
     if not method.trained:
         fitted = method.fit(graph, split, seed=cell.seed)
@@ -229,7 +229,7 @@ def _opponent(
 
 
 def checkpoint_of(cell: Cell, device: str) -> Path:
-    """Where a cell that is interrupted leaves its state; another device or version begins anew."""
+    """The file of an interrupted cell's state; on another device or version the cell begins anew."""
     return (
         cache_root()
         / "experiments"
@@ -238,7 +238,7 @@ def checkpoint_of(cell: Cell, device: str) -> Path:
 
 
 def surroundings(device: str) -> dict[str, Any]:
-    """Where and with what a line was made."""
+    """The machine and the versions that a line was made with."""
     import numpy
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -254,7 +254,7 @@ def surroundings(device: str) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Of this checkout, or LLWLC_COMMIT where a copy has no git; "" where neither is known."""
+    """The commit of this checkout, or LLWLC_COMMIT for a copy without git; "" if neither is known."""
     if os.environ.get("LLWLC_COMMIT"):
         return os.environ["LLWLC_COMMIT"]
     here = Path(__file__).resolve().parent

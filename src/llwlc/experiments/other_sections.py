@@ -56,13 +56,13 @@ class WalltimeSection:
             clock = [f"{one['epoch_seconds']:.2f}", f"{one['before_seconds']:.1f}", f"{one['microseconds_a_link']:.0f}"]
         seconds, accuracy = WALLTIME.get((row.method, share), (None, None)) if data == "pubmed" else (None, None)
         known = "" if row.published_under == (chosen.protocol or row.protocol) else f" ({row.published_under})"
-        said = [
+        published = [
             NOTHING if seconds is None else f"{seconds:g}",
             NOTHING if accuracy is None else f"{accuracy:.2f}{known}",
         ]
         parameters = next((f"{line['parameters']:,}" for line in [*runs, *timed]), NOTHING)
         begin = [data, row.title, chosen.protocol or row.protocol, f"{100 * share:g} %"]
-        return [*begin, *clock, spread(runs, "hits@100"), *said, parameters, str(len(runs))]
+        return [*begin, *clock, spread(runs, "hits@100"), *published, parameters, str(len(runs))]
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         timed = [line for row in self.rows for data in row.data for line in of_row(lines, row.cell("time", data))]
@@ -76,7 +76,7 @@ class WalltimeSection:
 
 @dataclass(frozen=True)
 class EnergySection:
-    """How much of the network's input a basis carries."""
+    """How much of the network's input lies in the span of a basis."""
 
     title: str
     rows: tuple[Row, ...]
@@ -106,7 +106,7 @@ class EnergySection:
 
 @dataclass(frozen=True)
 class GrowthSection:
-    """Exponents of the time for a basis beside the orders that the paper states."""
+    """Measured exponents of the time for a basis, beside the orders that the paper states."""
 
     title: str
     cell: Cell
@@ -137,7 +137,7 @@ class GrowthSection:
 
 @dataclass(frozen=True)
 class SizesSection:
-    """The datasets of the appendix, and what stands in for those that are not at hand."""
+    """The datasets of the appendix, and replacements for those that are not available."""
 
     title: str
     data: tuple[str, ...]

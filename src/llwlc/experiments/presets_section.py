@@ -9,9 +9,9 @@ from llwlc.experiments.table import Row
 
 PLANETOID = ("cora", "citeseer", "pubmed")
 HELD = {name: tuple(range(30, 35)) for name in ("cora", "citeseer")} | {"pubmed": (30, 31, 32)}
-"""Seeds that no choice of `anchored` has looked at."""
+"""Seeds that were not used when the options of `anchored` were chosen."""
 TEN = {name: tuple(range(10, 20)) for name in ("cora", "citeseer")} | {"pubmed": (10, 11, 12)}
-"""More of them."""
+"""Further such seeds."""
 PRESET_ROWS = tuple(
     row
     for protocol in ("ncn", "seal", "paper")
@@ -34,7 +34,7 @@ PRESET_ROWS = tuple(
 BUDDY_ROWS = (
     Row("`anchored`", "anchored", PLANETOID, "buddy", seeds=TEN, published=RESULTS["buddy"], published_under="buddy"),
 )
-"""Beside BUDDY's published figures, of its own protocol."""
+"""Rows that are compared with BUDDY's published figures, under its own protocol."""
 HEART_ROWS = (
     Row("`anchored`", "anchored", PLANETOID, "heart", seeds=TEN, published=HEART, published_under="heart, published negatives"),
     *(Row(name, name, PLANETOID, "heart", seeds=TEN) for name in ("common-neighbors", "adamic-adar", "resource-allocation")),

@@ -1,4 +1,4 @@
-"""Cells in processes of their own: a cell that fails or is killed harms no other, and a finished one is a line in the results file at once."""
+"""Cells in separate processes: a cell that fails or is killed does not affect others, and a finished one is written to the results file at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from llwlc.experiments.process import in_child
 in_child(*sys.argv[1:])
 """
 Report = Callable[[Cell, dict[str, Any] | None, str], None]
-"""Told of each cell its line, or None and why there is none."""
+"""Called for each cell with its line, or with None and the reason."""
 
 
 def run_cells(
@@ -37,9 +37,9 @@ def run_cells(
     minutes: float | None = None,
     report: Report | None = None,
 ) -> int:
-    """Runs cells, `processes` at a time, one thread each, and appends their lines. Returns how many have none in the end.
+    """Runs cells, `processes` at a time, one thread each, and appends their lines. Returns how many cells have no line in the end.
 
-    `seconds`: of an opponent's fit, begin no epoch after so many; `minutes`: begin no cell after so many.
+    `seconds`: the fit of an opponent begins no epoch after so many; `minutes`: no cell begins after so many.
     """
     lock, missing, until = threading.Lock(), [], None if minutes is None else time.monotonic() + 60 * minutes
 
@@ -69,7 +69,7 @@ def run_cells(
 def run_cell(
     cell: Cell, *, device: str = "cpu", seconds: float | None = None, environment: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any] | None, str]:
-    """The line of a cell, measured by another process, or None and why there is none."""
+    """The line of a cell, measured by another process, or None and the reason."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory(prefix="llwlc-cell-") as folder:
         answer = Path(folder) / "line.json"

@@ -20,7 +20,7 @@ ABSENT = {
     "NBFNet": {CORA: 71.65, CITESEER: 74.07, PUBMED: 58.73},
     "SUREL+": {COLLAB: 64.10, VESSEL: 85.73},
 }
-"""Rows of Table 2 that there is no code of here."""
+"""Rows of Table 2 that are not implemented here."""
 HEART = {CORA: 18.3, CITESEER: 28.65, PUBMED: 9.99}
 """The best known MRR under HeaRT's published negatives: of GAE, NCN and LPFormer."""
 NEUMANN = {
@@ -42,7 +42,7 @@ WALLTIME = {
     ("paper", 0.01): (1.0, 70.84),
     ("paper", 1.0): (None, 83.10),
 }
-"""Of Pubmed, by method and share of the links: seconds of an epoch on a GeForce GT 1030, HR@100."""
+"""Results on Pubmed, by method and share of the links: seconds of an epoch on a GeForce GT 1030, HR@100."""
 SIZES = {
     CORA: {"nodes": 2708, "edges": 5278, "degree": 3.9, "one_hop": (12, 15), "two_hop": (127, 131)},
     CITESEER: {"nodes": 3327, "edges": 4676, "degree": 2.74, "one_hop": (8, 8), "two_hop": (58, 92)},

@@ -1,4 +1,4 @@
-"""A table as text, Markdown, LaTeX or a picture; from the same lines always the same bytes."""
+"""A table as text, Markdown, LaTeX or a picture; the same lines always give the same bytes."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def plot(sections: Sequence[Section], lines: Sequence[Line], chosen: Selection, 
         for row in section.body(lines, chosen):
             measured = MEASURED.match(row[ours])
             if measured:
-                said = re.match(r"\d+(\.\d+)?", row[known])
+                published = re.match(r"\d+(\.\d+)?", row[known])
                 shown.append(
                     (
                         f"{row[data]}, {row[method]}",
                         float(measured[1]),
                         float(measured[2] or 0),
-                        None if said is None else float(said[0]),
+                        None if published is None else float(published[0]),
                     )
                 )
     if not shown:

@@ -1,4 +1,4 @@
-"""Rows, sections and what is selected of them: a table of the paper is one specification, printed from stored lines alone."""
+"""Rows, sections and the selection of them: a table of the paper is one specification, printed from stored lines alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Selection:
-    """What the command line chose; nothing chosen is None."""
+    """The selection of the command line; None where nothing was chosen."""
 
     data: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
@@ -24,8 +24,8 @@ class Selection:
 
 @dataclass(frozen=True)
 class Row:
-    """One method as a table names it, on some datasets. `seeds`: how many by default, by dataset, or which; `published`: by dataset, of the protocol
-    `published_under`."""
+    """One row of a table: a method on some datasets. `seeds`: the default number of seeds, or which, by dataset; `published`: published numbers by dataset, measured
+    under the protocol `published_under`."""
 
     title: str
     method: str
@@ -57,7 +57,7 @@ class Section(Protocol):
 
 
 WIDE = {"batch_size": 256}
-"""The preset's batches of 64 would be 1,100 steps an epoch on Pubmed, which the paper does not ask for: it says nothing of batches."""
+"""Wider batches for Pubmed, where the preset's batches of 64 would be 1,100 steps an epoch; the paper states no batch size."""
 
 
 def on_pubmed(row: Row) -> tuple[Row, Row]:
@@ -68,11 +68,11 @@ def on_pubmed(row: Row) -> tuple[Row, Row]:
 
 
 SEEDS = {"cora": 5, "cora-planetoid": 5, "citeseer": 5, "pubmed": 3}
-"""Seeds of a row by default, from 0; one of any other dataset."""
+"""Default number of seeds of a row, from 0, by dataset; one for any other dataset."""
 
 
 def selected(row: Row, chosen: Selection) -> list[str]:
-    """The datasets of a row that are asked for."""
+    """The datasets of a row that the command line selects."""
     names = {row.method, row.title}
     if chosen.methods is not None and not names & set(chosen.methods):
         return []

@@ -15,8 +15,8 @@ from llwlc.experiments.presets_section import BUDDY_ROWS, HEART_ROWS, HELD, LADD
 from llwlc.experiments.table import Row, Section, on_pubmed
 
 NOT_AT_HAND = {
-    "ogbl-collab": "its training links and features are not to be had here; coauthor-cs (real, smaller) and coauthor-like (generated, of its size) stand in rows of their own.",
-    "ogbl-vessel": "not to be had here; vessel-sample, one real sample of 2,970 nodes, stands in a row of its own.",
+    "ogbl-collab": "its training links and features are not available here; coauthor-cs (real, smaller) and coauthor-like (generated, of its size) have rows of their own.",
+    "ogbl-vessel": "not available here; vessel-sample, one real sample of 2,970 nodes, has a row of its own.",
 }
 TITLES = {
     "common-neighbors": "CN", "adamic-adar": "AA", "resource-allocation": "RA", "gcn": "GCN", "sage": "SAGE", "seal": "SEAL", "buddy": "BUDDY",
@@ -36,16 +36,16 @@ def _results() -> AccuracySection:
             name,
             ("cora-planetoid", "citeseer", "pubmed"),
             "buddy",
-            published=said,
+            published=numbers,
             published_under="buddy",
         )
-        for name, said in published.RESULTS.items()
+        for name, numbers in published.RESULTS.items()
         if name != "paper"
     )
     far = ("ogbl-collab", "ogbl-vessel")
     under_paper = tuple(
-        Row(TITLES[name], name, PLANETOID, "paper", published=said, published_under="buddy")
-        for name, said in published.RESULTS.items()
+        Row(TITLES[name], name, PLANETOID, "paper", published=numbers, published_under="buddy")
+        for name, numbers in published.RESULTS.items()
         if name != "paper"
     ) + tuple(Row(TITLES[name], name, PLANETOID, "paper") for name in ("mlp", "gae", "ncn", "ncnc"))
     ours = (
@@ -89,9 +89,9 @@ def _opponents() -> tuple[Row, ...]:
     )
 
 
-def _constrained(said: dict[str, dict[str, float]]) -> tuple[Row, ...]:
-    none = Row("no constraint (the paper's LanczosNet)", "unconstrained", PLANETOID, published=said["unconstrained"])
-    return *on_pubmed(none), *on_pubmed(Row("Neumann", "paper", PLANETOID, published=said["paper"]))
+def _constrained(numbers: dict[str, dict[str, float]]) -> tuple[Row, ...]:
+    none = Row("no constraint (the paper's LanczosNet)", "unconstrained", PLANETOID, published=numbers["unconstrained"])
+    return *on_pubmed(none), *on_pubmed(Row("Neumann", "paper", PLANETOID, published=numbers["paper"]))
 
 
 def _sweep(title: str, name: str, values: tuple[Any, ...], **fixed: Any) -> tuple[Row, ...]:
@@ -180,4 +180,4 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
     "ladder": (AccuracySection("From the paper's network to `anchored`, one change after the other", LADDER),),
     "opponents": (OpponentsSection("Opponents under the protocol of their published numbers", _opponents()),),
 }  # fmt: skip
-"""By the name that `llwlc reproduce` takes."""
+"""The tables by the name that `llwlc reproduce` takes."""

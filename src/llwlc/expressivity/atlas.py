@@ -1,4 +1,4 @@
-"""All graphs with at most 7 nodes, compared all against all: which pairs does a policy leave together?"""
+"""All graphs with at most 7 nodes, compared with each other: which pairs does a policy not separate?"""
 
 from __future__ import annotations
 

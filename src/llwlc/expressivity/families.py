@@ -54,7 +54,7 @@ def relabelled(a: Real, seed: int) -> Real:
 
     Args:
         a: adjacency matrix `[n, n]`.
-        seed: of the permutation.
+        seed: seed of the random permutation.
 
     >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0.0]])
     >>> sorted(relabelled(path, 0).sum(0).tolist())

@@ -77,8 +77,8 @@ class SubsetNet(nn.Module):
 
     Args:
         order: how many vertices are deleted at once.
-        seed: of the weights.
-        channels: filters.
+        seed: seed of the random weights.
+        channels: number of filters.
         hidden: width of the MLPs.
 
     >>> net = SubsetNet(order=1, seed=0)
@@ -103,6 +103,14 @@ class SubsetNet(nn.Module):
         self.readout = draw(OUTPUTS, OUTPUTS)
 
     def forward(self, graph: Real) -> Tensor:
+        """The embedding of a graph.
+
+        Args:
+            graph: adjacency matrix `[n, n]`.
+
+        Returns:
+            16 numbers, `[16]`.
+        """
         parts = [self._subsets(graph, chunk) for chunk in chunks(len(graph), self.order, size=ROWS // len(graph) + 1)]
         return self.readout @ (torch.stack(parts).sum(0) / comb(len(graph), self.order))
 
@@ -133,12 +141,12 @@ def learn(
     One copy of each graph stands for all in training: the others give the same gradient to 1e-10.
 
     Args:
-        pair: two graphs.
-        seed: of the weights and copies.
-        epochs: of training.
+        pair: the two graphs to compare.
+        seed: seed of the random weights and copies.
+        epochs: epochs of training.
         lr: learning rate.
         budget: filter entries for a graph and channel; it bounds how many vertices are deleted at once.
-        largest: that number at most.
+        largest: the most vertices that are deleted at once.
 
     >>> from llwlc.expressivity.families import paper
     >>> learn(paper()[0], largest=1, epochs=1).comparison.reliable

@@ -38,6 +38,7 @@ class Comparison(NamedTuple):
 
     @property
     def reliable(self) -> bool:
+        """Whether copies of one graph stay below the threshold, as they must."""
         return self.reliability < THRESHOLD
 
     @property
@@ -65,8 +66,8 @@ def compare(embed: Embedding, pair: Pair, *, seed: int = 0) -> Comparison:
 
     Args:
         embed: a function from an adjacency matrix `[n, n]` to 16 numbers.
-        pair: two graphs.
-        seed: of the copies.
+        pair: the two graphs to compare.
+        seed: seed of the random copies.
 
     >>> from llwlc.expressivity.families import paper
     >>> compare(lambda a: np.linalg.eigvalsh(a + np.eye(len(a)))[:16].repeat(2)[:16], paper()[0]).reliable

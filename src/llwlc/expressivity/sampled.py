@@ -50,12 +50,12 @@ def separate_sampled(
     """Compare two graphs by random k-subsets of deleted vertices of each.
 
     Args:
-        pair: two graphs.
-        k: vertices deleted at once.
-        count: subsets drawn of each graph.
+        pair: the two graphs to compare.
+        k: number of vertices deleted at once.
+        count: number of subsets drawn from each graph.
         alpha: the chance of telling two copies of one graph apart.
-        seed: of the draw.
-        hashes: what is computed of a graph and its subsets.
+        seed: seed of the random draw.
+        hashes: the function that maps a graph and its subsets to numbers.
 
     >>> from llwlc.expressivity.families import paper
     >>> squares = paper()[1]

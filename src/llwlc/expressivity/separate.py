@@ -68,14 +68,17 @@ class Verdict(NamedTuple):
 
     @property
     def reliable(self) -> bool:
+        """Whether the first graph and its relabelled copy have the same fingerprint; true without a check."""
         return self.noise is None or self.noise <= EQUAL
 
     @property
     def separated(self) -> bool:
+        """Whether the policy is reliable on the pair and the distance is above `SEPARATED`."""
         return self.reliable and self.distance > SEPARATED
 
     @property
     def undecided(self) -> bool:
+        """Whether the policy is not reliable on the pair, or the distance lies between `EQUAL` and `SEPARATED`."""
         return not self.reliable or EQUAL < self.distance <= SEPARATED
 
 

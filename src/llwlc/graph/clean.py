@@ -74,18 +74,18 @@ def assemble(
 
 
 def announce(graph: Graph) -> Graph:
-    """Says every warning of the graph's report, once each."""
+    """Issues each warning of the graph's report once, and returns the graph."""
     for text in graph.report.warnings if graph.report else ():
         warnings.warn(text, GraphWarning, stacklevel=4)
     return graph
 
 
 SMALLEST, LARGEST = 1e-15, 1e15
-"""Weights are kept in single precision, where squares and sums of these still are numbers."""
+"""The range of weights: they are kept in single precision, where their squares and sums must neither overflow nor vanish."""
 
 
 def check_weights(values: np.ndarray, *, where: str) -> np.ndarray:
-    """Weights are finite and above zero, and neither so large nor so small that single precision loses them."""
+    """Refuses weights that are not finite, not above zero, or outside `SMALLEST` to `LARGEST`."""
     bad = ~(np.isfinite(values) & (values > 0))
     if bad.any():
         at = int(bad.argmax())

@@ -61,7 +61,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 class Ends(NamedTuple):
-    """Which columns hold the two ends of a pair, and whether anything but their place says so."""
+    """The columns of the two ends of a pair; `certain` unless they were taken only because they come first."""
 
     source: str
     target: str
@@ -99,7 +99,7 @@ def read_graph(
             from and to, u and v, ...), then the first two columns are taken. Ids are integers or text; `number_nodes` has their order.
         target: the column of the other end.
         weight: the column (in a graph format the attribute) of edge weights; "auto" uses one called `weight`, None none.
-        time: likewise of times, numbers or dates, which become seconds since 1970; "auto" uses one called `time`.
+        time: the column (or attribute) of times, numbers or dates; dates become seconds since 1970. "auto" uses one called `time`, None none.
         header: whether the first line names the columns; None finds out.
         separator: one character; None finds out.
         features: a table or npz of node features (`read_features`).
@@ -107,7 +107,7 @@ def read_graph(
         categorical: its columns whose numbers are categories.
         missing_values: "fill" fills missing values and rows and notes it, "error" refuses them.
         node_list: names of nodes, one a row, that are in the graph whether they have an edge or not.
-        isolated: of a node that has features but no edge: "error", "keep" or "drop".
+        isolated: what happens to a node that has features but no edge: "error", "keep" or "drop".
         unzipped_limit: bytes that a compressed file may unpack to; None for any number.
 
     >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
@@ -289,8 +289,8 @@ def times_of(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
         return seconds.copy()  # arrow's memory is read-only, torch's is not
     values = as_numbers(column)
     if values is None:
-        said = f"row 1 says {quoted(column[0])}" if len(column) else f"it is of type {column.type}"
-        raise InputError(f"{where} holds neither numbers nor dates ({said}): --time none ignores it")
+        found = f"row 1 says {quoted(column[0])}" if len(column) else f"it is of type {column.type}"
+        raise InputError(f"{where} holds neither numbers nor dates ({found}): --time none ignores it")
     if not np.isfinite(values).all():
         raise InputError(f"{where} is NaN or infinite in row {int(np.isfinite(values).argmin()) + 1}: fill it in")
     if pa.types.is_integer(column.type):

@@ -19,7 +19,7 @@ from llwlc.support.registry import Record, Registry
 
 @dataclass(frozen=True)
 class EdgeSource:
-    """A table of edges and what else its file says: all `nodes` by name, also those without an edge; whether edges are `directed` (None: it does not say); `notes` for the user."""
+    """A table of edges with what else its file states: the names of all `nodes`, also of those without an edge; whether edges are `directed` (None: not stated); `notes` for the user."""
 
     file: TableFile
     nodes: pa.Array | None = None
@@ -103,8 +103,10 @@ def read_konect(path: Path, data: bytes, limit: int | None) -> EdgeSource:
 
 def read_snap(path: Path, data: bytes, limit: int | None) -> EdgeSource:
     """SNAP's edge lists, whose comments say whether edges are directed; ids are numbers, without a header."""
-    said = re.search(rb"#\s*(Und|D)irected graph", data[:4096])
-    return EdgeSource(open_table(path, unzipped_limit=limit, data=data), directed=said is not None and said[1] == b"D")
+    stated = re.search(rb"#\s*(Und|D)irected graph", data[:4096])
+    return EdgeSource(
+        open_table(path, unzipped_limit=limit, data=data), directed=stated is not None and stated[1] == b"D"
+    )
 
 
 def two_sides_note(path: Path) -> str:

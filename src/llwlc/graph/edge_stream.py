@@ -20,7 +20,7 @@ from llwlc.graph.table_file import TableFile, arrow_errors, open_table
 from llwlc.support.text import quoted
 
 HEAD = 1 << 20
-"""Bytes that the separator and the columns are found by."""
+"""Bytes at the beginning of a file from which the separator and the columns are found."""
 BLOCK, ROWS = 16 << 20, 1 << 20
 """Bytes of text and rows of Parquet in a batch."""
 
@@ -112,14 +112,14 @@ def open_stream(
         spaced = re.search(rb"(?m)^ |[ \t]{2}| \r?$", head) if file.separator == " " else None
         if spaced or (file.separator not in (None, " ") and re.search(rb'[,;\t] +"', head)):
             raise InputError(
-                f"{path} has spaces around its cells, which large files are not read with: write single separators"
+                f"{path} has spaces around its cells, which is not supported when a file is read in batches: write single separators"
             )
     ends = find_ends(file, source, target)
     return EdgeStream(file, ends, chosen_column(file, "weight", weight), chosen_column(file, "time", time))
 
 
 def _head(path: Path) -> tuple[bytes, bool]:
-    """The first bytes of a file, unzipped where it is gzip, and whether they are all."""
+    """The first bytes of a file, unzipped where it is gzip, and whether the file ends there."""
     try:
         if not path.is_file():
             raise InputError(f"there is no file {path} to read in batches: name a CSV, TSV or Parquet file")

@@ -15,7 +15,7 @@ from llwlc.errors import InputError
 from llwlc.graph.names import as_names
 from llwlc.support.text import reason
 
-MOST_COLUMNS = 1 << 24  # of a sparse matrix: each takes some bytes, filled or not
+MOST_COLUMNS = 1 << 24  # limit for a sparse matrix: even an empty column takes some bytes
 
 
 def feature_matrix(
@@ -23,7 +23,7 @@ def feature_matrix(
 ) -> tuple[pa.Array | None, Tensor | scipy.sparse.csr_array]:
     """The names of the rows, None where there are none, and the matrix `[r, F]`."""
     x: Tensor | scipy.sparse.csr_array
-    # scipy.sparse.save_npz names its format, and CSC has the very arrays of CSR
+    # scipy.sparse.save_npz states its format; the arrays of CSC have the same names as those of CSR
     form = arrays["format"].item() if "format" in arrays and arrays["format"].ndim == 0 else "csr"
     if form not in (b"csr", "csr"):
         raise InputError(f"{path} holds a sparse matrix as {form!r}: save it as CSR, with matrix.tocsr()")

@@ -25,15 +25,15 @@ from llwlc.support.text import quoted
 MOST_CATEGORIES = 1000
 NO_ROW = "no row"
 MOSTLY = 0.9
-"""Share of the texts of a column that are numbers, from which it is read as numbers."""
+"""A text column is read as numbers if at least this share of its values are numbers."""
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 ABSENT = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
-"""Cells that say nothing, as arrow knows them in columns of numbers."""
+"""Cells that count as missing: those that arrow reads as null in columns of numbers."""
 
 
 @dataclass(frozen=True)
 class ColumnCode:
-    """One column of the table. `values`: the texts it holds, None of numbers; `fill`: what stands for a missing number; `gaps`: whether a column of its own says where one was missing."""
+    """One column of the table. `values`: its distinct texts, None for a column of numbers; `fill`: the number that replaces a missing one; `gaps`: whether an added column marks missing values."""
 
     name: str
     values: tuple[str, ...] | None = None
@@ -42,20 +42,20 @@ class ColumnCode:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The columns of numbers that it becomes."""
+        """Titles of the numeric columns that this column becomes."""
         named = (self.name,) if self.values is None else tuple(f"{self.name}={value}" for value in self.values)
         return (*named, f"{self.name} missing") if self.gaps else named
 
     @property
     def blank(self) -> list[float]:
-        """The numbers of a node without a row: nothing is said of it here, `no row` says it once."""
+        """The numbers for a node without a row. The gap column stays 0: the column `no row` marks the node once for all columns."""
         known = [self.fill] if self.values is None else [0.0] * len(self.values)
         return [*known, 0.0] if self.gaps else known
 
 
 @dataclass(frozen=True)
 class FeatureEncoding:
-    """All columns of a table, and whether a last column says which nodes had no row."""
+    """All columns of a table; `no_row`: whether a last column marks the nodes that have no row."""
 
     columns: tuple[ColumnCode, ...]
     no_row: bool = False
@@ -66,7 +66,7 @@ class FeatureEncoding:
 
     @property
     def blank(self) -> np.ndarray:
-        """The row of a node without one, but for the column that says so."""
+        """The numbers for a node without a row, the column `no row` left out."""
         return np.array([number for column in self.columns for number in column.blank], dtype=np.float32)
 
     def to_json(self) -> str:
@@ -74,7 +74,7 @@ class FeatureEncoding:
 
     @classmethod
     def from_json(cls, text: str, where: str) -> FeatureEncoding:
-        """What `to_json` wrote; anything else is refused by name."""
+        """Reads what `to_json` wrote; anything else is an error that names `where` it was found."""
         found: Any = json.loads(text)
         columns = tuple(
             replace(
@@ -124,7 +124,7 @@ def encode(
             code, block, gaps, others = _categories(table[name], where, name, before)
             unseen |= {name: others} if others else {}
         if known is None and len(gaps) == len(names):
-            continue  # it says nothing of any node
+            continue  # a column without any value
         if len(gaps):
             if not fill:
                 cell = table[name][int(gaps[0])].as_py()
@@ -168,7 +168,7 @@ def encode_numbers(x: np.ndarray, known: FeatureEncoding | None = None) -> Encod
 
 
 def _as_mostly_numbers(column: pa.ChunkedArray, *, always: bool) -> np.ndarray | None:
-    """A column as numbers, NaN where a cell is none; None where too few are, unless it held numbers `always`."""
+    """A column as numbers, NaN where a cell is no number; None if too few cells are numbers. `always`: convert it however few are."""
     numbers = as_numbers(column)
     if numbers is not None:
         return numbers
@@ -188,7 +188,7 @@ def _numeric(name: str, numbers: np.ndarray, before: ColumnCode | None) -> tuple
     gap = np.isnan(numbers)
     if before is None:
         there = numbers[~gap]
-        finite = there[np.isfinite(there)]  # an infinite one is refused by name, later
+        finite = there[np.isfinite(there)]  # the caller refuses infinite values, by node and column
         before = ColumnCode(name, None, float(finite.mean()) if len(finite) else 0.0, bool(gap.any()))
     filled = np.where(gap, before.fill, numbers).astype(np.float32)
     columns = [filled, gap.astype(np.float32)] if before.gaps else [filled]

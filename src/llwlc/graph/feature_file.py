@@ -28,7 +28,7 @@ from llwlc.support.text import quoted
 
 
 class Features(NamedTuple):
-    """Feature rows as read: `names [r]` or None (rows in the order of the nodes), `x [r, F]`, `columns` F names, how they were made, and what the user is told."""
+    """Feature rows as read: `names [r]` or None (rows in the order of the nodes), `x [r, F]`, `columns` F names, the `encoding` that made them, and `notes` for the user."""
 
     path: Path
     names: pa.Array | None
@@ -81,8 +81,8 @@ def read_features(
 
 
 def join_features(graph: Graph, features: Features, *, isolated: str = "error", fill: bool = True) -> Graph:
-    """The graph with these features, row by row under the right node. A node without a row gets one of means and a column that says so; it is an error without `fill`, and where half
-    of the nodes have none. A row of a node that is not there is an error too, unless `isolated` is "drop"."""
+    """The graph with these features, each row at the node that it names. A node without a row gets the mean of each column, and an added column marks it; without `fill`, or where half of
+    the nodes have no row, that is an error. A row that names no node of the graph is an error too, unless `isolated` is "drop"."""
     n = graph.num_nodes
     names = resolve_names(features, graph.names, n)
     if names is None:
@@ -98,7 +98,7 @@ def join_features(graph: Graph, features: Features, *, isolated: str = "error", 
     if lacking:
         notes.append(
             f"{features.path} has no row for {len(lacking):,} of {n:,} nodes ({some(lacking, 3)}): they got "
-            f"{'the mean of each column' if isinstance(features.x, Tensor) else 'zeros, as it is sparse'}, and a column {NO_ROW!r} says so (--missing-values error refuses)."
+            f"{'the mean of each column' if isinstance(features.x, Tensor) else 'zeros, as it is sparse'}, and a column {NO_ROW!r} marks them (--missing-values error refuses)."
         )
     extra = names.filter(pa.array(at < 0)).to_pylist()
     if extra and isolated != "drop":
@@ -113,14 +113,14 @@ def join_features(graph: Graph, features: Features, *, isolated: str = "error", 
 
 
 def with_notes(graph: Graph, notes: Sequence[str]) -> Graph:
-    """The graph, its report with notes more."""
+    """The graph with these notes added to its report."""
     if graph.report is None or not notes:
         return graph
     return replace(graph, report=replace(graph.report, notes=(*graph.report.notes, *notes)))
 
 
 def _joined(graph: Graph, features: Features, row: np.ndarray) -> Graph:
-    """Row `row[i]` for node i; where that is −1, a blank one and a 1 in one column more."""
+    """The graph whose node i has row `row[i]` of the features; where that is −1, the encoding's blank row, and 1 in an added column."""
     lacking, x, encoding = row < 0, features.x, features.encoding
     if encoding is None and isinstance(x, Tensor) and lacking.any():
         encoding = encode_numbers(x.numpy()).encoding
@@ -131,16 +131,16 @@ def _joined(graph: Graph, features: Features, row: np.ndarray) -> Graph:
         x = x[torch.from_numpy(row)]  # row −1 is the blank one
         x = torch.cat([x, torch.from_numpy(lacking.astype(np.float32))[:, None]], 1) if no_row else x
     else:
-        # an empty row behind the others
+        # an empty row is appended for nodes without a row
         padded = (x.data, x.indices, np.append(x.indptr, x.indptr[-1]))
         x = scipy.sparse.csr_array(padded, shape=(x.shape[0] + 1, x.shape[1]))[np.where(lacking, x.shape[0], row)]
-        said = scipy.sparse.csr_array(lacking.astype(np.float32)[:, None])
-        x = scipy.sparse.csr_array(scipy.sparse.hstack([x, said])) if no_row else x
+        marked = scipy.sparse.csr_array(lacking.astype(np.float32)[:, None])
+        x = scipy.sparse.csr_array(scipy.sparse.hstack([x, marked])) if no_row else x
     return replace(graph, x=x, encoding=None if encoding is None else replace(encoding, no_row=no_row))
 
 
 def resolve_names(features: Features, names: Sequence[str] | None, num_nodes: int) -> pa.Array | None:
-    """Whom the rows belong to, for a graph of these nodes; None if they are in the graph's own order."""
+    """The node that each row belongs to, for a graph with these nodes; None if the rows are in the graph's own order."""
     rows = features.x.shape[0]
     if features.names is not None or rows == num_nodes:
         return features.names
@@ -183,13 +183,13 @@ def _read_table(
         notes.append(_missing_note(path, encoded.missing))
     for name, count in encoded.unseen.items():
         notes.append(
-            f"{path}: {count:,} values of column {quoted(name)} were not there when the run was fitted, and say nothing."
+            f"{path}: {count:,} values of column {quoted(name)} did not occur when the run was fitted, and are ignored."
         )
     return Features(path, names, torch.from_numpy(encoded.x), encoded.encoding.titles, encoded.encoding, tuple(notes))
 
 
 def _read_arrays(path: Path, limit: int | None, *, fill: bool, known: FeatureEncoding | None) -> Features:
-    """Numbers of an npz file; those of a sparse matrix that are missing are not filled in: few matrices with gaps are sparse."""
+    """The features of an npz file. Missing values of a dense matrix are filled in; those of a sparse one are not, since few sparse matrices have gaps."""
     names, x = feature_matrix(path, read_npz(path, limit))
     if not isinstance(x, Tensor) or (known is None and not (fill and bool(x.isnan().any()))):
         return Features(path, names, x, tuple(str(i) for i in range(x.shape[1])))
@@ -205,7 +205,7 @@ def _missing_note(path: Path, missing: Mapping[str, int]) -> str:
     shown = ", ".join(f"{count:,} in {quoted(name)}" for name, count in list(missing.items())[:5])
     more = f" and {len(missing) - 5:,} columns more" if len(missing) > 5 else ""
     return (
-        f"{path}: {sum(missing.values()):,} missing values ({shown}{more}) got the mean of their column, or no value where it is text; a column of each says where "
+        f"{path}: {sum(missing.values()):,} missing values ({shown}{more}) got the mean of their column, or no value where it is text; an added column marks them "
         "(--missing-values error refuses)."
     )
 

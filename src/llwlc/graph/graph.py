@@ -39,7 +39,7 @@ class Origin:
 class Graph:
     """An undirected graph without self-loops or parallel edges.
 
-    Every edge stands in both directions, sorted by row, then by column.
+    Every edge is stored in both directions, sorted by row, then by column.
 
     Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
     a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
@@ -72,9 +72,17 @@ class Graph:
         x: Tensor | scipy.sparse.csr_array | None = None,
         names: Sequence[str] | None = None,
     ) -> Graph:
-        """The graph of an edge list `[m, 2]`, each pair in either direction.
+        """The graph of an edge list, each pair in either direction.
 
         Self-loops are dropped; of repeated pairs, weights are summed and the latest time is kept.
+
+        Args:
+            edges: integers `[m, 2]`.
+            num_nodes: the number of nodes; by default one more than the largest number in `edges`.
+            weight: a weight for each edge, `[m]`.
+            time: a time for each edge, `[m]`.
+            x: node features, `[n, F]`.
+            names: a name for each node.
 
         >>> g = Graph.from_edges(torch.tensor([[0, 1], [1, 0], [1, 2], [2, 2]]))
         >>> g.num_nodes, g.num_edges, g.edges.tolist()
@@ -113,6 +121,7 @@ class Graph:
 
     @property
     def num_nodes(self) -> int:
+        """The number of nodes, n."""
         return len(self.indptr) - 1
 
     @property
@@ -144,21 +153,33 @@ class Graph:
         for tensor in (self.indptr, self.indices, self.weight):
             if tensor is not None:
                 found.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-                # where it lies: a mapped array is not copied
+                # hashed in place, so that a mapped array is not copied
                 found.update(tensor.detach().cpu().contiguous().numpy().data)
         return found.hexdigest()
 
     @cached_property
     def identity(self) -> Tensor | None:
-        """What random draws know each node by, `[n]`: see `identities`. None where a node has no name: its number serves."""
+        """The number by which random draws identify each node, `[n]` (see `identities`); None where nodes have no names: then the node's own number is used."""
         return None if self.names is None else known_identities(self.names).to(self.indptr.device)
 
     def name(self, node: int) -> str:
-        """What a node is called: its name, or its number where there are no names."""
+        """The name of a node, or its number as text where nodes have no names.
+
+        Args:
+            node: number of the node.
+        """
         return str(node) if self.names is None else self.names[node]
 
     def with_edges(self, edges: Tensor) -> Graph:
-        """The same nodes with only these of the edges, `[k, 2]`; each keeps its weight and time."""
+        """The graph with all its nodes and only these of its edges; each keeps its weight and time.
+
+        Args:
+            edges: the edges to keep, `[k, 2]`.
+
+        >>> g = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]))
+        >>> g.with_edges(torch.tensor([[1, 2]]))
+        Graph(num_nodes=3, num_edges=1)
+        """
         n = self.num_nodes
         keep = Graph.from_edges(edges, num_nodes=n)
         if self.weight is None and self.time is None:
@@ -181,15 +202,29 @@ class Graph:
         )
 
     def to(self, device: torch.device | str) -> Graph:
-        """The graph with its tensors on a device, as `extract`, `link_bases` and the features of a network are computed there; sparse
-        features stay on the CPU."""
+        """The graph with its tensors on a device: `extract`, `link_bases` and networks then compute there. Sparse features stay on the CPU.
+
+        Args:
+            device: "cpu", "cuda" or a torch device.
+        """
         kept = ("indptr", "indices", "weight", "time", "x")
         moved: dict[str, Any] = {name: getattr(self, name) for name in kept}
         moved = {name: t.to(device) for name, t in moved.items() if isinstance(t, Tensor)}
         return replace(self, **moved)
 
     def has_edges(self, pairs: Tensor) -> Tensor:
-        """Which of the pairs `[m, 2]` are edges, `[m]`."""
+        """Which pairs are edges.
+
+        Args:
+            pairs: node numbers `[m, 2]`.
+
+        Returns:
+            Truth values `[m]`.
+
+        >>> g = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]))
+        >>> g.has_edges(torch.tensor([[1, 0], [0, 2]])).tolist()
+        [True, False]
+        """
         if len(pairs) and not 0 <= int(pairs.min()) <= int(pairs.max()) < self.num_nodes:
             bad = pairs[(pairs < 0).any(1) | (pairs >= self.num_nodes).any(1)][0].tolist()
             raise InputError(f"pair {tuple(bad)} names a node outside the graph: nodes are 0 to {self.num_nodes - 1}")
@@ -200,15 +235,23 @@ class Graph:
 
     @staticmethod
     def open(folder: str | Path, *, verify: bool = True) -> Graph:
-        """The graph of a folder that `llwlc data pack` wrote, mapped, not read: `llwlc.graph.packed_folder.open_graph`."""
+        """The graph of a folder that `llwlc data pack` wrote, its files mapped into memory, not read.
+
+        Args:
+            folder: the packed graph.
+            verify: check all files against their digests, and their contents, first; without, only sizes are compared.
+        """
         from llwlc.graph.packed_folder import open_graph
 
         return open_graph(folder, verify=verify)
 
     @staticmethod
     def read(path: TableSource, **options: Unpack[ReadOptions]) -> Graph:
-        """The graph of an edge list: a file (CSV, TSV, Parquet, GraphML, GEXF, Matrix Market, graph6, SNAP's or KONECT's, also gzipped), a pandas or polars frame, an arrow
-        table or a list of pairs of names; `llwlc.graph.edge_file.read_graph` has the options.
+        """The graph of an edge list.
+
+        Args:
+            path: a file (CSV, TSV, Parquet, GraphML, GEXF, Matrix Market, graph6, SNAP's or KONECT's, also gzipped), a pandas or polars frame, an arrow table or a list of pairs of names.
+            **options: those of `llwlc.graph.read_graph`.
 
         >>> Graph.read([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada")])
         Graph(num_nodes=3, num_edges=3, names)
@@ -219,7 +262,11 @@ class Graph:
 
     @staticmethod
     def from_csv(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
-        """The graph of a text file, one edge a row: `llwlc.graph.edge_file.read_graph` has the options.
+        """The graph of a text file, one edge a row.
+
+        Args:
+            path: the file.
+            **options: those of `llwlc.graph.read_graph`.
 
         >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / "friends.csv"
@@ -234,19 +281,36 @@ class Graph:
 
     @staticmethod
     def from_parquet(path: str | Path, **options: Unpack[ReadOptions]) -> Graph:
-        """The graph of a Parquet file, one edge a row: `llwlc.graph.edge_file.read_graph` has the options."""
+        """The graph of a Parquet file, one edge a row.
+
+        Args:
+            path: the file.
+            **options: those of `llwlc.graph.read_graph`.
+        """
         return Graph.read(path, **options)
 
     @staticmethod
     def from_networkx(graph: Any) -> Graph:
-        """A networkx graph with its `weight`, `time` and `x` attributes; nodes are sorted by name, as in a file."""
+        """The graph of a networkx graph with its `weight`, `time` and `x` attributes; nodes are sorted by name, as in a file.
+
+        Args:
+            graph: a `networkx.Graph`, or any other of its graph classes.
+
+        >>> import networkx
+        >>> Graph.from_networkx(networkx.path_graph(3))
+        Graph(num_nodes=3, num_edges=2)
+        """
         from llwlc.graph.convert import from_networkx
 
         return from_networkx(graph)
 
     @staticmethod
     def from_pyg(data: Any) -> Graph:
-        """A homogeneous PyG `Data` with its `edge_weight`, `edge_time` and `x`."""
+        """The graph of a homogeneous PyG `Data` with its `edge_weight`, `edge_time` and `x`.
+
+        Args:
+            data: a `torch_geometric.data.Data`.
+        """
         from llwlc.graph.convert import from_pyg
 
         return from_pyg(data)
@@ -255,7 +319,13 @@ class Graph:
     def from_scipy(
         matrix: Any, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
     ) -> Graph:
-        """A sparse adjacency matrix `[n, n]`, symmetric or one triangle; entries are weights unless all are 1."""
+        """The graph of a sparse adjacency matrix; entries are weights unless all are 1.
+
+        Args:
+            matrix: `[n, n]`, symmetric or one triangle.
+            x: node features, `[n, F]`.
+            names: a name for each node.
+        """
         from llwlc.graph.convert import from_scipy
 
         return from_scipy(matrix, x=x, names=names)
@@ -264,17 +334,34 @@ class Graph:
     def from_numpy(
         matrix: np.ndarray, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
     ) -> Graph:
-        """A dense adjacency matrix `[n, n]`, read as `from_scipy` does; an array of edges `[m, 2]` goes to `from_edges`."""
+        """The graph of a dense adjacency matrix, read as `from_scipy` does; an array of edges `[m, 2]` is for `from_edges`.
+
+        Args:
+            matrix: `[n, n]`, symmetric or one triangle.
+            x: node features, `[n, F]`.
+            names: a name for each node.
+
+        >>> Graph.from_numpy(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])).edges.tolist()
+        [[0, 1], [1, 2]]
+        """
         return Graph.from_scipy(matrix, x=x, names=names)
 
     def to_csv(self, path: str | Path) -> None:
-        """The edge list as CSV (or TSV, or either gzipped, by the ending), each edge once, an isolated node as a self-loop."""
+        """Writes the edge list as text, each edge once, an isolated node as a self-loop.
+
+        Args:
+            path: the file; its ending says whether it is CSV or TSV, also gzipped.
+        """
         from llwlc.graph.edge_file import write_graph
 
         write_graph(self, path)
 
     def to_parquet(self, path: str | Path) -> None:
-        """The edge list as Parquet, with the columns of `to_csv`."""
+        """Writes the edge list as Parquet, with the columns of `to_csv`.
+
+        Args:
+            path: the file, which ends in .parquet.
+        """
         self.to_csv(path)
 
     def to_networkx(self) -> Any:
@@ -309,12 +396,12 @@ class Graph:
         return html_table("Graph", (), rows)
 
     def plot(self) -> Any:
-        """How many nodes have how many links, as a matplotlib figure (extra `plots`)."""
+        """The distribution of degrees on logarithmic axes, as a matplotlib figure (extra `plots`)."""
         figure, axes = new_figure()
         counts = np.bincount(self.degree.cpu().numpy())
         at = np.flatnonzero(counts)
         axes.loglog(at + 1, counts[at], "o", markersize=4)
-        axes.set(xlabel="links of a node, and one", ylabel="nodes")
+        axes.set(xlabel="links of a node + 1", ylabel="nodes")
         return figure
 
     def __repr__(self) -> str:

@@ -46,7 +46,7 @@ def read_graph6(path: Path, data: bytes, limit: int | None) -> EdgeSource:
     j -= j * (j - 1) // 2 > place
     j += (j + 1) * j // 2 <= place
     i = place - j * (j - 1) // 2
-    inside = j < nodes  # the last character is filled up
+    inside = j < nodes  # the last character is padded with bits
     columns = {"source": i[inside], "target": j[inside]}
     table = pa.table({name: pa.array(numbers).cast(pa.string()) for name, numbers in columns.items()})
     return EdgeSource(memory_table(table, path), pa.array(np.arange(nodes)).cast(pa.string()), directed=False)

@@ -1,4 +1,4 @@
-"""By what random draws know a node: its name, so that a draw stays with the node however a file numbers it."""
+"""The number by which random draws identify a node, made from its name: a draw stays with the node however a file numbers it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def identities(names: Sequence[str]) -> Tensor:
     """
     found = [identity_of(name) for name in names]
     if len(set(found)) < len(found):
-        # two names of one hash, or one name twice: kernels count on distinct draws, and places in an order are distinct
+        # Names may share a hash, or occur twice, but kernels need distinct identities: positions in a sorted order are distinct.
         order = sorted(range(len(names)), key=lambda i: (found[i], names[i]))
         for place, i in enumerate(order):
             found[i] = place
@@ -45,7 +45,7 @@ _LAST: list[tuple[Sequence[str], Tensor]] = []
 
 
 def identity_of(name: str) -> int:
-    """A name that is a number as that number, another one by its hash."""
+    """The number itself for a name that is a number, a hash for any other name."""
     if _NUMBER.fullmatch(name):
         return int(name)
     text = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""Matrix Market: a sparse adjacency matrix as text; its header is looked at before memory is given to what it promises."""
+"""Matrix Market: a sparse adjacency matrix as text; the sizes in its header are checked before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_matrix_market(path: Path, data: bytes, limit: int | None) -> EdgeSource
     """Entry (i, j) is an edge between nodes i and j, called by their numbers from 1 as in the file; values are weights unless all are 1, zeros are no edges. Of a matrix that is not
     square, rows are nodes L1, L2, … and columns R1, R2, … Of a symmetric one the stored triangle is taken: links are undirected.
 
-    Not by scipy, whose compiled reader ends the process at some damaged files.
+    scipy's compiled reader is not used: some damaged files make it crash the process.
     """
     header = _header(path, data, limit)
     try:
@@ -50,7 +50,7 @@ def read_matrix_market(path: Path, data: bytes, limit: int | None) -> EdgeSource
 
 
 class Header(NamedTuple):
-    """What the first lines say, and the text behind them. `entries`: None of a dense matrix."""
+    """What the first lines state, and the text after them. `entries`: None for a dense matrix."""
 
     pattern: bool
     symmetry: str
@@ -61,7 +61,7 @@ class Header(NamedTuple):
 
 
 def _header(path: Path, data: bytes, limit: int | None) -> Header:
-    """The kinds of matrices that are read, and a size that its lines can hold."""
+    """The header; kinds of matrices that are not read, and sizes that the file is too short for, are refused."""
     lines = io.BytesIO(data)
     kind = lines.readline(200).decode(errors="replace").lower().split()
     wanted = "a matrix of real, integer or pattern entries"

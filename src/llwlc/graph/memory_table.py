@@ -21,12 +21,12 @@ TableSource = Any
 
 @dataclass(frozen=True)
 class MemoryTable(TableFile):
-    """A table whose rows are here; `path` is what messages call it."""
+    """A table in memory; `path` is the name that messages use for it."""
 
     table: pa.Table | None = None
 
     def read(self, *, columns: Sequence[str] | None = None, text: Collection[str] = ()) -> pa.Table:
-        """These columns, of the types that they have."""
+        """These columns, with the types that they already have."""
         assert self.table is not None
         return self.table.select(list(self.columns if columns is None else columns))
 
@@ -40,7 +40,7 @@ def is_path(source: TableSource) -> bool:
 
 
 def called(source: TableSource) -> Path:
-    """What messages call a table: its file, or its kind.
+    """The name that messages use for a table: its file, or the type of the object.
 
     >>> called("edges.csv"), called([("Ada", "Bob")])
     (PosixPath('edges.csv'), PosixPath('the given list'))
@@ -92,7 +92,7 @@ def as_table(source: TableSource) -> pa.Table:
 
 
 def _without_views(table: pa.Table) -> pa.Table:
-    """Texts in arrow's usual form: of polars' views, many of its functions know nothing."""
+    """Text columns in arrow's usual form: many arrow functions do not support the view types that polars uses."""
     kinds = [pa.field(f.name, pa.string()) if pa.types.is_string_view(f.type) else f for f in table.schema]
     return table.cast(pa.schema(kinds))
 
@@ -103,7 +103,7 @@ def is_frame(source: TableSource) -> bool:
 
 
 def like(source: TableSource, table: pa.Table, rows: np.ndarray, added: Collection[str]) -> Any:
-    """A table in the form of the source that it was made of: its `rows` `[k]`, renamed columns as the table has them, and the columns of `added` beside them.
+    """`table` as the type of its `source`: a pandas or polars frame, or an arrow table. `rows` `[k]`: the source's rows that it holds; `added`: its columns that the source does not have.
 
     A pandas frame keeps its index.
     """

@@ -99,7 +99,7 @@ def suggestion(name: str, names: Sequence[str] | None, num_nodes: int) -> str:
     """What a misspelt name may have meant, as a sentence, or the range of the numbers, or nothing."""
     if names is None:
         return f" Nodes are called 0 to {num_nodes - 1}."
-    # difflib compares with every name; in a large graph the first ones are no sample worth the wait
+    # difflib compares with every name, which takes too long in a large graph
     close = difflib.get_close_matches(name, names, n=1) if num_nodes <= 50_000 else []
     return f" Did you mean {quoted(close[0])}?" if close else ""
 

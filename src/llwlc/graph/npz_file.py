@@ -1,4 +1,4 @@
-"""Plain arrays of an npz file, each looked at before memory is given to it."""
+"""Plain arrays of an npz file; the header of each is checked before memory is allocated for it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A packed graph: a folder of plain arrays that are mapped instead of read, so that a graph may be larger than memory.
 
-`manifest.json` names every other file with its size and SHA-256 and is written last. A manifest says that files are as they were written, not by whom: so, like a run, a
-folder is looked at as a whole before kernels index into it, in one pass and in memory that does not grow with it.
+`manifest.json` names every other file with its size and SHA-256 and is written last. A manifest shows that files are unchanged, not who wrote them: so, as for a run, the
+contents of all files are checked before kernels index into them, in one pass and in memory that does not grow with the folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.graph.packed_names import PackedNames
 from llwlc.graph.report import GraphReport
-from llwlc.graph.sorted_search import INSIDE, RISING, SORTED, look_at_rows, texts_rise
+from llwlc.graph.sorted_search import INSIDE, RISING, SORTED, check_rows, texts_rise
 from llwlc.support.files import file_digest, write_text
 from llwlc.support.json_file import read_json
 from llwlc.support.version import VERSION
@@ -41,16 +41,16 @@ DTYPES: dict[str, torch.dtype] = {
     IDENTITY: torch.int64,
 }
 AT_ONCE = 1 << 22
-"""Entries that are looked at together."""
+"""Entries that are checked at a time."""
 FAULTS = {
     RISING: "indptr does not rise",
-    INSIDE: "indices name nodes that are none",
-    SORTED: "a row is unsorted, repeats a node or names its own",
+    INSIDE: "indices name nodes that do not exist",
+    SORTED: "a row is unsorted, repeats a neighbour or has a self-loop",
 }
 
 
 def is_packed(folder: str | Path) -> bool:
-    """Whether this is a folder that says it is a packed graph."""
+    """Whether the folder has a manifest of a packed graph."""
     path = Path(folder) / MANIFEST
     try:
         return path.is_file() and read_json(path).get("kind") == KIND
@@ -59,7 +59,7 @@ def is_packed(folder: str | Path) -> bool:
 
 
 def write_manifest(folder: Path, nodes: int, report: GraphReport) -> None:
-    """The sizes and digests of all files of a packed graph, beside them."""
+    """Writes the manifest: size and digest of every file of a packed graph."""
     there = [name for name in DTYPES if (folder / name).exists()]
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in there}
     about = {"kind": KIND, "format": FORMAT, "llwlc": VERSION, "nodes": nodes, "report": asdict(report), "files": files}
@@ -67,8 +67,8 @@ def write_manifest(folder: Path, nodes: int, report: GraphReport) -> None:
 
 
 def open_graph(folder: str | Path, *, verify: bool = True) -> Graph:
-    """The graph of a packed folder, its arrays mapped: nothing of it is in memory before it is touched. Without `verify`, of a folder that this machine's user has just verified, only
-    sizes are compared."""
+    """The graph of a packed folder, its arrays mapped: a page of them is read when it is first used. Without `verify`, only sizes are compared: for a folder that the same user has just
+    verified."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}: make one with llwlc data pack EDGES -o {folder}")
@@ -79,7 +79,7 @@ def open_graph(folder: str | Path, *, verify: bool = True) -> Graph:
     about = read_json(folder / MANIFEST)
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise InputError(
-            f"{folder} is no packed graph (its {MANIFEST} is another's): name the folder that llwlc data pack wrote"
+            f"{folder} is no packed graph (its {MANIFEST} describes something else): name the folder that llwlc data pack wrote"
         )
     if about.get("format") != FORMAT:
         raise InputError(
@@ -110,12 +110,12 @@ def _opened(folder: Path, about: Mapping[str, Any], verify: bool) -> Graph:
         for name in arrays:
             if file_digest(folder / name) != files[name]["sha256"]:
                 raise _wrong(folder, f"the checksum of {name} differs from the recorded one")
-        _look_at(folder, graph)
+        _check_contents(folder, graph)
     return graph
 
 
 def _mapped(folder: Path, name: str, about: Mapping[str, Any]) -> Tensor:
-    """The numbers of a file, not read before they are touched."""
+    """The numbers of a file, mapped: read when they are first used."""
     path, dtype = folder / name, DTYPES[name]
     size = path.stat().st_size if path.is_file() else -1
     if size != about["bytes"] or size % dtype.itemsize:
@@ -135,8 +135,9 @@ def _names(folder: Path, arrays: Mapping[str, Tensor], n: int) -> PackedNames | 
     return PackedNames(identity, value, text, end)
 
 
-def _look_at(folder: Path, graph: Graph) -> None:
-    """Rows in order, every link in both directions with one weight and time, names in order: a sum of salted hashes stands for the comparison of the directions."""
+def _check_contents(folder: Path, graph: Graph) -> None:
+    """Checks that rows are sorted, that every link is there in both directions with the same weight and time, and that names are sorted. The two directions are compared by a sum of
+    salted hashes, which is zero if they agree."""
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     salt, total, begin = np.uint64(secrets.randbits(64)), 0, 0
     while begin < graph.num_nodes:
@@ -146,15 +147,15 @@ def _look_at(folder: Path, graph: Graph) -> None:
         if not 0 <= first <= last <= len(indices):
             raise _wrong(folder, FAULTS[RISING])
         values = _values(folder, graph, first, last)
-        # rows are looked at with a pointer and entries of their own, so that values need not be there for all
-        fault, part = look_at_rows(indptr, indices, values, begin, end, salt, first)
+        # `values` holds the entries from `first` to `last` only, so that memory does not grow with the graph
+        fault, part = check_rows(indptr, indices, values, begin, end, salt, first)
         if fault:
             raise _wrong(folder, FAULTS[fault])
         total, begin = (total + int(part)) % (1 << 64), end
     if total:
-        raise _wrong(folder, "a link stands in one direction only, or with another weight or time in the other")
+        raise _wrong(folder, "a link is there in one direction only, or with another weight or time in the other")
     if isinstance(graph.names, PackedNames):
-        _look_at_names(folder, graph.names)
+        _check_names(folder, graph.names)
 
 
 def _values(folder: Path, graph: Graph, first: int, last: int) -> np.ndarray:
@@ -170,8 +171,8 @@ def _values(folder: Path, graph: Graph, first: int, last: int) -> np.ndarray:
     return bits
 
 
-def _look_at_names(folder: Path, names: PackedNames) -> None:
-    """In order and no two alike, or a search would miss them."""
+def _check_names(folder: Path, names: PackedNames) -> None:
+    """Checks that names are sorted and distinct: binary search relies on it."""
     n = len(names)
     if names.text is not None and names.end is not None:
         ends = names.end.numpy()

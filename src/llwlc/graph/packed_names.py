@@ -19,7 +19,7 @@ AT_ONCE = 1 << 16
 @dataclass(frozen=True, eq=False)
 class PackedNames(Sequence[str]):
     """Names that are all integers as `value [n]`, any others as UTF-8 `text` with `end [n + 1]`, node i the bytes from `end[i]` to `end[i + 1]`; sorted as `number_nodes` sorts them.
-    `identity [n]`: what random draws know each node by."""
+    `identity [n]`: the number by which random draws identify each node."""
 
     identity: Tensor
     value: Tensor | None = None

@@ -31,8 +31,8 @@ NUMBERED = "numbered.parquet"
 def pack(path: str | Path, out: str | Path, *, memory: float = MEMORY, **options: Unpack[StreamOptions]) -> GraphReport:
     """Packs the graph of an edge list into a new folder, the same graph as `Graph.read` makes of it, features aside; `Graph.open` maps it.
 
-    `memory`: gigabytes for sorting; the disk of the folder holds what is more, some hundred bytes a row while it works. A strongly directed list is recognised only where some
-    edges come in both directions, a bipartite one is not.
+    `memory`: gigabytes for sorting; what exceeds them goes to the disk of the folder, some hundred bytes a row while it works. A strongly directed list is recognised only where some
+    edges come in both directions; a bipartite one is not recognised.
     """
     out = Path(out)
     if out.exists():
@@ -59,7 +59,7 @@ def pack(path: str | Path, out: str | Path, *, memory: float = MEMORY, **options
 
 @contextmanager
 def _database(work: Path, memory: float) -> Iterator[Any]:
-    """duckdb in a folder of its own, its errors as one sentence."""
+    """A duckdb database in a folder of its own; its errors become an `InputError` of one sentence."""
     try:
         import duckdb
     except ImportError:
@@ -90,7 +90,7 @@ def _database(work: Path, memory: float) -> Iterator[Any]:
 
 
 def _read(base: Any, stream: EdgeStream) -> None:
-    """The rows as a table `row`."""
+    """Reads the rows of the file into a table `row`."""
     with bars() as progress:
         task = progress.add_task("reading rows", total=None)
         batches = stream.batches()
@@ -107,13 +107,13 @@ def _read(base: Any, stream: EdgeStream) -> None:
 
         failed: list[InputError] = []
 
-        def told() -> Iterator[pa.RecordBatch]:
+        def recorded() -> Iterator[pa.RecordBatch]:
             try:
                 yield from counted()
             except InputError as error:  # duckdb would wrap it in an error of its own
                 failed.append(error)
 
-        base.register("batches", pa.RecordBatchReader.from_batches(first.schema, told()))
+        base.register("batches", pa.RecordBatchReader.from_batches(first.schema, recorded()))
         base.execute("CREATE TABLE row AS SELECT * FROM batches")
         base.unregister("batches")
         if failed:
@@ -131,7 +131,7 @@ def _number(base: Any, folder: Path) -> int:
     )
     nodes, least, most = _row(base, "SELECT count(*), min(name), max(name) FROM node")
     extra = [column for column in ("weight", "time") if column in _columns(base, "row")]
-    if integers and (least, most) == (0, nodes - 1):  # then there is nothing to remember
+    if integers and (least, most) == (0, nodes - 1):  # names equal numbers and need not be stored
         columns = ["source::BIGINT AS u", "target::BIGINT AS v", *extra]
         base.execute(f"CREATE TABLE edge AS SELECT {', '.join(columns)} FROM row")
     else:
@@ -180,7 +180,7 @@ def _write_texts(base: Any, folder: Path, nodes: int) -> None:
 
 
 def _separate(folder: Path, nodes: int) -> None:
-    """Two names of one hash get their places in an order instead, as `identity.identities` does."""
+    """Where two names share a hash, all identities become positions in a sorted order, as `identity.identities` does."""
     known = np.memmap(folder / IDENTITY, dtype=np.int64, mode="r+", shape=(nodes,))
     ordered = np.memmap(folder / "work" / "ordered", dtype=np.int64, mode="w+", shape=(nodes,))
     ordered[:] = known
@@ -191,7 +191,7 @@ def _separate(folder: Path, nodes: int) -> None:
 
 
 def _numbered(base: Any, folder: Path, kind: pa.DataType) -> Iterator[pa.Array]:
-    """The names in order, batch by batch, while a file beside takes down their numbers."""
+    """Yields the names in order, batch by batch, and writes them with their numbers to a file."""
     schema, done = pa.schema([("name", kind), ("number", pa.int64())]), 0
     with pa.parquet.ParquetWriter(folder / "work" / NUMBERED, schema) as writer:
         for batch in _batches(base, "SELECT name FROM node ORDER BY name"):
@@ -204,7 +204,7 @@ def _numbered(base: Any, folder: Path, kind: pa.DataType) -> Iterator[pa.Array]:
 
 
 def _refuse_doubtful_header(base: Any, stream: EdgeStream) -> None:
-    """A first line that names two nodes may be an edge: whoever packs says which."""
+    """Refuses a first line that names two nodes: it may be a header or an edge, and the user must say which."""
     if not stream.header_may_be_an_edge:
         return
     first = as_names(pa.array(stream.ends[:2]), where=f"{stream.file.path}: header").to_pylist()

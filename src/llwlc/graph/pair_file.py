@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
@@ -17,18 +18,18 @@ from llwlc.graph.file_bytes import UNZIPPED_LIMIT
 from llwlc.graph.graph import Graph
 from llwlc.graph.memory_table import TableSource, open_source
 from llwlc.graph.names import as_names, find_nodes, suggestion
-from llwlc.graph.table_file import arrow_errors
+from llwlc.graph.table_file import TableFile, arrow_errors
 from llwlc.support.text import quoted
 
 RESERVED = ("score", "probability")
-"""Columns that scoring adds; a table's own column of that name steps aside."""
+"""Columns that scoring adds; a table's own column of that name is renamed."""
 UNKNOWN = ("error", "skip", "blank")
-"""What becomes of a pair that cannot be scored: the table is refused, the row is left out, the row has no score."""
+"""What happens to a pair that cannot be scored: error, the whole table is refused; skip, the row is left out; blank, the row has no score."""
 
 
 class Pairs(NamedTuple):
-    """`pairs [k, 2]`: node numbers; `rows [k]`: the rows of the `table` that they are; of its columns, all as they were, those called like one that scoring adds
-    are `renamed`: from, to. `note`: what is wrong with the other rows, "" where there are none."""
+    """`pairs [k, 2]`: node numbers; `rows [k]`: the row of the `table` that each comes from. The table has all columns of the input; those with the name of a column that scoring adds
+    are `renamed` (old name to new). `note`: what is wrong with the rows that have no pair, "" if all have one."""
 
     pairs: Tensor
     rows: np.ndarray
@@ -51,8 +52,9 @@ def read_pairs(
 ) -> Pairs:
     """The pairs of a table, in a CSV, TSV or Parquet file or in memory, whose columns are found as `read_graph` finds them.
 
-    A first line that names two nodes of the graph is a pair, no header; the two columns are then called source and target. All columns are kept under their names and in their order,
-    `verbatim` as text just as they are written; one called score or probability gets `_given` behind its name, as often as it takes.
+    A first line that names two nodes of the graph is a pair, no header; the two columns are then called source and target. All columns are kept under their names and in their order:
+    `verbatim` as text just as they are written, otherwise numbers as numbers, except codes with leading zeros. A column called score or probability gets the suffix `_given`, as often as
+    it takes.
 
     A pair with an unknown node, with none, or of a node with itself cannot be scored; `unknown` says what becomes of it: "error", "skip" or "blank".
     """
@@ -67,6 +69,8 @@ def read_pairs(
                 file = file.without_header()
                 ends = find_ends(file)
         table = file.read(text=file.columns if verbatim else ends[:2])
+        if not verbatim and (codes := _codes(file, table)):
+            table = file.read(text=[*ends[:2], *codes])
         if not table.num_rows:
             raise InputError(f"{file.path} has no pairs: give one pair a row")
         names = [as_names(table[name], where=f"{file.path}: column {quoted(name)}", gaps=True) for name in ends[:2]]
@@ -84,6 +88,15 @@ def read_pairs(
     rows = np.flatnonzero(good)
     table = table.rename_columns([renamed.get(name, name) for name in titles])
     return Pairs(torch.from_numpy(at[rows]), rows, table, renamed, note)
+
+
+def _codes(file: TableFile, table: pa.Table) -> list[str]:
+    """Columns of a text file that arrow reads as integers, though some have leading zeros: codes such as 007, which a number would lose."""
+    whole = [name for name in table.column_names if pa.types.is_integer(table[name].type)]
+    if file.separator is None or not whole:
+        return []
+    text = file.read(columns=whole, text=whole)
+    return [name for name in whole if pc.any(pc.match_substring_regex(text[name], r"^\s*[+-]?0[0-9]")).as_py()]
 
 
 def _renamed(columns: Sequence[str]) -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""What a Parquet file takes in memory, found out before it is read: a run of one value, or one long text that many rows refer to, takes hardly any
-room in the file."""
+"""The memory that a Parquet file needs, computed before it is read: one value repeated often, or one long text that many rows refer to, takes little
+space in the file and much in memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pyarrow.parquet
 
 
 def stream(data: bytes) -> pa.BufferReader:
-    """The bytes in memory of arrow's own: a thread of its pool may let go of them after reading, and where they are Python's while the
-    interpreter ends, the process aborts (apache/arrow#49942)."""
+    """The bytes copied into arrow's own memory. A thread of arrow's pool may release them after reading; if they belong to Python and the interpreter
+    is shutting down, the process aborts (apache/arrow#49942)."""
     copy = pa.BufferOutputStream()
     copy.write(data)
     return pa.BufferReader(copy.getvalue())
 
 
 def unpacked_bytes(data: bytes, found: pa.parquet.FileMetaData, limit: int) -> int:
-    """The bytes of all columns, or at least those that the file states, where they are beyond the limit already.
+    """The bytes of all columns in memory; if the sizes that the file states are beyond the limit already, the sum of those.
 
-    What the file says of the chunks of a column is not asked for: of damaged statistics there, arrow ends the process.
+    The statistics of column chunks are not read: damaged ones make arrow abort the process.
     """
     groups = [found.row_group(i) for i in range(found.num_row_groups)]
     columns = [found.schema.column(j) for j in range(found.num_columns)]

@@ -1,4 +1,4 @@
-"""Binary search in arrays that lie in mapped files: whether a pair is a link, which node has a name; and whether a mapped graph is one."""
+"""Binary search in arrays of mapped files: whether a pair is a link, which node has a name; and the check that a mapped graph is valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Bytes = NDArray[np.uint8]
 GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S27, S30, S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 RISING, INSIDE, SORTED = 1, 2, 3
-"""What is wrong with a graph in CSR: its pointer falls, a node is outside, a row is unsorted, repeats a node or names its own."""
+"""Faults of a graph in CSR: `indptr` decreases; a node number is out of range; a row is unsorted, repeats a neighbour or has a self-loop."""
 
 
 @exact
@@ -32,7 +32,7 @@ def are_linked(indptr: Integers, indices: Integers, pairs: Integers, found: NDAr
 
 @exact
 def find_texts(text: Bytes, end: Integers, wanted: Bytes, wanted_end: Integers, found: Integers) -> None:
-    """The place of each wanted text among sorted ones, −1 where it is not: text i is `text[end[i]:end[i + 1]]`, in the order of bytes, which in UTF-8 is that of code points."""
+    """The position of each wanted text among sorted ones, −1 where it is absent: text i is `text[end[i]:end[i + 1]]`, in the order of bytes, which in UTF-8 is that of code points."""
     for i in range(len(wanted_end) - 1):
         begin, length = wanted_end[i], wanted_end[i + 1] - wanted_end[i]
         low, high, found[i] = 0, len(end) - 1, -1
@@ -74,12 +74,12 @@ def _mix(x: np.uint64) -> np.uint64:
 
 
 @exact
-def look_at_rows(
+def check_rows(
     indptr: Integers, indices: Integers, values: NDArray[np.uint64], begin: int, end: int, salt: np.uint64, first: int
 ) -> tuple[int, np.uint64]:
-    """What is wrong with rows `begin` to `end`, 0 for nothing; and a sum over their entries (u, v) that is zero over a whole graph just if each link stands in both directions
-    with one value. The sum is of a hash with a salt that nobody knows beforehand; added where u < v, taken away where u > v.
-    `values`: of each entry from number `first` on, or of none."""
+    """The fault of rows `begin` to `end` (0 for none), and a sum over their entries (u, v): a salted hash of link and value, added where u < v and subtracted where u > v. Over a whole
+    graph the sum is zero if each link is there in both directions with the same value; the salt is random, so that no file can be made to cancel by design.
+    `values`: one for each entry from number `first` on, or none."""
     n, total = len(indptr) - 1, np.uint64(0)
     for u in range(begin, end):
         if indptr[u] > indptr[u + 1] or indptr[u] < 0 or indptr[u + 1] > len(indices):

@@ -1,4 +1,4 @@
-"""Tables that a spreadsheet opens without computing what their cells say."""
+"""Tables that a spreadsheet opens without running any cell as a formula."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class TableFile:
             if self.separator is not None:
                 return self._read_text(wanted, text)
             table = pa.parquet.read_table(stream(self.data), columns=wanted)
-            table.validate(full=True)  # what is said to be text may be none
+            table.validate(full=True)  # a damaged file may declare bytes as text that are not UTF-8
             return table
 
     def without_header(self) -> TableFile:
@@ -71,7 +71,7 @@ class TableFile:
 
 @contextmanager
 def arrow_errors(path: Path) -> Iterator[None]:
-    """What arrow says of a file, as one sentence."""
+    """Turns arrow's errors about a file into an `InputError` of one sentence."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -113,13 +113,13 @@ def open_table(
         raise InputError(f"the separator must be one character, no quote and no line end, got {quoted(separator)}")
     if separator == " ":
         data = _single_spaces(data)
-    elif re.search(re.escape(separator.encode()) + rb' +"', data):
+    elif _has_spaced_quotes(data, re.escape(separator.encode())):
         data, skip = _unspaced_quotes(path, data, skip, separator), 0
     return _text_table(path, data, skip, header=header, separator=separator)
 
 
 def _text_table(path: Path, data: bytes, skip: int, *, header: bool | None, separator: str | None) -> TableFile:
-    """A text file that was looked into: the names of its columns are still to be found."""
+    """A text file after its first look: finds the names of its columns."""
     assert separator is not None
     lines = _first_lines(data, skip=skip)[1]
     fields = [field.strip() for field in next(_rows(path, lines, separator))]
@@ -220,8 +220,17 @@ def _single_spaces(data: bytes) -> bytes:
     return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]{2,}|\t", b" ", data))
 
 
+def _has_spaced_quotes(data: bytes, separator: bytes) -> bool:
+    """Whether spaces stand between a separator and a quote, outside of quoted cells: the cell ", " has such a sequence inside."""
+    spaced = separator + rb' +"'
+    if not re.search(spaced, data):
+        return False
+    quoted_cell = rb'(?m)(^|%b)"(?:[^"]|"")*+"(?=%b|\r?$)' % (separator, separator)
+    return re.search(spaced, re.sub(quoted_cell, rb"\1", data)) is not None
+
+
 def _unspaced_quotes(path: Path, data: bytes, skip: int, separator: str) -> bytes:
-    """The table after its first `skip` lines, no space between separator and quote: there arrow takes quotes for part of a name."""
+    """The table after its first `skip` lines, without spaces between a separator and a quote: arrow would read such quotes as part of a name."""
     text = io.StringIO(data.decode("utf-8-sig"), newline="")
     for _ in range(skip):
         text.readline()

@@ -67,7 +67,7 @@ def format_of(path: Path) -> str:
 
 
 def check_writable(path: str | Path, format: str | None = None) -> None:
-    """Complains of an ending or a folder that `write_table` cannot use, so that a long job can ask before it starts."""
+    """Raises an error for an ending or a folder that `write_table` cannot use: a long job calls this before it starts."""
     path = Path(path)
     if format is None and not path.name.endswith(WRITABLE):
         raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")

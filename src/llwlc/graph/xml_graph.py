@@ -19,7 +19,7 @@ from llwlc.graph.memory_table import memory_table
 from llwlc.support.text import quoted, reason
 
 LONGEST = 1 << 20
-"""Characters of one value; more is no weight and no time."""
+"""Longest value of an attribute, in characters; no weight or time is longer."""
 
 
 def read_graphml(path: Path, data: bytes, limit: int | None) -> EdgeSource:
@@ -28,12 +28,12 @@ def read_graphml(path: Path, data: bytes, limit: int | None) -> EdgeSource:
 
 
 def read_gexf(path: Path, data: bytes, limit: int | None) -> EdgeSource:
-    """The same of Gephi's format, whose edges have a weight of their own."""
+    """Like `read_graphml`, for Gephi's format, in which an edge's weight is an XML attribute."""
     return _read(path, data, GexfReader(path))
 
 
 class XmlReader:
-    """What both formats share: edges as numbers of nodes, and values of edges, as they are met."""
+    """What both formats share: collects edges as pairs of node numbers, and values of edges, in the order of the file."""
 
     root = ""
 
@@ -78,7 +78,7 @@ class XmlReader:
         raise NotImplementedError
 
     def leave(self, tag: str, text: str) -> None:
-        """An element ends."""
+        """Called at the end of an element, with its text."""
 
     def number(self, given: dict[str, str], name: str) -> int:
         if name not in given:
@@ -90,7 +90,7 @@ class XmlReader:
         self.target.append(self.number(given, "target"))
 
     def keep(self, name: str, value: str) -> None:
-        """A value of the edge that was met last; of two, the last counts."""
+        """Stores a value of the latest edge; a later one of the same name replaces it."""
         rows, texts = self.values.setdefault(name, (array("q"), []))
         rows.append(len(self.source) - 1)
         texts.append(value)

@@ -1,4 +1,4 @@
-"""Scores without training. They belong beside every result: a trained model that does not beat them has learned nothing."""
+"""Scores that need no training. Every result is shown with them: a trained model that does not beat them has learned nothing."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""What the untrained scores know of a pair, in one compiled pass: common neighbours, their weighted sums, the degrees of the ends.
+"""The statistics of a pair that untrained scores use, in one compiled pass: common neighbours, their weighted sums, the degrees of the ends.
 
-All of it as if the pair had no link: a link that is asked about must not answer for itself.
+All are computed as if the pair had no link, so that the link to predict does not influence its own prediction.
 """
 
 from __future__ import annotations

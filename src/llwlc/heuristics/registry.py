@@ -1,4 +1,4 @@
-"""HEURISTICS: the scores that need no training, by name, which a fit puts beside its own; WALKS: those that look at the whole graph for each node."""
+"""HEURISTICS: the scores that need no training, by name, which every fit reports too; WALKS: those that read the whole graph for each node."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from llwlc.support.registry import Record, Registry
 
 @dataclass(frozen=True)
 class Heuristic(Record):
-    """`target(graph, pairs)` gives scores `[m]`; `title` is what tables call it; `features`: whether it reads node features."""
+    """An untrained score: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether it reads node features."""
 
     title: str = ""
     features: bool = False
 
 
 HEURISTICS: Registry[Heuristic] = Registry("heuristic")
-"""Untrained scores that stand beside every fit: `HEURISTICS[name].load()(graph, pairs)`."""
+"""Untrained scores that every fit reports: `HEURISTICS[name].load()(graph, pairs)`."""
 _ROOM = "llwlc.heuristics"
 HEURISTICS.add(
     Heuristic(
@@ -53,6 +53,6 @@ HEURISTICS.add(
 )
 
 WALKS: Registry[Heuristic] = Registry("heuristic of walks")
-"""Too slow on large graphs to stand beside every fit; `llwlc.baselines` has them as methods."""
+"""Untrained scores that are too slow on large graphs for every fit; `llwlc.baselines` has them as methods."""
 WALKS.add(Heuristic("katz", "walks of all lengths, damped", f"{_ROOM}.walks:katz", "Katz"))
 WALKS.add(Heuristic("pagerank", "personalised PageRank, both ways", f"{_ROOM}.walks:rooted_page_rank", "PageRank"))

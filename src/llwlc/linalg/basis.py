@@ -40,15 +40,27 @@ class Eigenbasis:
 
     @classmethod
     def uniform(cls, values: Tensor, vectors: Tensor, mask: Tensor, residual: Tensor) -> Eigenbasis:
-        """A basis whose graphs all have the same number of rows, zero rows where a graph had fewer: its layout is known without reading from the device."""
+        """A basis whose graphs all have the same number of rows, zero rows where a graph had fewer: its layout is known without reading from the device.
+
+        Args:
+            values: `[B, κ]`.
+            vectors: `[B · width, κ]`.
+            mask: `[B, κ]`.
+            residual: `[B, κ]`.
+        """
         graphs = len(values)
         width = len(vectors) // max(graphs, 1)
         basis = cls(values, vectors, mask, residual, torch.arange(graphs + 1, device=values.device) * width)
-        basis.__dict__["slots"] = Slots(None, graphs, width)  # the cached property's place
+        basis.__dict__["slots"] = Slots(None, graphs, width)  # where `cached_property` stores its value
         return basis
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Eigenbasis:
-        """A copy on another device, with real numbers of this type; without a tape."""
+        """A copy on another device, with real numbers of this type; without a tape.
+
+        Args:
+            device: "cpu", "cuda" or a torch device.
+            dtype: float32 or float64.
+        """
         values, vectors, residual = (x.to(device, dtype) for x in (self.values, self.vectors, self.residual))
         mask = self.mask.to(device)
         layout = self.__dict__.get("slots")
@@ -58,6 +70,7 @@ class Eigenbasis:
 
     @property
     def num_graphs(self) -> int:
+        """B, the number of graphs."""
         return len(self.ptr) - 1
 
     @property

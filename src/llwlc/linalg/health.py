@@ -15,11 +15,11 @@ from llwlc.support.ragged import pointer
 
 CHUNK = 256
 LIMIT = {torch.float32: 1e-6, torch.float64: 1e-12}
-"""What a sound basis keeps to, by its dtype: for |VᵀV − I| and for |CᵀV| with unit columns."""
+"""Limits for a sound basis, by its dtype: for |VᵀV − I| and for |CᵀV| with unit columns."""
 
 
 class Columns(Protocol):
-    """Constraints, as far as they matter here: `columns [N, k]`."""
+    """Anything that has constraint columns `columns [N, k]`."""
 
     @property
     def columns(self) -> Tensor: ...
@@ -63,13 +63,13 @@ class Health:
 
     @property
     def ok(self) -> bool:
-        """Finite, orthonormal and inside the null space, to within the limit. Breakdown is no illness."""
+        """Finite, orthonormal and inside the null space, to within the limit. A breakdown (an exhausted Krylov space) is no fault."""
         worst = max(_worst(self.orthogonality), _worst(self.constraint))
         return bool(self.finite.all()) and worst <= self.limit
 
     @cached_property
     def advice(self) -> tuple[str, ...]:
-        """What to do about it, most pressing first; nothing to do, nothing said."""
+        """What to do about each fault, the most urgent first; empty for a sound basis."""
         found = []
         if not self.finite.all():
             bad = (~self.finite).nonzero()[:, 0].tolist()

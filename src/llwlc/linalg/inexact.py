@@ -1,4 +1,4 @@
-"""Lanczos whose products are wrong by a given amount: what the paper's perturbation section is about, made to order."""
+"""Lanczos with an error of given size in every product: the situation that the paper's perturbation section analyses."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def krylov(apply: Apply, project: Projector, start: Tensor, *, steps: int, bound
     """An orthonormal basis of span{P x, PLP x, (PLP)² x, …} for the columns x of `start [M, n, b]`, at most `steps` vectors.
 
     Candidate t is column t of the start, then L q_{t−b}, as in band Lanczos: a candidate that adds nothing is deflated and frees
-    its place for the next, so every graph consumes one candidate a round and none waits for another. A Krylov space that is
-    exhausted offers zeros from there on.
+    its place for the next, so every graph consumes one candidate a round and none waits for another. Candidates from an
+    exhausted Krylov space are zero.
     """
     m, n, b = start.shape
     Q, products = start.new_zeros(m, n, steps), []

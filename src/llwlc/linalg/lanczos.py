@@ -54,7 +54,7 @@ def constrained_lanczos(
         projector: `"direct"` factorises C; `"lsqr"` is the inner–outer iteration of Golub, Zhang and Zha, for a C too large to
             factorise; `"auto"` takes it for a large sparse C.
         num_nodes: n, where nothing else tells it.
-        seed: of the start `"random"`.
+        seed: seed of the start `"random"`.
 
     Returns:
         An `Eigenbasis` with B = 1: `values [1, κ]`, `vectors [n, κ]`.
@@ -97,7 +97,7 @@ def _large(columns: Tensor | scipy.sparse.csc_array) -> bool:
 
 
 def _refuse_gradients(operator: Operator | None, columns: Tensor | scipy.sparse.csc_array, block: Tensor) -> None:
-    """Lest they be dropped in silence."""
+    """Refuses inputs that require gradients where none can be computed: they would be dropped silently."""
     inputs = [
         block,
         *([] if operator is None else [operator.value]),

@@ -90,7 +90,7 @@ def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int,
 
 
 def _floating(x: Tensor, name: str) -> Tensor:
-    """float32 or float64: scipy knows no shorter floats."""
+    """As float32 or float64: scipy supports no shorter floats."""
     _refuse_complex(x.is_complex(), name)
     return x if x.dtype in (torch.float32, torch.float64) else x.double()
 

@@ -1,4 +1,4 @@
-"""The network, in PyG's manner."""
+"""The network, its layers and poolings, in the conventions of PyG."""
 
 from typing import TYPE_CHECKING
 

@@ -13,11 +13,11 @@ LABELS = {
     "drnl": "SEAL's label of that pair, as a learned row",
     "none": "log(1 + degree) alone",
 }
-"""What a node's input says of where it lies."""
+"""How the position of a node relative to the two ends is encoded in its input, by name."""
 MOST_POWERS = 64
 
 WIDEST, DEEPEST = 1 << 16, 64
-"""Channels and blocks at most; `anchored` has 32 and 2."""
+"""Largest numbers of channels and blocks; `anchored` has 32 and 2."""
 
 
 @dataclass(frozen=True)
@@ -32,31 +32,31 @@ class NetConfig:
     feature_channels: int = 0
     """Width of the compact features, 0 for none."""
     blocks: int = 2
-    """`LLwLCConv` layers, one behind the other, on one basis."""
+    """Number of `LLwLCConv` layers, in sequence, on one basis."""
     channels: int = 32
     """Width of a node's row between blocks."""
     filters: int = 4
-    """Filters of a block, S."""
+    """S, the number of filters of a block."""
     filter_hidden: int = 32
     """Width of the filters' hidden layer."""
     skip: bool = True
     """Add X W₀ in every block."""
     jumping: bool = True
-    """Read out the rows of all blocks, not of the last alone."""
+    """Read out the rows of all blocks, not only of the last."""
     pooling: str = "class"
     """A name of `nn.registry.READOUTS`."""
     sort_rows: int = 30
     """Set by training where the readout sorts: the 60th percentile of the subgraphs' sizes."""
     distance_cap: int = 3
-    """Distances from the ends are told apart up to here."""
+    """Distances from the ends are distinguished up to this one."""
     labels: str = field(default="distance", metadata={"absent": "distance"})
     """A name of `LABELS`."""
     node_features: bool = field(default=False, metadata={"absent": False})
     """Features are part of every node's input, as Algorithm 2 has them."""
     powers: int = field(default=1, metadata={"absent": 1})
-    """Filters are one MLP on so many powers of an eigenvalue."""
+    """Number of powers of an eigenvalue that the filters' MLP reads."""
     sort_channel: bool = field(default=False, metadata={"absent": False})
-    """Rows are sorted by a last block of one channel, through tanh, as SEAL's are; it stands beside the others."""
+    """Sort rows by the output of an additional last block of one channel with tanh, as SEAL does; that channel is read out too."""
     ends: bool = True
     """Read out the two ends' rows of the last block."""
     filtered_channels: int = 64
@@ -66,15 +66,15 @@ class NetConfig:
     pair_channels: int = field(default=0, metadata={"absent": 0})
     """Width of the statistics of the pair beside its subgraph, 0 for none; set from `pair_inputs`."""
     pair_inputs: bool = field(default=True, metadata={"absent": False})
-    """Read common neighbours, degrees and the cosine of the raw features, exactly."""
+    """Read the exact numbers of common neighbours, degrees and the cosine of the raw features."""
     ranking: bool = field(default=True, metadata={"absent": False})
     """A second head for candidates, with one output for pairs that share a neighbour and one for those that do not."""
     head: int = 32
-    """Width of the hidden layer that makes a score of what is read out."""
+    """Width of the hidden layer between readout and score."""
     dropout: float | None = None
-    """In the head and the filters. None: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 if it is not."""
+    """Dropout in the head and the filters. None: chosen by the number of training links, see `presets.Preset.adapted`; 0.5 in a network that is built without it."""
     feature_dropout: float | None = None
-    """Of the compact features; None as for `dropout`."""
+    """Dropout of the compact features; None as for `dropout`."""
 
     def __post_init__(self) -> None:
         if self.pooling not in READOUTS:

@@ -27,9 +27,9 @@ class LLwLCConv(torch.nn.Module):
         out_channels: size of each output row.
         num_filters: S, how many filters share the MLP.
         hidden_channels: width of the MLP's hidden layer.
-        skip: add X W₀, what the low-rank basis cannot carry.
-        powers: of an eigenvalue, which the MLP reads side by side.
-        dropout: inside the MLP.
+        skip: add X W₀, which keeps what the low-rank basis cannot represent.
+        powers: number of powers of an eigenvalue that the MLP reads side by side.
+        dropout: dropout rate inside the MLP.
 
     Shapes:
         - **input:** rows `[N, in_channels]`, an `Eigenbasis` of the same N rows
@@ -62,6 +62,7 @@ class LLwLCConv(torch.nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Draws all weights anew."""
         self.filter.reset_parameters()
         torch.nn.init.xavier_uniform_(self.weight)
         torch.nn.init.zeros_(self.bias)
@@ -69,6 +70,15 @@ class LLwLCConv(torch.nn.Module):
             self.skip.reset_parameters()
 
     def forward(self, x: Tensor, basis: Eigenbasis) -> Tensor:
+        """The output rows of all graphs.
+
+        Args:
+            x: rows `[N, in_channels]`.
+            basis: an `Eigenbasis` of the same N rows.
+
+        Returns:
+            Rows `[N, out_channels]`.
+        """
         spectrum = basis.padded.transpose(1, 2) @ pad(x, basis.slots)  # VᵀX, [B, κ, F_in]
         # the mixing is done on κ rows a graph, not on its n: W commutes with V
         filtered = (self.filter(basis).unsqueeze(3) * spectrum.unsqueeze(2)).flatten(2) @ self.weight
@@ -82,13 +92,13 @@ class LLwLCConv(torch.nn.Module):
 class SpectralMLP(torch.nn.Module):
     """f: one MLP on each eigenvalue, zero at dead columns.
 
-    With `powers` above 1 it reads λ, (λ/λ₁)², …, (λ/λ₁)^powers, λ₁ being the link's largest: λ itself says the scale, and no hub's λ^powers leaves the others no room.
+    With `powers` above 1 it reads λ, (λ/λ₁)², …, (λ/λ₁)^powers, λ₁ being the link's largest: λ itself keeps the scale, and dividing by λ₁ keeps the powers small beside a hub.
 
     Args:
         num_filters: S, how many functions it has as outputs.
         hidden_channels: width of the hidden layer.
-        powers: of an eigenvalue, which it reads side by side.
-        dropout: behind the hidden layer.
+        powers: number of powers of an eigenvalue that it reads side by side.
+        dropout: dropout rate after the hidden layer.
 
     Shapes:
         - **input:** an `Eigenbasis` with values `[B, κ]`
@@ -108,11 +118,20 @@ class SpectralMLP(torch.nn.Module):
         )
 
     def reset_parameters(self) -> None:
+        """Draws all weights anew."""
         for layer in self.layers:
             if isinstance(layer, Linear):
                 layer.reset_parameters()
 
     def forward(self, basis: Eigenbasis) -> Tensor:
+        """The filters at all eigenvalues.
+
+        Args:
+            basis: an `Eigenbasis` with values `[B, κ]`.
+
+        Returns:
+            `[B, κ, S]`.
+        """
         read = basis.values.unsqueeze(2)
         if self.powers > 1:
             largest = basis.values.amax(1, keepdim=True).clamp(min=torch.finfo(basis.values.dtype).tiny)

@@ -1,4 +1,4 @@
-"""What the first block reads of a node."""
+"""The input of the first block: a row for each node."""
 
 from __future__ import annotations
 

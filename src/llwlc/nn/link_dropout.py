@@ -1,4 +1,4 @@
-"""LinkDropout: dropout whose draws belong to the links of a batch, not to their places in it."""
+"""LinkDropout: dropout that is drawn for each link, whatever its position in a batch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch.nn import functional as F
 from llwlc.support.counter import mix
 
 LEVELS = 1 << 16
-"""Shares are kept in steps of one in so many: 64 bits then serve four entries."""
+"""Dropout rates are rounded to multiples of 1 / this number, so that 64 bits are enough for four entries."""
 
 
 class LinkDropout(torch.nn.Module):
-    """torch's dropout on rows `[B, ...]`, one a link. Where `links` holds the 64 bits of each link, what is dropped follows from them, the `site` in the network and the place in the row
-    alone: the same in whatever batch, process or order the link comes. Without them, as in a network of somebody's own, it is torch's."""
+    """Dropout on rows `[B, ...]`, one for each link. If `links` holds 64 random bits for each link, what is dropped depends only on them, on the `site` in the network and on the position in
+    the row: it is the same in every batch, process and order. Without them, as in a user's own network, it is torch's dropout."""
 
     def __init__(self, share: float, site: int = 0) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class LinkDropout(torch.nn.Module):
         return F.dropout(x, self.p) if self.links is None else x * self.kept(self.links, x)
 
     def kept(self, links: Tensor, x: Tensor) -> Tensor:
-        """What x `[B, ...]` is multiplied with: 0 where an entry is dropped, 1 / (1 − share) elsewhere."""
+        """The factors for x `[B, ...]`: 0 where an entry is dropped, 1 / (1 − share) elsewhere."""
         entries = x[0].numel() if len(x) else 0
         drop = round(self.p * LEVELS)
         place = mix(torch.arange(-(-entries // 4), device=links.device) + (self.site << 40))
@@ -39,13 +39,13 @@ class LinkDropout(torch.nn.Module):
 
 
 def set_links(module: torch.nn.Module, links: Tensor | None) -> None:
-    """Tells every dropout of a network which links the next batch has."""
+    """Sets the random bits of the next batch's links in every dropout layer of a network."""
     for part in module.modules():
         if isinstance(part, LinkDropout):
             part.links = links
 
 
 def number_sites(module: torch.nn.Module) -> None:
-    """A number of its own for every dropout of a network: no two draw alike."""
+    """Gives every dropout layer of a network its own number, so that no two draw the same."""
     for site, part in enumerate(part for part in module.modules() if isinstance(part, LinkDropout)):
         part.site = site

@@ -27,7 +27,7 @@ class LLwLCNet(torch.nn.Module):
     basis. The score is symmetric in the two ends and does not depend on the order of nodes.
 
     Args:
-        config: the shape; see `NetConfig`.
+        config: the shape of the network; see `NetConfig`.
 
     Shapes:
         - **input:** a `LinkBatch` of B links, compact features `[n, F]` of the graph's nodes or None
@@ -60,7 +60,7 @@ class LLwLCNet(torch.nn.Module):
             width += self.filtered.out_channels
         width += c.pair_channels
         self.head = Sequential(Linear(width, c.head), ReLU(), LinkDropout(dropout), Linear(c.head, 1))
-        # candidates read the shared hidden layer and, linearly, all parts again: a small hidden layer of their own sometimes died
+        # the output for candidates reads the shared hidden layer and, linearly, the whole readout: in trials a small hidden layer of its own sometimes became all zero
         self.ranking = Linear(c.head + width, 2) if c.ranking and c.pair_channels else None
         number_sites(self)
 
@@ -77,15 +77,39 @@ class LLwLCNet(torch.nn.Module):
         )
 
     def forward(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
-        """Logits `[B]` among random pairs."""
+        """Logits among random pairs.
+
+        Args:
+            batch: B links.
+            features: compact features `[n, F]` of the graph's nodes, None for a network that reads none.
+
+        Returns:
+            Logits `[B]`.
+        """
         return self.outputs(batch, features)[:, 0]
 
     def outputs(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
-        """Logits `[B, 2]` among random pairs and among candidates, or `[B, 1]` where candidates have no head of their own."""
+        """Logits among random pairs and among candidates.
+
+        Args:
+            batch: B links.
+            features: compact features `[n, F]` of the graph's nodes, None for a network that reads none.
+
+        Returns:
+            Logits `[B, 2]`, or `[B, 1]` where the network has no output for candidates.
+        """
         return self.heads(self.readout(batch, features), batch.pair)
 
     def heads(self, parts: Tensor, pair: Tensor | None) -> Tensor:
-        """The logits from the readout `[B, width]`."""
+        """The logits from the readout.
+
+        Args:
+            parts: the readout, `[B, width]`.
+            pair: the `PairInputs` of the links, `[B, P]`, or None.
+
+        Returns:
+            Logits `[B, 2]`, or `[B, 1]` where the network has no output for candidates.
+        """
         hidden = self.head[:-1](parts)
         out: Tensor = self.head[-1](hidden)
         if self.ranking is None or pair is None:
@@ -96,7 +120,15 @@ class LLwLCNet(torch.nn.Module):
         return torch.cat([out, both[:, :1] * sharing + both[:, 1:] * (1 - sharing)], 1)
 
     def readout(self, batch: LinkBatch, features: Tensor | None = None) -> Tensor:
-        """The inputs of the heads for each link, `[B, width]`."""
+        """The inputs of the heads for each link.
+
+        Args:
+            batch: B links.
+            features: compact features `[n, F]` of the graph's nodes, None for a network that reads none.
+
+        Returns:
+            Rows `[B, width]`.
+        """
         c = self.config
         width = 0 if features is None else features.shape[1]
         if width != c.feature_channels:
@@ -134,6 +166,7 @@ class LLwLCNet(torch.nn.Module):
 
     @property
     def num_parameters(self) -> int:
+        """The number of learned numbers."""
         return sum(p.numel() for p in self.parameters())
 
     def __repr__(self) -> str:

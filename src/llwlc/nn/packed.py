@@ -29,7 +29,7 @@ def not_packable(net: LLwLCNet) -> str:
     if missing := without_numba():
         return missing
     if type(net) is not LLwLCNet:
-        return f"{type(net).__name__} is a network of its own"
+        return f"{type(net).__name__} is a user's own network"
     if next(net.parameters()).is_cuda:
         return "it is on a GPU"
     if reason := unknown_shape(net.config):
@@ -40,7 +40,7 @@ def not_packable(net: LLwLCNet) -> str:
 
 
 def unknown_shape(config: NetConfig) -> str:
-    """What the compiled network does not know of a shape, "" where it knows all of it."""
+    """What the compiled network does not support of a shape; "" if it supports all of it."""
     reasons = {
         f"labels {config.labels!r} are read in torch": config.labels != "distance",
         "features of every node are read in torch": config.node_features and config.feature_channels > 0,
@@ -206,7 +206,7 @@ def _array(x: Tensor, dtype: Floats) -> np.ndarray:
 
 
 def _matrix(x: Tensor, rows: int, dtype: Floats) -> np.ndarray:
-    """So many rows of whole lanes, zeros behind."""
+    """The matrix padded with zeros to `rows` rows of whole lanes."""
     from llwlc.kernels.numba.lanes import padded_rows
 
     return padded_rows(_array(x, dtype), rows, _whole(x.shape[1]))

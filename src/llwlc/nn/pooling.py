@@ -31,7 +31,7 @@ def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
 
 
 def sort_pool_by_last(x: Tensor, ptr: Tensor, k: int) -> Tensor:
-    """`sort_pool` where the last channel hardly ties (it is no ReLU's): ties are ordered by the sum of all channels, and by nothing else.
+    """`sort_pool` for a last channel with few ties (no output of a ReLU): ties are ordered by the sum of all channels only.
 
     Two sorts instead of d, and still only rows that agree in both are left to their order in the input.
     """
@@ -50,10 +50,10 @@ def _first_rows(x: Tensor, ptr: Tensor, k: int, keys: Tensor) -> Tensor:
 
 
 def _sortable(keys: Tensor) -> Tensor:
-    """Columns that sort alike, the last first: of float32 two in one whole number, so that half as many sorts do."""
+    """Columns with the same order, the last first: two columns of float32 become one integer, so that half as many sorts are needed."""
     if keys.dtype != torch.float32:
         return keys
-    bits = (keys + 0.0).contiguous().view(torch.int32).long()  # + 0.0: of the two zeros one is left
+    bits = (keys + 0.0).contiguous().view(torch.int32).long()  # + 0.0 turns −0.0 into 0.0
     whole = torch.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # in the order of the floats
     if whole.shape[1] % 2:
         whole = torch.nn.functional.pad(whole, (1, 0))
@@ -67,7 +67,7 @@ def class_pool(x: Tensor, label: Tensor, ptr: Tensor, num_classes: int) -> Tenso
         x: rows `[N, d]` of B graphs.
         label: the class of each row, `[N]`, from 0.
         ptr: `[B + 1]`, graph b owns the rows `ptr[b]` to `ptr[b + 1]`.
-        num_classes: how many there are.
+        num_classes: number of classes.
 
     Returns:
         `[B, num_classes, d + 1]`.
@@ -96,7 +96,7 @@ def max_pool(x: Tensor, layout: Slots) -> Tensor:
 
     Args:
         x: rows `[N, d]` of B graphs.
-        layout: where they stand in a padded layout (`Eigenbasis.slots`, or `support.ragged.slots(ptr)`).
+        layout: the positions of the rows in a padded layout (`Eigenbasis.slots`, or `support.ragged.slots(ptr)`).
 
     Returns:
         `[B, d]`.

@@ -15,12 +15,12 @@ from llwlc.support.ragged import pad
 
 
 def one_hot(label: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
-    """`[N, classes]`, a zero row for a negative label; unlike torch's without a look at the values."""
+    """One-hot rows `[N, classes]`, zero for a negative label; unlike torch's function it does not inspect the values, which would wait for a GPU."""
     return label.unsqueeze(1).eq(torch.arange(classes, device=label.device)).to(dtype)
 
 
 class SortReadout(torch.nn.Module):
-    """DGCNN's: k sorted rows, a 1-d convolution over each, pooling, a second one over five, the largest of ten stretches."""
+    """DGCNN's readout: k sorted rows, a 1-d convolution over each row, pooling, a second convolution over five rows, the maxima of ten sections."""
 
     def __init__(self, channels: int, rows: int) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class SortReadout(torch.nn.Module):
 
 
 class DGCNNReadout(torch.nn.Module):
-    """SEAL's own: k rows sorted by the last channel, a 1-d convolution over each, pooling, a second one over five, all of it flattened.
+    """SEAL's readout: k rows sorted by the last channel, a 1-d convolution over each row, pooling, a second convolution over five rows, flattened.
 
     "An End-to-End Deep Learning Architecture for Graph Classification" (Zhang et al., AAAI 2018) as SEAL's public code has it. `sort` differs in what
     follows the second convolution: there ten maxima, here every place, so that k is part of the shape.
@@ -44,7 +44,7 @@ class DGCNNReadout(torch.nn.Module):
 
     def __init__(self, channels: int, rows: int) -> None:
         super().__init__()
-        self.rows = max(rows, 10)  # fewer leave the second convolution nothing to slide over
+        self.rows = max(rows, 10)  # the second convolution needs at least as many
         self.first = Conv1d(1, 16, channels, channels)
         self.second = Conv1d(16, 32, 5)
         self.out_channels = 32 * (self.rows // 2 - 4)
@@ -80,7 +80,7 @@ class ClassReadout(torch.nn.Module):
         return self.read(pooled, largest)
 
     def read(self, pooled: Tensor, largest: Tensor) -> Tensor:
-        """Of means and numbers `[B, classes (channels + 1)]` and largest entries `[B, channels]`."""
+        """The output from means and counts `[B, classes (channels + 1)]` and largest entries `[B, channels]`."""
         out: Tensor = self.mix(torch.cat([pooled, largest], 1)).relu()
         return out
 

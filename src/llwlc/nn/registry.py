@@ -13,10 +13,10 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Readout(Record):
-    """`target(channels, config)` gives a module with `out_channels` whose `forward(x, batch)` turns rows `[N, channels]` of a `LinkBatch` into
+    """A readout: `target(channels, config)` gives a module with `out_channels` whose `forward(x, batch)` turns rows `[N, channels]` of a `LinkBatch` into
     `[B, out_channels]`, whatever the order of nodes.
 
-    `uniform`: it also takes batches filled up to one width, which a CUDA graph needs. `sized`: it reads `config.sort_rows`, which training sets to the
+    `uniform`: it also takes batches padded to one width, which a CUDA graph needs. `sized`: it reads `config.sort_rows`, which training sets to the
     60th percentile of the subgraphs' sizes.
     """
 
@@ -51,7 +51,7 @@ READOUTS.add(
 
 
 def register(name: str, *, about: str = "") -> Callable[[C], C]:
-    """Gives a class, or a function that builds a module, a name as a readout; see `Readout` for what it has to be."""
+    """Registers a class, or a function that builds a module, as a readout; see `Readout` for its interface."""
 
     def decorate(build: C) -> C:
         READOUTS.add(Readout(name, about or first_line(build) or "a user's own readout", build))

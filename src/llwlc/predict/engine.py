@@ -1,4 +1,4 @@
-"""Engine: whoever makes lists of candidates and scores pairs for a run, if not the process that asks."""
+"""Engine: the interface of workers outside this process that list candidates and score pairs for a run."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class Engine(PairScorer, Protocol):
     """Scores pairs of the run's own graph, as a scorer does, and makes the nodes' own lists."""
 
     def lists(self, longest: int) -> Lists:
-        """The lists of all nodes, so long at most."""
+        """The lists of all nodes, each with at most `longest` candidates."""

@@ -28,7 +28,9 @@ def finished(folder: Path, fingerprint: str) -> RunConfig | None:
             )
         return config
     if (folder / CHECKPOINT).exists():
-        read_checkpoint(Checkpoint(folder / CHECKPOINT, fingerprint))  # refused now, not after the long work
+        read_checkpoint(
+            Checkpoint(folder / CHECKPOINT, fingerprint)
+        )  # a bad checkpoint is refused now, not after the long work
     elif any(p not in leftovers(folder) for p in folder.iterdir()):
         raise InputError(f"{folder} holds files that are no run of llwlc: choose another --out")
     return None

@@ -1,4 +1,4 @@
-"""What a run says about itself: the result table and the model card."""
+"""The result table and the model card of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Model = Fitted | FittedOpponent
 
 
 def result_keys(split: LinkSplit) -> tuple[str, ...]:
-    """What tables tell: two hit rates, the protocol's own among them, and what does not depend on the number of negatives."""
+    """The columns of result tables: two hit rates, one of them the protocol's own, and metrics that do not depend on the number of negatives."""
     own = split.metric if split.metric.startswith("hits@") else "hits@50"
     first = "hits@50" if own == "hits@100" else own
     return (first, "hits@100", "hits@fpr0.01", "mrr", "auc", "ap")
@@ -35,7 +35,7 @@ def result_rows(fitted: Model, split: LinkSplit) -> list[tuple[str, ...]]:
 
 
 def _cell(found: Evaluation, key: str) -> str:
-    """In percent; a dash for HR@K without more than K negatives, which is 100 or nearly so for anything."""
+    """A number in percent; a dash for HR@K with at most K negatives, which is 100 or nearly so for any method."""
     k = key.removeprefix("hits@")
     if k.isdigit() and int(k) >= found.num_negatives:
         return "–"
@@ -48,10 +48,8 @@ FEW = 20  # with fewer validation links, probabilities are rough: the notes say 
 def result_notes(fitted: Model, split: LinkSplit) -> str:
     """What the numbers of the table mean: protocol, negatives, false-positive rates, calibration."""
     m = fitted.metrics
-    told = [k for k in map(int, (key[5:] for key in result_keys(split)[:2])) if k < m.test.num_negatives]
-    rates = (
-        ", ".join(f"HR@{k} at {100 * m[f'hits@{k}_fpr']:.3g} %" for k in told) or "HR@K not told by so few negatives"
-    )
+    shown = [k for k in map(int, (key[5:] for key in result_keys(split)[:2])) if k < m.test.num_negatives]
+    rates = ", ".join(f"HR@{k} at {100 * m[f'hits@{k}_fpr']:.3g} %" for k in shown)
     hard = split.test_neg.ndim == 3
     kind = (
         f"{split.test_neg.shape[1]} hard negatives for each"
@@ -61,7 +59,7 @@ def result_notes(fitted: Model, split: LinkSplit) -> str:
     few = len(split.valid_pos) < FEW
     return (
         f"protocol {split.protocol}, seed {split.seed}; {m.test.num_positives:,} test links against {kind}; in percent; "
-        f"false-positive rate of {rates}; calibration error {100 * m.calibration_error:.1f} % at a prior of "
+        f"{f'false-positive rate of {rates}' if rates else 'too few negatives for HR@K'}; calibration error {100 * m.calibration_error:.1f} % at a prior of "
         f"{m.calibration_prior:.2g}; {m.parameters:,} parameters, {m.epochs} epochs, "
         f"{m.seconds:.0f} seconds"
         + (f"; only {len(split.valid_pos)} validation links, so probabilities are rough" if few else "")
@@ -69,24 +67,22 @@ def result_notes(fitted: Model, split: LinkSplit) -> str:
 
 
 def first_sentence(fitted: Model) -> str:
-    """What one has to know before any number: that another score ranks, or that nothing was learned; "" where there is nothing of this."""
+    """What a reader must know before any number: that the run ranks by an untrained score, or that nothing was learned; "" if neither is so."""
     if isinstance(fitted, FittedOpponent) and (why := reason(fitted.config)):
         return why
     found = fitted.metrics.test
     pos, neg = max(found.num_positives, 1), max(found.num_negatives, 1)
-    chance = 2 * math.sqrt(
-        (pos + neg + 1) / (12 * pos * neg)
-    )  # two standard errors of the AUC of a score that knows nothing
+    chance = 2 * math.sqrt((pos + neg + 1) / (12 * pos * neg))  # two standard errors of the AUC of a random score
     if found["auc"] <= 0.5 + chance:
         return (
-            f"Nothing could be learned of this graph: {fitted.title} tells test links from other pairs no better than chance does (AUC {100 * found['auc']:.1f}, "
+            f"Nothing could be learned from this graph: {fitted.title} tells test links from other pairs no better than chance does (AUC {100 * found['auc']:.1f}, "
             f"chance reaches {100 * (0.5 + chance):.1f}). Its recommendations are worth nothing."
         )
     return ""
 
 
 def model_card(fitted: Model, graph: Graph, split: LinkSplit) -> str:
-    """MODEL_CARD.md."""
+    """The text of MODEL_CARD.md."""
     rows, columns = result_rows(fitted, split), result_columns(split)
     table = ["| " + " | ".join(columns) + " |", "| " + " | ".join(["---"] * len(columns)) + " |"]
     table += ["| " + " | ".join(row) + " |" for row in rows]
@@ -166,13 +162,13 @@ def _ranking_section(fitted: Model) -> str:
         return ""
     table = ["| " + " | ".join(RANKING_COLUMNS) + " |", "| " + " | ".join(["---"] * len(RANKING_COLUMNS)) + " |"]
     table += ["| " + " | ".join(row) + " |" for row in ranking_rows(report)]
-    bins = ", ".join(f"{100 * said:.0f} / {100 * true:.0f}" for said, true in report.reliability.bins)
+    bins = ", ".join(f"{100 * predicted:.0f} / {100 * true:.0f}" for predicted, true in report.reliability.bins)
     return f"""## Recommendations, measured
 
 {ranking_notes(report)}
 
 {chr(10).join(table)}
 
-The best candidates by hundreds, probability said / share that came true, in percent: {bins}. ![reliability](reliability.svg)
+The best candidates by hundreds, predicted probability / share of hidden links, in percent: {bins}. ![reliability](reliability.svg)
 
 """

@@ -1,4 +1,4 @@
-"""An opponent in the place of our network: its options, and graphs in the order of its nodes."""
+"""Runs of an opponent instead of our network: its options, and graphs in the order of its nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INSTEAD = "instead"
 
 @dataclass(frozen=True)
 class Opponent:
-    """A method by name, changes of its recipe and the seed: for a run of it what a preset is for ours."""
+    """A method by name, changes of its recipe, and the seed: the counterpart of a preset."""
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Opponent:
 
     @classmethod
     def of(cls, fitted: FittedOpponent, seed: int) -> Opponent:
-        """As it was fitted, for another split: the whole recipe, as the dataset it was chosen by is not part of a run."""
+        """The opponent as it was fitted, for another split: with its whole recipe, since the run does not store the dataset that the recipe was chosen for."""
         return cls(fitted.config["method"], fitted.config.get("recipe", {}), seed)
 
     @property
@@ -82,7 +82,7 @@ class Opponent:
 def in_its_place(
     rival: Rival, graph: Graph, split: LinkSplit, kinds: Kinds | None, preset: Preset, device: str
 ) -> FittedOpponent:
-    """An untrained score that did better on validation, fitted as a run that ranks by it; it says what it stands in the place of."""
+    """An untrained score that did better on validation, as a run that ranks by it; its configuration states why."""
     fitted = fit_opponent(
         graph,
         split,
@@ -97,12 +97,12 @@ def in_its_place(
 
 
 def reason(config: Mapping[str, Any]) -> str:
-    """Why a run ranks by an untrained score, "" where it was asked to."""
+    """Why a run ranks by an untrained score instead of the network; "" if the user chose it."""
     return read_record(Rival, config[INSTEAD], "the run's config").sentence if INSTEAD in config else ""
 
 
 def in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]:
-    """The links of another graph among the nodes of the known one, found by name, and where each of its nodes stands there: an opponent has learned its nodes by number."""
+    """Another graph with its nodes numbered as in the known one, matched by name, and the new number of each of its nodes: an opponent has learned nodes by number."""
     names = pa.array([graph.name(i) for i in range(graph.num_nodes)], pa.string())
     at = torch.from_numpy(np.asarray(find_nodes(names, known.names, known.num_nodes)))
     if bool((at < 0).any()):

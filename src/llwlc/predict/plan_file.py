@@ -1,4 +1,4 @@
-"""`plan.json`: the plan that a fit keeps to, written before training, so that the same command goes on by it whatever the machine does."""
+"""`plan.json`: the plan of a fit, written before training, so that the same command continues with the same plan, however busy the machine is then."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """`base`: the fingerprint of the fit before anything was left out; `preset`: what is kept to; `minutes`: the budget; `cost`: points of AUC that the plan is known to cost; `forecast`:
-    seconds of each stage, and all of it at most and usually."""
+    """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`: the budget; `cost`: points of AUC that the plan is known to cost; `forecast`:
+    seconds of each stage, and of all together, at most and usually."""
 
     base: str
     preset: Preset
@@ -33,8 +33,13 @@ class WrittenPlan:
     @classmethod
     def of(cls, base: str, plan: Plan) -> WrittenPlan:
         ahead = plan.forecast
-        told = {"stages": dict(ahead.stages), "seconds": ahead.seconds, "usual": ahead.usual, "bytes": ahead.num_bytes}
-        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, told)
+        forecast = {
+            "stages": dict(ahead.stages),
+            "seconds": ahead.seconds,
+            "usual": ahead.usual,
+            "bytes": ahead.num_bytes,
+        }
+        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, forecast)
 
 
 def write_plan(folder: Path, plan: WrittenPlan) -> None:

@@ -1,4 +1,4 @@
-"""Which plan a fit keeps to: the one that its folder holds, that of another run, or a new one."""
+"""The plan of a fit: the one in its folder, that of another run, or a new one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OnPlan = Callable[[Plan], None]
 
 
 def plan_before(folder: Path | None, base: str) -> WrittenPlan | None:
-    """The plan that the folder holds, of a fit that was begun or finished; `base`: the fingerprint of the fit before anything is left out, by which another one's is refused."""
+    """The plan in the folder of a fit, begun or finished; None if there is none. `base`: the fingerprint of the fit before anything is left out; the plan of another fit is refused."""
     found = None if folder is None or not folder.is_dir() else read_plan(folder)
     if found is not None and found.base != base:
         raise InputError(
@@ -35,7 +35,7 @@ def plan_before(folder: Path | None, base: str) -> WrittenPlan | None:
 
 
 def plan_of(run: Path, base: str, preset: Preset, kept: Collection[str]) -> WrittenPlan:
-    """The plan of another run, repeated, options in `kept` aside; of a run without one, the settings that it has."""
+    """The plan of another run, to be repeated; options in `kept` are not changed. If that run has no plan, its settings are the plan."""
     found = read_plan(run)
     if found is not None:
         return WrittenPlan(base, with_plan(preset, found.preset, kept), found.minutes, found.cost, {})
@@ -58,7 +58,7 @@ def new_plan(
     begin: float,
     on_plan: OnPlan | None,
 ) -> tuple[WrittenPlan, tuple[Compactor | None, Tensor] | None]:
-    """A plan from a short measurement, `begin` being when the budget began, and the compact features that were made for it."""
+    """A plan from a short measurement, and the compact features that were computed for it; `begin`: when the budget began."""
     if not 0 < minutes < math.inf:
         raise InputError(f"minutes is above 0, got {minutes}")
     compactor = None

@@ -156,16 +156,27 @@ class LinkPredictor:
         on_plan: OnPlan | None = None,
         ranks: Ranks | None = None,
     ) -> LinkPredictor:
-        """Train, calibrate and measure on a split of the graph's links: this one, or one made by `protocol` and `seed`.
+        """Trains, calibrates and measures on a split of the graph's links.
 
-        With `out`, a folder, an interrupted run goes on from its last epoch when the same call is made again, and the finished run is
-        saved there; a finished one is read, not repeated. Another run's folder is refused. `graph_name` is what the run calls the graph;
-        `kinds` names the kind of each node: links are looked for between kinds that links join, or `recommend(between=...)`; `on_forecast` is told what the long work will take before it begins.
+        With a budget (`minutes`), if an untrained score does better on validation than the network, the run ranks by that score.
 
-        `minutes`: a budget of time. A plan is made from a short measurement, of what to leave out so that the fit ends in time, written into the run, and kept to
-        (`on_plan` is told); and where an untrained score does better on validation than the network, the run ranks by that. `plan`: the folder of a run whose plan is repeated.
+        Args:
+            graph: the known links, with features where there are any.
+            split: the split to use; by default one is made by `protocol` and `seed`.
+            protocol: a name of `splits.PROTOCOLS`.
+            seed: seed of the split and of training.
+            out: folder of the run. An interrupted run continues there from its last epoch when the same call is made again; a finished one is read, not repeated; a folder of another run is refused.
+            graph_name: the name of the graph in the run.
+            kinds: the kind of each node; missing links are then sought between kinds that known links join, or those of `recommend(between=...)`.
+            minutes: time budget. From a short measurement, a plan decides what to leave out so that the fit ends in time; it is stored in the run.
+            plan: folder of a run whose plan is repeated.
+            on_epoch: called with the record of each epoch.
+            on_forecast: called with the forecast before the long work begins.
+            on_plan: called with the plan.
+            ranks: this process's place among those that train together; all make the same call, and afterwards only the first has the run.
 
-        `ranks`: this process among those that train together; all make the same call, the first has the run afterwards, the others have none.
+        Returns:
+            This predictor, fitted.
         """
         begin = time.perf_counter()
         if not isinstance(graph, Graph):
@@ -206,9 +217,9 @@ class LinkPredictor:
             self._run = run_directory.load(folder, done)
             run_directory.sweep(folder)
             if ranks is not None:
-                ranks.announce(None)  # there is nothing to do
+                ranks.announce(None)  # the other processes have nothing to do
             return self
-        if self.device == "cpu" and self.opponent is None:  # meanwhile bases are computed
+        if self.device == "cpu" and self.opponent is None:  # kernels compile while bases are computed
             network_warmup.begin(self.preset.net, network_warmup.TRAINING, network_warmup.SCORING)
         with nullcontext() if folder is None else made(folder):
             checkpoint = None if folder is None else Checkpoint(folder / CHECKPOINT, mark)
@@ -265,18 +276,19 @@ class LinkPredictor:
 
     @property
     def run(self) -> Run:
+        """The fitted run: graph, split, model and what is known about them; an error before `fit` or `load`."""
         if self._run is None:
             raise InputError("this predictor is not fitted yet: call fit(graph) or LinkPredictor.load(folder)")
         return self._run
 
     @property
     def model(self) -> Model:
-        """What was fitted, our network or an opponent."""
+        """The fitted model, our network or an opponent."""
         return self.run.fitted
 
     @property
     def fitted(self) -> Fitted:
-        """Our network; a run of an opponent has none."""
+        """The fitted network; an error in the run of an opponent, which has none."""
         if isinstance(self.model, FittedOpponent):
             raise InputError(
                 f"this is a run of {self.model.title}, which has no constrained eigenbasis: fit without --method, or with --plan full"
@@ -285,6 +297,7 @@ class LinkPredictor:
 
     @property
     def graph(self) -> Graph:
+        """The graph of all known links that the run was fitted on."""
         return self.run.graph
 
     @property
@@ -293,10 +306,16 @@ class LinkPredictor:
         return self.model.metrics
 
     def score(self, pairs: Pairs, *, prior: float = 0.5, graph: Graph | None = None, unknown: str = "error") -> Scores:
-        """Scores of pairs on all known links, or on another `graph` of like nodes (`updated_graph`).
+        """Scores of pairs on all known links, or on another graph. A score depends on the pair and the graph alone: not on the other pairs, their order, nor the order of the two ends.
 
-        Pairs are node numbers `[m, 2]`, or names: a list of pairs, an array of text, a frame with two columns that say so (source and target, …). `unknown`: a pair with a node that the graph
-        does not have is an "error", or has NaN for its score ("blank"). A score depends on the pair and the graph alone: not on the other pairs, their order, nor the order of the two ends.
+        Args:
+            pairs: node numbers `[m, 2]`, or names: a list of pairs, an array of text, or a frame with two columns called source and target (or the like).
+            prior: share of the pairs that are expected to be links; probabilities are calibrated for it.
+            graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
+            unknown: a pair with a node that the graph does not have is an "error", or has NaN for its score ("blank").
+
+        Returns:
+            `score [m]` and `probability [m]`.
         """
         if unknown not in ("error", "blank"):
             raise InputError(
@@ -328,10 +347,18 @@ class LinkPredictor:
         unknown: str = "error",
         **reading: Any,
     ) -> ScoredTable:
-        """A table of pairs with the columns score and probability behind its own: of a pandas or polars frame another one, of a file or a list an arrow table.
+        """A table of pairs with the added columns score and probability: a pandas or polars frame for a frame, an arrow table for a file or a list.
 
-        Its columns, their names and order stay; one called score or probability gets `_given` behind its name. `source` and `target` name the columns of the two ends. `unknown`: a pair that
-        cannot be scored, as the graph does not have its nodes, is an "error", is left out ("skip") or has no score ("blank"). `reading`: further options of `pair_file.read_pairs`.
+        The columns of the input keep their names and order; one called score or probability gets the suffix `_given`.
+
+        Args:
+            pairs: a file, a frame, an arrow table or a list of pairs of names.
+            prior: share of the pairs that are expected to be links; probabilities are calibrated for it.
+            graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
+            source: the column of one end; by default it is found.
+            target: the column of the other end.
+            unknown: a pair that cannot be scored, since the graph does not have its nodes, is an "error", is left out ("skip") or has no score ("blank").
+            **reading: further options of `pair_file.read_pairs`.
         """
         odds = log_odds(prior)
         model = self if graph is None else self._on(graph)[0]
@@ -339,12 +366,16 @@ class LinkPredictor:
         return with_scores(wanted, model._scores(wanted.pairs, odds), unknown=unknown, source=pairs)
 
     def updated_graph(self, **sources: Any) -> Graph:
-        """The graph that is known now, for `score` and `recommend`: `graph` in the place of the run's, the links of `add` on top, the nodes of `node_list` whether they have links or not,
-        `features` of nodes that the run does not know; each a file or a frame (`predict.update.updated_graph` has the options)."""
+        """The graph as it is now, for `score` and `recommend`.
+
+        Args:
+            **sources: files or frames: `graph` replaces the run's graph, the links of `add` are added, `node_list` names nodes that are in the graph even without
+                links, `features` are those of nodes that the run does not know; further options are those of `predict.update.updated_graph`.
+        """
         return updated_graph(self.graph, **sources)
 
     def _on(self, graph: Graph) -> tuple[LinkPredictor, Tensor | None]:
-        """The same model on another graph, and where that graph's nodes stand in it, None where it keeps their numbers."""
+        """The same model on another graph, and the number that each node of that graph has in it; None if numbers stay the same."""
         run, at = moved(self.run, graph)
         model = LinkPredictor.__new__(LinkPredictor)
         model.explicit = self.explicit
@@ -363,7 +394,15 @@ class LinkPredictor:
         return Scores(score, self.model.calibration.at(score, odds))
 
     def logits(self, pairs: Tensor, *, output: int = RANDOM) -> Tensor:
-        """What the network says of pairs by number `[m, 2]` on the run's graph, before calibration: `output` among random pairs, or among candidates."""
+        """The network's logits of pairs on the run's graph, before calibration.
+
+        Args:
+            pairs: node numbers `[m, 2]`.
+            output: `RANDOM` for the output for random pairs, `CANDIDATES` for that for candidates (`llwlc.training.scoring`).
+
+        Returns:
+            Logits `[m]`, float64.
+        """
         scorer = self._scorer(self.graph, self.model.features)
         messages = messages_on(self.graph, scorer.device)
         parts = scorer.pairs(messages, check_pairs(self.graph, pairs), self.model.basis, output)
@@ -383,13 +422,22 @@ class LinkPredictor:
         graph: Graph | None = None,
         engine: Engine | None = None,
     ) -> Recommendations:
-        """The missing links of the whole graph, or of one node, best first: the `top` best (20 unless told), or as many as have the wanted `precision` in the mean.
+        """The missing links of the whole graph, or of one node, best first.
 
-        Candidates are the partners on nodes' own lists (`candidates.config`), `budget` for each node; the network looks at the most promising ones. A probability is the chance
-        of a candidate to be a missing link where a share `missing_share` of all links, known and missing, is missing: by default the share that validation links had. `prior`
-        states the share of candidates that are links instead. `between`: two kinds of nodes, of those given to `fit`, that the links are to join. `sources`: look at the lists of so many nodes only,
-        drawn at random where there are more. `graph`: look for links missing from another graph of like nodes (`updated_graph`). `engine`: whoever makes the lists and scores the pairs, if not
-        this process.
+        Candidates are the partners on nodes' own lists (`candidates.config`); the network ranks the most promising ones. A probability is the chance of a candidate to be a missing link if a share
+        `missing_share` of all links, known and missing, is missing.
+
+        Args:
+            node: the name of a node, for links of this node only.
+            top: number of links; by default 20, unless `precision` is given.
+            precision: instead of `top`, the longest list of which this share is expected to be missing links.
+            missing_share: the assumed share of missing links; by default that of the validation links.
+            prior: instead of `missing_share`, the assumed share of candidates that are missing links.
+            between: two kinds of nodes, of those given to `fit`, that the links must join.
+            budget: most candidates that a node may propose.
+            sources: use the lists of so many nodes only, drawn at random.
+            graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
+            engine: workers that make the lists and score the pairs instead of this process.
         """
         if graph is not None:
             return self._on(graph)[0].recommend(
@@ -404,7 +452,7 @@ class LinkPredictor:
             raise InputError("missing_share and prior both say how many links are missing: give one of them")
         rho = None if missing_share is None else missing_per_known(missing_share)
         if prior is not None:
-            log_odds(prior)  # refused before the work
+            log_odds(prior)  # a bad prior is refused before the work
         if precision is not None:
             cut_at(torch.zeros(0), precision)
         here, features, config = self.graph, self.model.features, self._ranking
@@ -436,8 +484,13 @@ class LinkPredictor:
         return Recommendations(links, rho, expected, total, self.model.ranking is not None, some)
 
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
-        """Why a pair has its score, the ends by name; `options` are those of `explain.explainer.Explainer.explain`: `population`, "random" for what `score` says and
-        "candidates" for what `recommend` says, `prior`, `missing_share`, `max_edges`. The same for (v, u); a link that exists is looked at as if it did not."""
+        """Explains why a pair has its score. The explanation of (v, u) is the same; an existing link is explained as if it did not exist.
+
+        Args:
+            u: one end, by name.
+            v: the other end, by name.
+            **options: those of `explain.explainer.Explainer.explain`: `population` ("random" for the score of `score`, "candidates" for that of `recommend`), `prior`, `missing_share`, `max_edges`.
+        """
         numbers = self.numbers([(u, v)], self.graph)
         if numbers[0, 0] == numbers[0, 1]:  # by its name: whoever asks does not know its number
             raise InputError(f"an explanation is of a pair of two nodes, got {quoted(u)} twice")
@@ -446,7 +499,7 @@ class LinkPredictor:
 
     @property
     def explainer(self) -> Explainer:
-        """What explanations share, made once."""
+        """The explainer of this run, made once and shared by all explanations."""
         if self._explainer is None:
             warm_up(self.graph, self.fitted.preset.basis)
             self._explainer = Explainer(self.graph, self.fitted, self._ranking, self.run.split.valid_neg)
@@ -462,7 +515,12 @@ class LinkPredictor:
         return RankingConfig(CandidateConfig(), None, curves, prior / (1 - prior))
 
     def lister(self, between: tuple[str, str] | None = None, budget: int | None = None) -> Lister:
-        """What makes the nodes' own lists of candidates on the run's graph."""
+        """The object that makes the nodes' own lists of candidates on the run's graph.
+
+        Args:
+            between: two kinds of nodes that candidates must join; None for all.
+            budget: most candidates that a node may propose; None for the run's own.
+        """
         config = self._ranking.candidates
         config = config if budget is None else replace(config, budget=budget)
         if between is not None and self.run.kinds is None:
@@ -474,7 +532,7 @@ class LinkPredictor:
     def _candidates(
         self, between: tuple[str, str] | None, budget: int | None, sources: int | None, engine: Engine | None = None
     ) -> Candidates:
-        """The candidates of the run's graph, or of some of its nodes, found once: the whole graph's list and a node's own look at the same pairs."""
+        """The candidates of the run's graph, or of some of its nodes, computed once: the list of the whole graph and the list of a node use the same pairs."""
         key = (between, budget, sources)
         if key not in self._found:
             drawn = drawn_sources(self.graph.num_nodes, sources, self.run.split.seed)
@@ -486,7 +544,13 @@ class LinkPredictor:
         return None if self.run.kinds is None else Kinds.as_linked(self.run.kinds, graph)
 
     def evaluate(self, protocol: str, *, seed: int = 0, on_epoch: OnEpoch | None = None) -> FitMetrics:
-        """What the run's options measure when they are trained afresh on another split of its graph."""
+        """Trains with the run's options on another split of its graph, and returns what was measured.
+
+        Args:
+            protocol: a name of `splits.PROTOCOLS`.
+            seed: seed of the split and of training.
+            on_epoch: called with the record of each epoch.
+        """
         graph = self.graph
         if isinstance(self.model, FittedOpponent):
             again = Opponent.of(self.model, seed)
@@ -515,7 +579,8 @@ class LinkPredictor:
     def evaluate_ranking(self, *, hidden: str = "test") -> RankingReport:
         """How well `recommend` finds the links that the run's split hides: candidates, precision and average precision, beside the untrained scores.
 
-        `hidden`: "test" links, or all "held-out" ones, validation links too, on the training links alone.
+        Args:
+            hidden: "test" for the test links, or "held-out" for validation and test links together, found from the training links alone.
         """
         split, features = self.run.split, self.model.features
         task = hide(split, hidden)
@@ -532,7 +597,15 @@ class LinkPredictor:
         )
 
     def numbers(self, pairs: Pairs, graph: Graph) -> Tensor:
-        """Pairs by name as numbers `[m, 2]`; numbers stay."""
+        """Pairs as node numbers: names are looked up, numbers stay as they are.
+
+        Args:
+            pairs: node numbers `[m, 2]`, or names in any form that `score` takes.
+            graph: the graph whose nodes they are.
+
+        Returns:
+            Node numbers `[m, 2]`.
+        """
         if _are_numbers(pairs):
             return torch.as_tensor(pairs)
         if is_frame(pairs):
@@ -545,14 +618,23 @@ class LinkPredictor:
         return torch.as_tensor(at).reshape(2, -1).T.contiguous()
 
     def save(self, folder: Path | str) -> None:
-        """Write the run directory."""
+        """Writes the run directory.
+
+        Args:
+            folder: a new folder, or that of the same run.
+        """
         run_directory.save(Path(folder), self.run)
 
     @classmethod
     def load(cls, folder: Path | str, *, device: str = "auto", cache: Path | str | None = "auto") -> LinkPredictor:
-        """Read a run directory, written here or on another machine.
+        """Reads a run directory, written here or on another machine.
 
-        A run that was fitted with a constraint, start or readout of somebody's own says so; import the module that registers it first.
+        A run that was fitted with a constraint, start or readout that is no part of llwlc needs the module that registers it to be imported first; the error says so.
+
+        Args:
+            folder: the folder that `fit` or `save` wrote.
+            device: "auto", "cpu" or "cuda".
+            cache: where eigenbases are kept, "auto" for the user's cache, None for memory.
         """
         run = run_directory.load(Path(folder))
         model = cls.__new__(cls)
@@ -567,7 +649,7 @@ class LinkPredictor:
     def _scorer(self, graph: Graph, features: NodeFeatures) -> PairScorer:
         if not isinstance(self.model, FittedOpponent):
             compiled = self.device == "cpu"
-            if compiled:  # meanwhile those of the bases are
+            if compiled:  # these kernels compile while those of the bases do
                 network_warmup.begin(self.model.preset.net, network_warmup.SCORING)
             warm_up(graph, self.model.basis)
             if compiled:
@@ -575,12 +657,16 @@ class LinkPredictor:
         return self.model.scorer(self.device, features)
 
     def check_graph(self, graph: Graph) -> None:
-        """Complains of a graph that `score` cannot use."""
+        """Raises an error for a graph that `score` cannot use.
+
+        Args:
+            graph: the graph to check.
+        """
         self._on(graph)
 
 
 def _are_numbers(pairs: Pairs) -> bool:
-    """Whether nodes are given by their numbers; in anything but an array of numbers they are given by name."""
+    """Whether pairs are node numbers: only tensors and arrays of numbers are, everything else holds names."""
     return isinstance(pairs, Tensor) or (isinstance(pairs, np.ndarray) and pairs.dtype.kind not in "USO")
 
 
@@ -590,7 +676,7 @@ def _first(link: Recommendation, name: str) -> Recommendation:
 
 
 def _needs(preset: Preset) -> dict[str, dict[str, str]]:
-    """What a run of this preset needs beyond this package: a digest of the code, and the file it stands in."""
+    """The code beyond this package that a run of this preset needs: its digest, and its file."""
     needs = {}
     for need, digest in preset.code.items():
         kind, _, name = need.partition(" ")

@@ -24,10 +24,10 @@ HOPS = 2  # steps between two ends are counted up to 2 · HOPS + 1
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A missing link: its ends by name, how likely it is, and what a reader would look at first.
+    """A missing link: its ends by name, its probability, and some facts about the pair.
 
-    `probability`: the chance among candidates; `probability_low`, `probability_high`: a range that the validation links leave open in nine cases of ten. `distance` is the
-    number of steps between the ends without the link, None where it is more than 5.
+    `probability`: the chance among candidates; `probability_low`, `probability_high`: its 90 % range, by the uncertainty of the calibration. `distance`: the
+    number of steps between the ends, None if it is more than 5.
     """
 
     source: str
@@ -86,7 +86,7 @@ class Recommendations(Sequence[Recommendation]):
         )
 
     def plot(self) -> Any:
-        """Probabilities and their ranges down the list, as a matplotlib figure (extra `plots`)."""
+        """Probabilities and their ranges against the rank, as a matplotlib figure (extra `plots`)."""
         figure, axes = new_figure()
         place = range(1, len(self) + 1)
         axes.fill_between(place, [r.probability_low for r in self], [r.probability_high for r in self], alpha=0.25)
@@ -124,15 +124,15 @@ def described(graph: Graph, ranked: Ranked, config: RankingConfig, rho: float, t
     pairs, shift = ranked.pairs[:top], math.log(rho)
     if not len(pairs):
         return ()
-    said = torch.sigmoid(ranked.log_ratio[:top] + shift)
+    predicted = torch.sigmoid(ranked.log_ratio[:top] + shift)
     drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + shift)
     low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64), dim=0)
-    # a draw of few refits may miss the middle
-    low, high = torch.minimum(low, said), torch.maximum(high, said)
+    # the range of a few refits may not contain the estimate itself
+    low, high = torch.minimum(low, predicted), torch.maximum(high, predicted)
     rows = zip(
         pairs.tolist(),
         ranked.log_ratio[:top].tolist(),
-        said.tolist(),
+        predicted.tolist(),
         low.tolist(),
         high.tolist(),
         common_neighbors(graph, pairs).tolist(),
@@ -145,7 +145,7 @@ def described(graph: Graph, ranked: Ranked, config: RankingConfig, rho: float, t
 
 
 def distances(graph: Graph, pairs: Tensor) -> list[int | None]:
-    """Steps between the ends: one more than the nearest of v's neighbours is from u."""
+    """Steps between the ends: one more than the smallest distance from u to a neighbour of v."""
     found: list[int | None] = []
     for subs in stream(graph, pairs, HOPS, max_nodes_per_hop=DEFAULT_CAP):
         beyond = 2 * subs.hops + 1

@@ -1,6 +1,6 @@
-"""What a run folder must satisfy before any kernel sees it.
+"""Checks of a run folder before its arrays are passed to kernels.
 
-A manifest tells that files are unchanged, not who wrote them: a hostile folder can have matching digests. Kernels do not check indices, so every index
+A manifest shows that files are unchanged, not who wrote them: a hostile folder can have matching digests. Kernels do not check indices, so every index
 is checked here, once, in time linear in the size of the arrays.
 """
 
@@ -55,7 +55,7 @@ def check_config(folder: Path, config: RunConfig) -> None:
 
 
 def _check_method(where: Path, method: Mapping[str, Any]) -> None:
-    """Its name and seed; the numbers of an opponent's recipe: widths, and what multiplies the work."""
+    """Checks the name and seed of a method, and the numbers of an opponent's recipe: widths, and factors of the amount of work."""
     name, seed = method.get("method"), method.get("seed")
     if not isinstance(name, str) or name not in METHODS:
         raise _wrong(where, f"no method is called {str(name)[:60]!r}")
@@ -84,7 +84,7 @@ def _check_method(where: Path, method: Mapping[str, Any]) -> None:
 
 
 def _check_ranking(where: Path, ranking: RankingConfig) -> None:
-    """Finite numbers, as many as belong together."""
+    """Checks that the numbers of the ranking are finite, and their counts consistent."""
     numbers = [ranking.candidates.degree, ranking.candidates.walk, ranking.missing_per_known]
     for curve in (ranking.calibration.sharing, ranking.calibration.apart):
         size = len(curve.knots) + 2
@@ -107,7 +107,7 @@ def _check_ranking(where: Path, ranking: RankingConfig) -> None:
 def check_arrays(
     folder: Path, config: RunConfig, model: Mapping[str, Tensor], stored: Mapping[str, Tensor], names: object
 ) -> None:
-    """The weights fit the network of the configuration, the features the weights, and the links are those of a graph."""
+    """Checks that the weights fit the network of the configuration, the features fit the weights, and the links form a valid graph."""
     n = check_csr(folder / GRAPH, stored)
     _check_names(folder / GRAPH, names, n)
     _check_weights(folder / MODEL, config, model)
@@ -124,7 +124,7 @@ def check_arrays(
 
 
 def check_features(folder: Path, x: Features | None, num_nodes: int, columns: int | None) -> None:
-    """Raw features have a row a node and the columns that the compactor was fitted on."""
+    """Checks that raw features have a row for each node and the columns that the compactor was fitted on."""
     if x is None:
         return
     if x.ndim != 2 or x.shape[0] != num_nodes or (columns is not None and x.shape[1] != columns):
@@ -136,7 +136,7 @@ def check_features(folder: Path, x: Features | None, num_nodes: int, columns: in
 
 
 def check_shortlist(folder: Path, ranking: RankingConfig | None, channels: int) -> None:
-    """The shortlist weighs the score in an own list and as many inputs of a pair as there are with these features."""
+    """Checks that the shortlist has a weight for the score in an own list and for each input of a pair."""
     if (
         ranking is not None
         and ranking.shortlist is not None
@@ -148,7 +148,7 @@ def check_shortlist(folder: Path, ranking: RankingConfig | None, channels: int) 
 
 
 def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
-    """Parts and message graphs name nodes of the graph."""
+    """Checks that parts and message graphs contain only nodes of the graph."""
     where = folder / SPLIT
     for name in PARTS:
         part: Tensor = getattr(split, name)
@@ -193,7 +193,7 @@ def _check_numbers(where: Path, found: object) -> None:
 
 
 def check_csr(where: Path, arrays: Mapping[str, Tensor], prefix: str = "") -> int:
-    """An undirected graph as this package has it: rows in order, columns ascending and in range, every link in both directions with one
+    """Checks that arrays are a valid undirected graph: rows in order, columns ascending and in range, every link in both directions with the same
     weight above zero. Returns the number of nodes."""
     for name in ("indptr", "indices"):
         if name not in arrays or arrays[name].dtype != torch.int64 or arrays[name].ndim != 1:

@@ -1,4 +1,4 @@
-"""The run directory: all that scoring elsewhere needs, without a pickle; refused with a reason where it is damaged or foreign."""
+"""The run directory: everything that scoring on another machine needs, without a pickle; a damaged or foreign one is refused with a reason."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ LEFT = ".partial-"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run directory holds. The graph has its raw features, but not in a run of format 1."""
+    """The contents of a run directory. The graph has its raw features, except in a run of format 1."""
 
     fitted: Model
     graph: Graph
     split: LinkSplit
     info: RunInfo
     kinds: tuple[str, ...] | None = None
-    """The kind of each node, where a column names it."""
+    """The kind of each node, if the fit was given kinds."""
     plan: WrittenPlan | None = None
-    """What was left out to keep to a budget, where there was one."""
+    """The plan that left something out to stay within a time budget, if there was one."""
 
 
 def save(folder: Path, run: Run) -> None:
-    """Write the directory; the manifest comes last, so one without it is no run yet."""
+    """Writes the directory; the manifest is written last, so a directory without it is unfinished."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=LEFT, dir=folder))
@@ -118,13 +118,13 @@ def save(folder: Path, run: Run) -> None:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """What an interrupted fit can leave behind: a checkpoint, half of one, half a run, its lock."""
+    """The files that an interrupted fit can leave behind: a checkpoint, a partly written one, a partly written run, its lock."""
     whole = (CHECKPOINT, LOCK) if is_finished(folder) else (CHECKPOINT, LOCK, PLAN)
     return [p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(LEFT)]
 
 
 def sweep(folder: Path) -> None:
-    """Removes what the finished run no longer needs."""
+    """Removes the files that a finished run no longer needs."""
     for path in leftovers(folder):
         if path.name != LOCK:
             remove(path)
@@ -134,7 +134,7 @@ def sweep(folder: Path) -> None:
 
 
 def load(folder: Path, config: RunConfig | None = None) -> Run:
-    """Read a directory that `save` wrote, here or on another machine, by this version or an earlier one; `config` where it was read already."""
+    """Reads a directory that `save` wrote, here or on another machine, by this version or an earlier one; `config`: its configuration, if it was read already."""
     begun = " (it holds an unfinished one: run the same llwlc fit again)" if (folder / CHECKPOINT).exists() else ""
     config = read_config(folder, unfinished=begun) if config is None else config
     try:
@@ -240,7 +240,7 @@ def _graph_tensors(graph: Graph, features: Tensor | None, kinds: Sequence[str] |
 
 
 def _encoding(folder: Path, stored: Tensor, x: Features | None) -> FeatureEncoding:
-    """How the features were made of a table; it has as many columns as they."""
+    """The encoding by which the features were made from a table; its columns must match theirs."""
     encoding = FeatureEncoding.from_json(bytes(stored.tolist()).decode(), f"{folder}/{GRAPH}")
     if x is None or len(encoding.titles) != x.shape[1]:
         raise InputError(

@@ -42,13 +42,13 @@ FILES = (MODEL, GRAPH, SPLIT, METRICS, HISTORY, CARD, CONFIG)
 OPTIONAL = (PICTURE, PLAN)
 """Files that a run may have."""
 RANKING = "calibrated candidates"
-"""What a run lacks that was fitted before candidates were calibrated: its recommendations are ranked as random pairs are."""
+"""Missing in runs that were fitted before candidates were calibrated: their recommendations are ranked like random pairs."""
 KINDS: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS, "readout": READOUTS}
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a run says of itself beside its options and arrays.
+    """Facts about a run beside its options and arrays.
 
     `candidate_prior`: the share of candidates that are links, of a run whose candidates were not calibrated. `needs`: code that is no part of this package, as in
     "constraint common", with the digest it had and the file it came from. `format`: that of the folder it was read from. `lacks`: what a run of an older format cannot offer.
@@ -70,7 +70,7 @@ class RunInfo:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """`config.json`."""
+    """The contents of `config.json`."""
 
     info: RunInfo
     preset: Preset | None
@@ -94,7 +94,7 @@ class RunConfig:
 
 
 def write_manifest(folder: Path) -> None:
-    """The digests of all files of a run, beside them."""
+    """Writes the manifest: the digests of all files of a run."""
     there = [name for name in (*FILES, *OPTIONAL) if (folder / name).exists()]
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in there}
     about = {"format": FORMAT, "llwlc": VERSION, "files": files}
@@ -177,7 +177,7 @@ def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
 
 
 def _require_needs(folder: Path, needs: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuses a run whose code is not at hand: it is never imported from the run, or by itself."""
+    """Refuses a run that needs code which is not loaded: code is never imported from a run, nor automatically."""
     for need, about in needs.items():
         kind, _, name = need.partition(" ")
         if kind not in KINDS:

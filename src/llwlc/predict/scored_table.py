@@ -1,4 +1,4 @@
-"""Tables of pairs with their scores, in the form in which the pairs came."""
+"""Tables of pairs with their scores, of the same type as the input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Scores(NamedTuple):
 
 
 class ScoredTable(NamedTuple):
-    """The pairs' own `table` with the columns score and probability behind; `scored`: how many have one; `renamed`: columns that stepped aside; `note`: what is wrong with the other rows."""
+    """The input `table` with the added columns score and probability; `scored`: rows with a score; `renamed`: renamed columns; `note`: what is wrong with the other rows."""
 
     table: Any
     scored: int
@@ -30,7 +30,7 @@ class ScoredTable(NamedTuple):
 
 
 def with_scores(wanted: Pairs, found: Scores, *, unknown: str, source: TableSource = None) -> ScoredTable:
-    """Scores beside the rows they belong to; a row without one is left out (`unknown="skip"`) or has none. A pandas or polars frame comes back as one."""
+    """The table of pairs with their scores; a row that cannot be scored is left out (`unknown="skip"`) or has no score. A pandas or polars frame gives a frame."""
     rows = wanted.rows if unknown == "skip" else np.arange(wanted.table.num_rows)
     place = np.full(wanted.table.num_rows, -1)
     place[wanted.rows] = np.arange(len(wanted.rows))

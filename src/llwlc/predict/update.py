@@ -1,4 +1,4 @@
-"""A run on another graph: the links that are known now, in the place of those it was fitted on."""
+"""A run on an updated graph: the links that are known now replace those that it was fitted on."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def updated_graph(
     missing_values: str = "fill",
     **columns: Any,
 ) -> Graph:
-    """The graph that is known now: `graph` instead of the run's, the links of `add` on top of it, the nodes of `node_list` whether they have links or not; `columns` are the options
-    of `read_graph` on columns. `features` are needed of nodes that the run does not know; of others they are the run's unless given."""
+    """The graph as it is now: `graph` replaces the run's, the links of `add` are added, `node_list` names nodes that are in the graph even without links; `columns` are the options
+    of `read_graph` on columns. `features` are needed for nodes that the run does not know; other nodes keep the run's features unless new ones are given."""
     if isinstance(graph, str | Path) and Path(graph).is_dir():
         if add is not None or node_list is not None or features is not None:
             raise InputError(
@@ -76,7 +76,7 @@ def updated_graph(
 
 
 def moved(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
-    """The run on another graph, and where each node of that graph stands in it, None where it is the same."""
+    """The run on another graph, and the number that each node of that graph has in it; None if numbers stay the same."""
     graph = _weighted_alike(run.graph, graph)
     if isinstance(run.fitted, FittedOpponent):
         graph, at = in_order_of(run.graph, graph, run.fitted.title)
@@ -95,7 +95,7 @@ def _read(table: TableSource, known: Graph, **columns: Any) -> Graph:
 
 
 def _quietly(table: TableSource, **columns: Any) -> Graph:
-    """A graph, whatever there is to warn of: the run has been fitted on such a one already."""
+    """Reads a graph without warnings: they were shown when the run was fitted on such a graph."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphWarning)
         return read_graph(table, time=None, **columns)
@@ -108,13 +108,13 @@ def _edges(graph: Graph) -> pa.Table:
 
 
 def _places(known: Graph, graph: Graph) -> np.ndarray:
-    """Where each node of the graph stands in the known one, −1 where it is new."""
+    """The number of each node in the known graph, −1 for a new node."""
     names = pa.array([graph.name(i) for i in range(graph.num_nodes)], pa.string())
     return find_nodes(names, known.names, known.num_nodes)
 
 
 def _features_of(graph: Graph, known: Graph, given: Features | None) -> Tensor | scipy.sparse.csr_array:
-    """Rows for the nodes of the graph: those that were given, else those of the known graph, else, where the run was fitted with nodes that had no row, such a one."""
+    """The feature rows of the graph's nodes: the given ones, else those of the known graph, else, if the run was fitted with nodes without a row, the row of such a node."""
     n, encoding, old = graph.num_nodes, known.encoding, known.x
     assert old is not None
     no_row = encoding is not None and encoding.no_row
@@ -174,12 +174,12 @@ def _features_for(run: Run, graph: Graph) -> NodeFeatures:
 def _lacks_features(graph: Graph, nodes: np.ndarray) -> InputError:
     missing = [graph.name(int(i)) for i in nodes]
     return InputError(
-        f"the updated graph has {len(missing):,} nodes that the model has no features of, such as {some(missing, 3)}: give their rows (features=, --features), or fit again"
+        f"the updated graph has {len(missing):,} nodes without known features, such as {some(missing, 3)}: give their rows (features=, --features), or fit again"
     )
 
 
 def _weighted_alike(known: Graph, graph: Graph) -> Graph:
-    """Another graph with weights where the run's has them: the network has learned from one kind of Laplacian."""
+    """The updated graph, weighted exactly if the run's graph is: the network was trained on one kind of Laplacian."""
     if known.weight is None:
         return replace(graph, weight=None)
     if graph.weight is None:

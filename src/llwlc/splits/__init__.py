@@ -1,6 +1,6 @@
 """Named protocols: which links are trained on, validated on and tested on, against which negatives, with which messages.
 
-`docs/protocols.md` says what each protocol is, whose it is, and where ours differs.
+`docs/protocols.md` describes each protocol, names its authors, and says where this implementation differs.
 """
 
 from typing import TYPE_CHECKING

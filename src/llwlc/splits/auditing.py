@@ -1,4 +1,4 @@
-"""The proof that a split is free of leaks, or the list of what is wrong with it."""
+"""The audit of a split: it finds pairs that leak from one part or stage into another, or shows that there are none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llwlc.splits.negatives import numbered_pair, pair_number
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of overlap: its name, how many pairs (surplus rows, where it says repeated), and a few of them."""
+    """One kind of overlap: its name, the number of pairs (for repeated pairs, of surplus rows), and a few of them."""
 
     name: str
     count: int
@@ -43,6 +43,7 @@ class Audit:
 
     @property
     def ok(self) -> bool:
+        """Whether no fault was found."""
         return not self.findings
 
     def __str__(self) -> str:
@@ -63,8 +64,8 @@ def audit(split: LinkSplit, graph: Graph | None = None) -> Audit:
     `split.repeated` allows.
 
     Args:
-        split: any.
-        graph: the whole graph it was made of, or None.
+        split: the split to check.
+        graph: the whole graph that the split was made from, or None.
 
     >>> from llwlc.splits import make
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
@@ -94,7 +95,7 @@ def audit_parts(
     Args:
         parts: any of the six parts `[m, 2]` by name: `train_pos`, `train_neg`, `valid_pos`, and so on.
         stages: any of the three message graphs by name: `train_graph`, `valid_graph`, `test_graph`.
-        num_nodes: of the graph.
+        num_nodes: number of nodes of the graph.
         graph: the whole graph, or None.
         repeated: what is repeated by design, with its count.
 
@@ -203,9 +204,9 @@ def from_pyg(train: Any, val: Any, test: Any) -> LinkSplit:
     """The three `Data` objects of PyG's `RandomLinkSplit` as a `LinkSplit`, so that they can be audited and used here.
 
     Args:
-        train: of training.
-        val: of validation.
-        test: of test.
+        train: the training part.
+        val: the validation part.
+        test: the test part.
 
     >>> from torch_geometric.transforms import RandomLinkSplit
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))

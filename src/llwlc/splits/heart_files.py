@@ -47,7 +47,7 @@ def published(graph: Graph, *, protocol: str, seed: int) -> LinkSplit | None:
 
 
 def _pairs(path: Path, graph: Graph) -> Tensor:
-    """Lines of two node numbers, links of the graph, in the order of the file: negatives stand in the same."""
+    """The links of a file, two node numbers a line, in the order of the file, which is also that of the negatives."""
     try:
         found: Tensor = torch.from_numpy(np.loadtxt(path, dtype=np.int64, ndmin=2))
     except (ValueError, OSError) as error:

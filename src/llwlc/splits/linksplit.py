@@ -57,7 +57,11 @@ class LinkSplit:
     metric: str = "hits@100"
 
     def save(self, path: str | Path) -> None:
-        """One safetensors file: the parts and the links that carry messages; features and names stay with the graph."""
+        """Writes one safetensors file: the parts and the links that carry messages; features and names stay with the graph.
+
+        Args:
+            path: the file to write.
+        """
         tensors = {name: getattr(self, name).contiguous() for name in PARTS}
         if self.nodes is not None:
             tensors["nodes"] = self.nodes
@@ -75,7 +79,7 @@ class LinkSplit:
         """The split whose training links are those of training and validation, all of which carry messages while training; validation and test stay as they are."""
         links = torch.cat([self.train_pos, self.valid_pos])
         whole = self.test_graph if self.test_graph.num_edges > self.train_graph.num_edges else None
-        if whole is None:  # validation links carry no messages at test time; weights, if any, are not known of them
+        if whole is None:  # validation links carry no messages at test time, so their weights and times are not stored
             if self.train_graph.weight is not None or self.train_graph.time is not None:
                 raise InputError(
                     f"protocol {self.protocol!r} leaves validation links out of the messages, so on a graph with weights or times they cannot be trained on"
@@ -86,7 +90,12 @@ class LinkSplit:
 
     @staticmethod
     def load(path: str | Path, graph: Graph) -> LinkSplit:
-        """The split saved there; features and names come from `graph`, whose node ids it uses."""
+        """Reads a split that `save` wrote.
+
+        Args:
+            path: the file.
+            graph: the graph that was split; features and names come from it.
+        """
         try:
             with safe_open(path, "pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

@@ -39,11 +39,11 @@ def make(
     are in the data root (`splits.heart_files`), whatever the seed.
 
     Args:
-        graph: all known links.
+        graph: the graph of all known links.
         protocol: one of `PROTOCOLS`.
-        seed: of what is drawn.
+        seed: seed of the random draws.
         val: the share of validation links under `random` and `temporal`, 0.05 by default; refused elsewhere.
-        test: likewise of test links, 0.1 by default.
+        test: the share of test links under `random` and `temporal`, 0.1 by default; refused elsewhere.
         num_hard: negatives for each link under `heart`.
 
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
@@ -144,9 +144,9 @@ def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, co
     negative, and what is left out tells nothing of which held-out pairs are links.
 
     Args:
-        split: whose training links they go with.
+        split: the split whose training links need negatives.
         epoch: each has its own draw.
-        seed: of the draw; by default the split's.
+        seed: seed of the random draw; by default the split's.
         count: how many; by default as many as training links, or what a dense graph has left.
 
     Returns:
@@ -163,7 +163,7 @@ def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, co
 
 def training_non_edges(split: LinkSplit) -> NonEdges:
     """The pairs that training negatives are drawn from; see `fresh_negatives`."""
-    # of hard negatives there may be so many that excluding them would say something; they are drawn near links by design
+    # Hard negatives are not excluded: they are drawn near links and can be so many that leaving them out would reveal where links are.
     held = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
     free = NonEdges(
         split.train_graph.num_nodes, torch.cat([split.train_pos, split.train_graph.edges, *held]), split.nodes
@@ -177,7 +177,7 @@ def largest_component(graph: Graph) -> Tensor:
     """The nodes of the component with the most nodes, ascending.
 
     Args:
-        graph: any.
+        graph: the graph.
 
     Returns:
         Node numbers `[k]`.
@@ -227,7 +227,7 @@ def ncn_parts(edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[T
 
 
 def by_time(graph: Graph, order: Tensor, size: Sizes) -> tuple[Tensor, list[str]]:
-    """The order of the edges by time, ties as drawn, and a note for each border that runs through links of one time."""
+    """The edges in order of time, ties in drawn order, and a note for each border between parts that separates links of equal time."""
     if graph.time is None:
         raise InputError("protocol 'temporal' needs the time of every link: load the graph with a time column")
     row, col = graph.edge_index

@@ -41,13 +41,13 @@ def numbered_pair(number: Tensor, num_nodes: int) -> Tensor:
     node = torch.arange(num_nodes)
     first = node * (2 * num_nodes - node - 1) // 2
     lo = torch.searchsorted(first, number, right=True) - 1
-    # the last node begins no pair and shares its first number with nothing, but an empty row must not be chosen
+    # the last node is the smaller one of no pair: its row is empty and must not be chosen
     lo = lo.clamp(max=max(num_nodes - 2, 0))
     return torch.stack([lo, number - first[lo] + lo + 1], 1)
 
 
 class NonEdges:
-    """The pairs of `nodes` (default: all) that are none of the `excluded` ones `[k, 2]`, as a sequence that is never written out.
+    """The pairs of `nodes` (default: all) that are not among the `excluded` ones `[k, 2]`: a sequence whose elements are computed when asked for, never stored.
 
     >>> free = NonEdges(4, torch.tensor([[0, 1], [2, 1], [2, 3]]))
     >>> len(free), free.at(torch.arange(3)).tolist()
@@ -78,7 +78,7 @@ class NonEdges:
         return self.at(torch.from_numpy(rng.choice(len(self), count, replace=False)))
 
     def sample_as_pyg(self, count: int, generator: torch.Generator) -> Tensor:
-        """The same by PyG's own draw (the head of one permutation), so that a torch seed gives the published code's pairs."""
+        """Like `sample`, by PyG's own draw (the head of one permutation), so that a torch seed gives the pairs of the published code."""
         self.require(count)
         if len(self) > PERMUTABLE:
             seed = int(torch.randint(2**62, (), generator=generator))

@@ -25,8 +25,8 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Protocol(Record):
-    """A protocol. `target(num_edges)`, with `val` and `test` where `free`, gives its `Sizes`; the rest says in what it differs from a plain
-    random split with negatives of the same number.
+    """A protocol. `target(num_edges)`, with `val` and `test` where `free`, gives its `Sizes`; the other fields state how it differs from a plain
+    random split with as many negatives as links.
 
     `nodes(graph)`: the nodes it is limited to. `order(graph, drawn, sizes)`: another order of the links than the drawn one, and notes; training
     links come first then. `parts(edges, sizes, generator)`: train, valid and test of the ordered links. `negatives(split, **options)`: the split
@@ -99,7 +99,7 @@ PROTOCOLS.add(
 
 
 def register(name: str, *, about: str, **how: Any) -> Callable[[Callable[..., Sizes]], Callable[..., Sizes]]:
-    """Gives a function from a number of links to `Sizes` a name as a protocol; `how` are the further fields of `Protocol`."""
+    """Registers a function from a number of links to `Sizes` as a protocol; `how` are the further fields of `Protocol`."""
 
     def decorate(function: Callable[..., Sizes]) -> Callable[..., Sizes]:
         PROTOCOLS.add(Protocol(name, about, function, **how))

@@ -13,9 +13,9 @@ def sizes(protocol: str, num_edges: int, *, val: float | None = None, test: floa
 
     Args:
         protocol: one of `PROTOCOLS`.
-        num_edges: undirected ones.
+        num_edges: number of undirected edges.
         val: the share of validation links, for protocols that leave it open.
-        test: likewise of test links.
+        test: the share of test links, for protocols that leave it open.
 
     >>> sizes("ncn", 5278)
     Sizes(train=3696, valid=527, test=1055, valid_neg=1055, test_neg=1055)
@@ -46,7 +46,7 @@ def seal(num_edges: int) -> Sizes:
 
 
 def ncn(num_edges: int) -> Sizes:
-    """NCN holds out 20 % + 20 %, then gives half of the former back to training but keeps all its negatives."""
+    """NCN holds out 20 % for validation and 20 % for test, then returns half of the validation links to training but keeps all validation negatives."""
     test = math.floor(0.2 * num_edges)
     valid = int(test * 0.1 / 0.2)
     return Sizes(num_edges - valid - test, valid, test, test, test)

@@ -14,15 +14,15 @@ from llwlc.support.ragged import pointer
 
 @dataclass(frozen=True, eq=False)
 class Subgraphs:
-    """The enclosing subgraphs of B pairs, one behind the other: N nodes and E directed edges in all.
+    """The enclosing subgraphs of B pairs, concatenated: N nodes and E directed edges in all.
 
     Shapes: `ptr [B + 1]`, graph b owns the nodes `ptr[b]` to `ptr[b + 1]`; `node [N]` ids in the graph; `row`, `col [E]`
     positions in the batch, both directions, sorted by row; `weight [E]` or None; `u`, `v [B]` positions of the query nodes;
     `hop [N]` distance from the nearer of the two; `dist_u`, `dist_v [N]` exact distances inside the subgraph with the link
-    and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable; `drawn_by [N]`, by what random draws know
-    the nodes where that is not their ids (`Graph.identity`).
+    and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable; `drawn_by [N]`, the number by which random draws
+    identify each node (`Graph.identity`), None where that is its id.
 
-    Inside a graph the nodes stand in the order of a breadth-first search from u, then v, and inside a row the edges in the order
+    The nodes of a graph are in the order of a breadth-first search from u, then v, and the edges of a row in the order
     of the neighbour's id: every backend gives the same arrays.
 
     >>> import torch, llwlc
@@ -47,10 +47,12 @@ class Subgraphs:
 
     @property
     def num_graphs(self) -> int:
+        """B, the number of subgraphs."""
         return len(self.ptr) - 1
 
     @property
     def num_nodes(self) -> int:
+        """N, the number of nodes of all subgraphs."""
         return len(self.node)
 
     @cached_property
@@ -73,21 +75,35 @@ class Subgraphs:
 
     @property
     def pairs(self) -> Tensor:
-        """The pairs they enclose, `[B, 2]`."""
+        """The pair of nodes that each subgraph encloses, `[B, 2]`."""
         return torch.stack([self.node[self.u], self.node[self.v]], 1)
 
     @property
     def identity(self) -> Tensor:
-        """What random draws know each node by, `[N]`."""
+        """The number by which random draws identify each node, `[N]`."""
         return self.node if self.drawn_by is None else self.drawn_by
 
     def draws(self, seed: int, epoch: int, stream: int) -> Tensor:
-        """The 64 random bits of each node, `[N]`, which belong to the link: see `counter.draw`."""
+        """64 random bits for each node, a function of seed, epoch, stream, pair and node alone: see `counter.draw`.
+
+        Args:
+            seed: seed of the draw.
+            epoch: number of the epoch.
+            stream: purpose of the draw, a constant of `support.counter`.
+
+        Returns:
+            Bits `[N]`, int64.
+        """
         ends = torch.stack([self.identity[self.u], self.identity[self.v]], 1)
         low, high = ends.amin(1)[self.graph], ends.amax(1)[self.graph]
         return counter.draw(seed, epoch, low, high, self.identity, stream)
 
     def to(self, device: torch.device | str) -> Subgraphs:
+        """The subgraphs with their tensors on a device.
+
+        Args:
+            device: "cpu", "cuda" or a torch device.
+        """
         moved = {k: t.to(device) for k, t in vars(self).items() if k in self.__match_args__ and isinstance(t, Tensor)}
         return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is no tensor and stays
 
@@ -120,7 +136,7 @@ def concat(parts: list[Subgraphs]) -> Subgraphs:
     """Several batches as one.
 
     Args:
-        parts: at least one, all with as many hops.
+        parts: one or more batches, all with the same number of hops.
 
     >>> import torch, llwlc
     >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))

@@ -1,4 +1,4 @@
-"""`extract`: the enclosing subgraphs of pairs, by whichever backend can, and what a kernel needs of a graph.
+"""`extract`: the enclosing subgraphs of pairs, by a backend that supports them, and the graph in the form that kernels need.
 
 `reference` is the specification; compiled kernels give the same arrays.
 """
@@ -45,7 +45,7 @@ def extract(
         hops: how far to go.
         max_nodes_per_hop: a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
             alone (by their names, where the graph has any), so a subgraph never depends on the batch. None for no limit.
-        seed: of that draw.
+        seed: seed of the draw under `max_nodes_per_hop`.
         backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
 
     Returns:
@@ -99,7 +99,7 @@ def stream(
 def extract_checked(
     graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, backend: str, drawn_by: Tensor | None
 ) -> Subgraphs:
-    """`extract` of pairs and options that were looked at before; `drawn_by [n]`: what draws know the nodes by, None for their numbers."""
+    """`extract` for pairs and options that were checked before; `drawn_by [n]`: the numbers by which random draws identify the nodes, None for their ids."""
     unable = {"cuda": not_on_gpu(graph, hops), "numba": not_compilable(graph, hops)}
     chosen = choose(backend, unable, what="this extraction").name
     if chosen == "cuda":
@@ -147,7 +147,7 @@ def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, 
 
 
 def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int, drawn_by: Tensor | None) -> Subgraphs:
-    """What the CUDA kernel filled; `weight [2m]` of the graph, whose gradients stay with it; `drawn_by [n]` of its nodes."""
+    """The arrays that the CUDA kernel filled, as `Subgraphs`; `weight [2m]` of the graph, through which gradients flow; `drawn_by [n]` of its nodes."""
     ptr, _, node, row, col, hop, dist_u, dist_v, edge = found
     u, weights = ptr[:-1], None if weight is None else weight[edge]
     known = None if drawn_by is None else drawn_by[node]
@@ -155,7 +155,7 @@ def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int, drawn_by: T
 
 
 def adjacency_of(graph: Graph, drawn_by: Tensor | None) -> Adjacency:
-    """The graph as the CPU kernels see it: neighbours in 32 bits, of which twice as many fit into a cache, kept for as long as the graph lives."""
+    """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that twice as many fit into a cache."""
     from llwlc.kernels.numba.enclosing import Adjacency
 
     if graph not in _COMPACT:
@@ -169,7 +169,7 @@ _COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
 
 def from_arrays(arrays: Ragged, hops: int, *, weighted: bool, drawn_by: Tensor | None) -> Subgraphs:
-    """What a CPU kernel filled, as tensors on the same memory."""
+    """The arrays that a CPU kernel filled, as `Subgraphs` that share their memory."""
     ptr, _, node, row, col, weight, hop, dist_u, dist_v = (torch.from_numpy(x) for x in arrays)
     u = ptr[:-1]
     known = None if drawn_by is None else drawn_by[node]
@@ -177,7 +177,7 @@ def from_arrays(arrays: Ragged, hops: int, *, weighted: bool, drawn_by: Tensor |
 
 
 def check_reach(hops: int, cap: int | None) -> None:
-    """How far subgraphs reach, or what is wrong with it."""
+    """Refuses values of `hops` and `max_nodes_per_hop` that make no sense."""
     if isinstance(hops, bool) or not isinstance(hops, int | float) or hops != int(hops) or hops < 1:
         raise InputError(f"hops must be a whole number, at least 1, got {hops}")
     if cap is not None and cap < 1:
@@ -185,7 +185,7 @@ def check_reach(hops: int, cap: int | None) -> None:
 
 
 def check_pairs(graph: Graph, pairs: Tensor) -> Tensor:
-    """The pairs as int64 on the graph's device, or what is wrong with them."""
+    """The pairs as int64 on the graph's device; pairs that the graph cannot have are refused."""
     pairs = torch.as_tensor(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point() or pairs.dtype == torch.bool:
         raise InputError(f"pairs must be integers of shape [B, 2], got {tuple(pairs.shape)} of {pairs.dtype}")

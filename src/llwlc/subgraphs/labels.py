@@ -1,4 +1,4 @@
-"""What a node is to the query pair, from its two distances."""
+"""Labels of nodes, from their distances to the two query nodes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def chunks(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> list[Tens
 def extract_chunk(
     graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None = None
 ) -> Subgraphs:
-    """`drawn_by [n]`: what draws know the nodes of the graph by, None for their numbers."""
+    """The subgraphs of one chunk of pairs. `drawn_by [n]`: the numbers by which random draws identify the nodes, None for their ids."""
     owner, node, hop = _nodes(graph, pairs, hops, cap, seed, drawn_by)
     # by graph, then in the order of discovery: a stable sort keeps that order
     order = torch.argsort(owner, stable=True)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 T = TypeVar("T")
 LINE_SECONDS = 10.0
-"""Between two lines about a step where no bar can be drawn."""
+"""Seconds between two lines about a step, where no bar can be drawn."""
 
 
 def rate(task: Task) -> str:
@@ -25,7 +25,7 @@ def rate(task: Task) -> str:
 
 
 class RateColumn(ProgressColumn):
-    """How fast it goes."""
+    """A column with the rate of a task."""
 
     def render(self, task: Task) -> Text:
         return Text(rate(task))

@@ -1,4 +1,4 @@
-"""Index arithmetic for ragged batches: the rows of many graphs, one behind the other, with a pointer to where each graph begins."""
+"""Index arithmetic for ragged batches: the rows of many graphs, concatenated, with a pointer to where each graph begins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pointer(sizes: Tensor) -> Tensor:
 
 
 def expand(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-    """The ranges `starts[i] … starts[i] + sizes[i] - 1`, one behind the other, and the i that each entry belongs to.
+    """The ranges `starts[i] … starts[i] + sizes[i] - 1`, concatenated, and the i that each entry belongs to.
 
     >>> expand(torch.tensor([10, 20]), torch.tensor([2, 3]))
     (tensor([10, 11, 20, 21, 22]), tensor([0, 0, 1, 1, 1]))
@@ -31,7 +31,7 @@ def expand(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Slots(NamedTuple):
-    """Where ragged rows stand in a padded `[graphs, width]` layout: `at [N]`, flat; None where every graph has `width` rows already."""
+    """The positions of ragged rows in a padded `[graphs, width]` layout: `at [N]`, flat; None if every graph has `width` rows already."""
 
     at: Tensor | None
     graphs: int

@@ -32,7 +32,7 @@ class Record:
     target: Target
 
     def load(self) -> Any:
-        """The code."""
+        """The code of the record, imported on first use."""
         return resolve(self.target) if isinstance(self.target, str) else self.target
 
     @property
@@ -42,7 +42,7 @@ class Record:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the code of a record that did not come with this package, "" of one that did."""
+        """A hash of the code of a record that is no part of this package; "" for one that is."""
         return "" if self.builtin else code_digest(self.load())
 
 
@@ -188,7 +188,7 @@ def _captured(value: Any) -> bytes:
 
 
 def _sources_beside(code: Any) -> bytes:
-    """The files of modules that a function's own file imports from the folder it stands in."""
+    """The files of modules that a function's file imports from its own folder."""
     try:
         home = Path(inspect.getsourcefile(code) or "").resolve()
     except TypeError:

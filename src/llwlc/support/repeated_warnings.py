@@ -1,4 +1,4 @@
-"""One warning of a kind: a step that is done for each part of a split would say the same of each."""
+"""Each warning once: a step that is done for every part of a split would repeat it for each."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def once_each() -> Iterator[None]:
     if _active:
         yield
         return
-    said: set[tuple[type[Warning], str]] = set()
+    seen: set[tuple[type[Warning], str]] = set()
     shown_before = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         kind = category, re.sub(r"[0-9][0-9.,]*", "0", str(message))
-        if kind not in said:
-            said.add(kind)
+        if kind not in seen:
+            seen.add(kind)
             shown_before(message, category, *where, **more)
 
     warnings.showwarning = show
-    _active.append(said)
+    _active.append(seen)
     try:
         yield
     finally:

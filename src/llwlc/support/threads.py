@@ -12,19 +12,19 @@ from threading import Semaphore
 
 import torch
 
-# links of a run, at least and at most: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs; and all threads wait for the last run
+# least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads wait for the last run
 FEWEST, MOST = 64, 256
 # bytes of scratch of all threads together; no more threads are started than fit
 SCRATCH_BYTES = 4 << 30
 
 
 def run_of(links: int) -> int:
-    """How many links one run has."""
+    """The number of links in a run."""
     return min(max(FEWEST, links // 64), MOST)
 
 
 def threads_for_kernels() -> int:
-    """As many as torch uses, or used before `one_thread`."""
+    """The number of threads for kernels: that of torch, or what it was before `one_thread`."""
     return _before[0] if _before else torch.get_num_threads()
 
 
@@ -32,7 +32,7 @@ _before: list[int] = []
 
 
 def number_of_threads(links: int, bytes_each: int) -> int:
-    """As many as there are for kernels, but no more than there are runs, or than scratch fits in 4 GiB."""
+    """The number of threads for kernels, but no more than there are runs, or than have scratch memory in 4 GiB."""
     return max(1, min(threads_for_kernels(), -(-links // run_of(links)), SCRATCH_BYTES // max(bytes_each, 1)))
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 
-STEEP = 30  # log-odds
+STEEP = 30  # log-odds beyond which every probability is practically 0 or 1
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from llwlc.training.calibration import Calibration
 
 Floats = NDArray[np.float64]
 RANKS = (1_000, 200)
-"""The slope of a curve may change at the scores of these ranks: most data lie far down the list and tell little about its top."""
+"""A curve may change its slope at the scores of these ranks, near the top of the list: most data are far down the list and say little about its top."""
 CHANGE = 1.0
 """Standard deviation of a prior on how the logarithm of the slope changes from one piece to the next."""
 SLOPE, OFFSET = 1.0, 3.0
@@ -32,7 +32,7 @@ links only."""
 
 
 DROP = 0.7
-"""How much smaller the logarithm of the slope is expected behind a knot: the best of many scores are partly the luckiest (regression to the mean)."""
+"""How much smaller the logarithm of the slope is expected to be above a knot: the best of many scores are partly the luckiest (regression to the mean)."""
 REFITS = 50
 ALONE, BIN = 1_000, 100
 
@@ -115,11 +115,11 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float) -> Curve:
     centre = float(score[min(RANKS[0], len(score) - 1)])
     middle, hits, count = _binned(score, hits)
     pieces, links = _pieces(middle, centre, knots).numpy(), int(hits.sum())
-    told, all_ = hits.numpy(), count.numpy()
-    best = _fitted(pieces, told, all_, rho, other)
+    bin_hits, bin_counts = hits.numpy(), count.numpy()
+    best = _fitted(pieces, bin_hits, bin_counts, rho, other)
     rng = np.random.default_rng(0)
-    again = [_redrawn(told, links, rng) for _ in range(REFITS)]
-    others = [_fitted(pieces, drawn, all_ - told + drawn, rho, other, start=best) for drawn in again]
+    samples = [_redrawn(bin_hits, links, rng) for _ in range(REFITS)]
+    others = [_fitted(pieces, drawn, bin_counts - bin_hits + drawn, rho, other, start=best) for drawn in samples]
     return Curve(centre, knots, _numbers(best), tuple(_numbers(o) for o in others), links)
 
 
@@ -149,7 +149,7 @@ def _fitted(
     size = pieces.shape[1]
     share = float((hits.sum() + 0.5) / (count.sum() + 1))
     first = math.log(share / max(1 - share * (1 + other / rho), 0.01) / rho)
-    untold, hidden = math.log(max(other, 1e-12)), math.log(rho + other)
+    log_other, log_hidden = math.log(max(other, 1e-12)), math.log(rho + other)
     # the prior: rows of differences over standard deviations, and what they are expected to be
     rows, expected = np.zeros((size, size)), np.zeros(size)
     rows[0, 0], expected[0] = 1 / OFFSET, first / OFFSET
@@ -164,13 +164,15 @@ def _fitted(
     def loss(theta: Floats) -> float:
         # R ρ / (1 + R (ρ + other)) for validation links, (1 + R other) / (1 + R (ρ + other)) for the rest
         eta = log_ratio(theta)
-        likelihood = hits * eta + (count - hits) * np.logaddexp(0, eta + untold) - count * np.logaddexp(0, eta + hidden)
+        likelihood = (
+            hits * eta + (count - hits) * np.logaddexp(0, eta + log_other) - count * np.logaddexp(0, eta + log_hidden)
+        )
         return float(((rows @ theta - expected) ** 2).sum() / 2 - likelihood.sum())
 
     theta = np.append(first, np.zeros(size - 1)) if start is None else start
     for _ in range(50):
         eta = log_ratio(theta)
-        rest, whole = expit(eta + untold), expit(eta + hidden)
+        rest, whole = expit(eta + log_other), expit(eta + log_hidden)
         slope = pieces * np.append(1.0, np.exp(np.minimum(theta[1:], 20)))
         curvature = np.maximum(count * whole * (1 - whole) - (count - hits) * rest * (1 - rest), 1e-9 * count)
         gradient = rows.T @ (rows @ theta - expected) - slope.T @ (hits + (count - hits) * rest - count * whole)

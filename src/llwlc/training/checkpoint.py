@@ -1,6 +1,6 @@
-"""Checkpoints: written whole after each epoch, read back to the last bit, or refused by name.
+"""Checkpoints: written after each epoch, complete or not at all, and read back to the last bit.
 
-A digest over every tensor, its name, type and shape, over the history and the fingerprint stands beside them: a damaged or altered checkpoint is
+Each has a digest over every tensor with its name, type and shape, over the history and the fingerprint: a damaged or altered checkpoint is
 refused.
 """
 
@@ -24,11 +24,11 @@ from llwlc.support.text import reason
 from llwlc.training.records import EpochRecord
 
 BY_LINK = "by_link"
-"""How dropout is drawn; a checkpoint from before there was this way lacks it."""
+"""How dropout is drawn; checkpoints of older versions, which drew it in another way, lack this entry."""
 
 
 class Checkpoint(NamedTuple):
-    """Where a run keeps its state, and the run's fingerprint: a checkpoint of another one is refused."""
+    """The file of a run's state, and the run's fingerprint: a checkpoint of another run is refused."""
 
     path: Path
     fingerprint: str
@@ -42,7 +42,7 @@ def save(
     optimizer: torch.optim.Optimizer,
     history: list[EpochRecord],
 ) -> None:
-    """One file, replaced whole: a kill at any moment leaves the last checkpoint or this one."""
+    """Writes one file and replaces the old one atomically: a process killed at any moment leaves the previous checkpoint or this one."""
     states = {"net": net.state_dict(), "mean": mean.state_dict(), "best": best, "draws": {BY_LINK: torch.ones(1)}}
     write_checkpoint(checkpoint, states, optimizer, history)
 
@@ -53,7 +53,7 @@ def write_checkpoint(
     optimizer: torch.optim.Optimizer,
     history: list[EpochRecord],
 ) -> None:
-    """Named states, what Adam remembers and the history, with a digest of it all."""
+    """Writes named states, the moments of Adam and the history, with a digest of them all."""
     tensors = {f"{name}.{k}": t for name, state in states.items() for k, t in state.items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
@@ -63,7 +63,7 @@ def write_checkpoint(
 
 
 def content_digest(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> str:
-    """A hash of all that a checkpoint says."""
+    """A hash of everything in a checkpoint."""
     digest = hashlib.sha256(json.dumps([about["mark"], about["history"]]).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -92,7 +92,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
 
 
 def epochs_done(path: Path) -> int:
-    """How many epochs a checkpoint has behind it, for a bar to begin there; 0 where there is none, or where it will be refused when it is read."""
+    """The number of epochs that a checkpoint has completed, where a progress bar begins; 0 if there is none, or if reading it will be refused."""
     try:
         with safe_open(path, "pt") as file:
             return len(json.loads((file.metadata() or {}).get("history", "[]")))
@@ -118,11 +118,11 @@ def _damaged(path: Path, why: object) -> InputError:
 def resume(
     checkpoint: Checkpoint, net: LLwLCNet, mean: LLwLCNet, optimizer: torch.optim.Optimizer
 ) -> tuple[list[EpochRecord], dict[str, Tensor]]:
-    """Puts the state of a checkpoint back; returns the history and the best weights so far."""
+    """Restores the state of a checkpoint; returns the history and the best weights so far."""
     tensors, history = read_checkpoint(checkpoint)
     if f"draws.{BY_LINK}" not in tensors:
         raise InputError(
-            f"the checkpoint {checkpoint.path} is of a version that drew dropout otherwise, and would go on to other weights than either: delete it to begin anew"
+            f"the checkpoint {checkpoint.path} is of an older version, which drew dropout in another way, and cannot be continued exactly: delete it to begin anew"
         )
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
@@ -135,7 +135,7 @@ def resume(
         for weights in (
             best,
             _under("net.", tensors),
-        ):  # the best ones first: they come back later, and have to fit too
+        ):  # the best weights are loaded first, to check that they fit: they are restored only at the end of training
             net.load_state_dict(weights)
         mean.load_state_dict(_under("mean.", tensors))
     except RuntimeError as error:

@@ -11,7 +11,7 @@ from llwlc.errors import InputError
 from llwlc.support.bounds import require_whole
 
 RAW = "raw"
-"""The value of `Preset.features` for features as they are; here, since help texts wait for no torch."""
+"""The value of `Preset.features` for raw features; defined here, since help texts are shown without importing torch."""
 WHOLE = {
     "epochs": (1, 1_000_000),
     "batch_size": (2, 1 << 30),  # half of a batch are links
@@ -21,7 +21,7 @@ WHOLE = {
     "copies": (0, 1000),
     "seed": (0, 2**63 - 1),
 }
-"""The least and the most that a whole number may be."""
+"""Smallest and largest value of each integer option."""
 OTHERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "learning_rate": (lambda v: 0 < v <= 1000, "above 0 and at most 1000"),
     "select": (lambda v: bool(re.fullmatch(r"both|auc|mrr|hits@[1-9]\d{0,8}", v)), "both, auc, mrr or hits@K"),

@@ -1,4 +1,4 @@
-"""EncodedSplit: the encoded links of a split, each part once."""
+"""EncodedSplit: the encoded links of a split; each part is encoded once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENCODING = "eigenbases"
 
 @dataclass(frozen=True, eq=False)
 class CandidateLinks:
-    """The population that `recommend` ranks, as training sees it.
+    """The candidates that `recommend` would rank, in the form that training needs.
 
     `member`: which of the training positives would be candidates if they were missing; `negatives [k, 2]`: candidates on the training messages, drawn
     at random. Held-out links may be among them, as missing links are among the candidates of a graph in use. `valid_pos`, `valid_neg`: validation
@@ -47,7 +47,7 @@ class CandidateLinks:
 class TrainingLinks:
     """Encoded positives, then negatives for random pairs, then negatives for candidates. `member [positives]`: which positives count as candidates.
 
-    Among several ranks `data` holds this one's links alone, every so many, and `sizes` are those of all.
+    With several ranks, `data` holds only the links of this rank (link i belongs to rank i mod size), `sizes` the sizes of all links.
     """
 
     data: EncodedLinks
@@ -87,7 +87,7 @@ class EncodedSplit:
         self.split, self.preset, self.cache = split, preset, cache
         self.owner = owner
         self.asked = split if asked is None else asked
-        """The split with the validation and test links that are looked at."""
+        """The split with the validation and test links that are scored."""
         self.watch = Stopwatch() if watch is None else watch
         self.device, self.memory_budget = device, memory_budget
         self.inputs, self.candidates, self.ranks = inputs, candidates, ranks
@@ -146,7 +146,7 @@ class EncodedSplit:
         draws = range(1, 1 + pool_draws(config))
         pools = [fresh_negatives(self.split, epoch=e, seed=config.seed) for e in draws]
         random, wanted = torch.cat(pools), config.negative_pool * self.num_positive
-        if len(random) > wanted:  # of a share of the links
+        if len(random) > wanted:  # only a share of the links is trained on
             order = np.random.default_rng([config.seed, 5]).permutation(len(random))[:wanted]
             random = random[torch.from_numpy(np.sort(order))]
         hard = training_negatives(self.split, round((config.hard_share or 0.0) * len(random)), config.seed)
@@ -199,7 +199,7 @@ class EncodedSplit:
         return data if self.inputs is None else data.with_pair(self.inputs(graph, pairs))
 
     def _messages(self, graph: Graph) -> Graph:
-        """The graph where its bases are computed; stages that share one share the copy and its digest."""
+        """The graph on the device that computes bases; stages that share a graph share the copy and its digest."""
         if graph not in self._moved:
             self._moved[graph] = messages_on(graph, self.device)
         return self._moved[graph]

@@ -25,7 +25,7 @@ class Options(Protocol):
 
 
 def fingerprint(graph: Graph, split: LinkSplit, preset: Options, kinds: Sequence[str] | None = None) -> str:
-    """A hash of graph, features, split, options and code that is no part of this package; behind a dash, one of what older versions left out.
+    """A hash of graph, features, split, options and code that is no part of this package; after a dash, a hash of what older versions left out.
 
     Options whose value equals the meaning of their absence are left out, so that the fingerprint of an older run does not change.
     """

@@ -51,10 +51,10 @@ OnForecast = Callable[[Forecast], None]
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained network and what it takes to use and judge it."""
+    """A trained network with everything that is needed to use and evaluate it."""
 
     title = "llwlc"
-    """What tables call it."""
+    """Its name in tables."""
     net: LLwLCNet
     preset: Preset
     compactor: Compactor | None
@@ -64,7 +64,7 @@ class Fitted:
     metrics: FitMetrics
     history: list[EpochRecord]
     rival: Rival | None = None
-    """The untrained score that did better on validation, where one did; a run that is read does not know it."""
+    """The untrained score that did better on validation, if there is one; it is not stored in the run folder."""
 
     @property
     def basis(self) -> BasisConfig:
@@ -98,9 +98,9 @@ def fit_split(
 ) -> Fitted:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
-    `checkpoint` lets an interrupted run go on; `compact` are compact features where they are known already; `rank_candidates`: whether the run is to
-    `recommend`, for which candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is told what the long work will take before it begins; `ranks`: the
-    processes that train together, of which this is the first; `encoded`: what encodes the links, where an experiment encodes them otherwise.
+    `checkpoint`: the file from which an interrupted run continues; `compact`: compact features, if they were computed already; `rank_candidates`: whether the run will be used to
+    `recommend`, so that candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is called with the forecast before the long work begins; `ranks`: the
+    processes that train together, of which this is the first; `encoded`: a replacement for `EncodedSplit`, for experiments that encode links in another way.
     """
     begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
@@ -208,7 +208,7 @@ def _populations(
 
 
 def require_held_out(split: LinkSplit) -> None:
-    """Refuses a split that nothing can be chosen or measured on."""
+    """Refuses a split without validation or test links: no epoch could be chosen, nothing measured."""
     for part, why in (
         ("valid", "the epoch is chosen and probabilities are calibrated on"),
         ("test", "a fit is measured on"),
@@ -233,7 +233,7 @@ def calibrated(
     found = rank(graph, prepared.valid, features, scorer, basis, prepared.config, size=size)
     hidden = torch.isin(pair_number(found.pairs, n), pair_number(split.valid_pos, n))
     known = max(graph.num_edges, 1)
-    # test links hide among the candidates too; how many they are is known, which they are is not looked at
+    # test links are among the candidates too; only their number is used, not which candidates they are
     curves = fit_candidate_calibration(
         found.score, found.sharing, hidden, rho=max(len(split.valid_pos), 1) / known, other=len(split.test_pos) / known
     )
@@ -253,7 +253,7 @@ def measured_ranking(
     seed: int,
     title: str = Fitted.title,
 ) -> RankingReport:
-    """How well the test links are found, by a sample of nodes where all would take long."""
+    """How well the test links are found; measured on a sample of nodes where all nodes would take long."""
     task, nodes = hide(split), split.test_graph.num_nodes
     looked_at, listed = (
         shortlist_size(split.test_graph.num_edges, limits.shortlist),
@@ -281,7 +281,7 @@ def measured_ranking(
 
 
 def measure(scorer: Scorer, links: EncodedSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:
-    """All metrics of the test links, how far the probabilities are off, and the share of links they are given for."""
+    """All metrics of the test links, the calibration error, and the share of links (the prior) that probabilities are computed for."""
     with one_thread():
         pos, neg = (scorer(links.part(part)) for part in ("test_pos", "test_neg"))
     label = torch.cat([torch.ones_like(pos), torch.zeros_like(neg)])
@@ -297,7 +297,7 @@ def heuristics(split: LinkSplit) -> dict[str, metrics.Evaluation]:
     for heuristic in HEURISTICS.records():
         if heuristic.features and split.test_graph.x is None:
             continue
-        # asked once: what some compute of the whole graph takes longer than any number of pairs
+        # one call for all pairs: some scores compute on the whole graph first, which takes longer than any number of pairs
         both = torch.cat([split.test_pos, split.test_neg.reshape(-1, 2)])
         score = heuristic.load()(split.test_graph, both)
         pos, neg = score[: len(split.test_pos)], score[len(split.test_pos) :]

@@ -1,4 +1,4 @@
-"""What a fit will take, stage by stage, from the numbers of links it looks at and what one of them costs."""
+"""The time and memory that a fit will take, stage by stage: numbers of links times the measured cost of one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llwlc.training.ranking import VALID_FEWEST, VALID_MOST, links_to_judge, sam
 from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
 
 USUAL_EPOCHS = 0.7
-"""Share of the epochs after which training usually stops, as validation gets no better."""
+"""Training usually stops after this share of the epochs, as the validation score no longer improves."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """At most, all epochs counted."""
+        """Seconds of all stages if training runs through all epochs."""
         return sum(self.stages.values())
 
     @property
@@ -50,7 +50,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the work grows with."""
+    """The numbers that the cost of a fit depends on."""
 
     nodes: int
     edges: int

@@ -1,4 +1,4 @@
-"""What ranks above 0 do in a fit: the bases of their own links, and their part of every step."""
+"""The work of ranks above 0 in a fit: they compute the bases of their own links, and their part of every step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def announce(
     candidates: CandidateLinks | None,
     memory_budget: int,
 ) -> None:
-    """Rank 0 tells the others what to train on and how."""
+    """Rank 0 sends the others what to train on and how."""
     tensors = {} if features.compact is None else {"compact": features.compact}
     if candidates is not None:
         tensors |= {"member": candidates.member, "negatives": candidates.negatives}
@@ -44,8 +44,8 @@ def announce(
 def help_fit(
     graph: Graph, split: LinkSplit, ranks: Ranks, *, device: torch.device, cache: Path | None, owner: Path | None
 ) -> None:
-    """Waits for rank 0 to say what there is to do, and does it."""
-    about, tensors = ranks.told()
+    """Waits for the instructions of rank 0 and follows them."""
+    about, tensors = ranks.received()
     if about is None:
         return
     preset = read_preset(about["preset"], "process 0")
@@ -58,10 +58,10 @@ def help_fit(
         network_warmup.begin(preset.net, network_warmup.TRAINING)
     warm_up(split.train_graph, preset.basis)
     features = NodeFeatures.of(graph.x, None, tensors.get("compact"))
-    nobody = split.valid_pos[:0]
+    no_pairs = split.valid_pos[:0]
     candidates = None
     if "member" in tensors:
-        candidates = CandidateLinks(tensors["member"], tensors["negatives"], nobody, nobody)
+        candidates = CandidateLinks(tensors["member"], tensors["negatives"], no_pairs, no_pairs)
     ready = set_up(
         split, preset, features, candidates,
         device=device, cache=cache, memory_budget=int(about["memory_budget"]), owner=owner, ranks=ranks,
@@ -77,7 +77,7 @@ def take_part(
     features: NodeFeatures,
     ranks: Ranks,
 ) -> None:
-    """Steps on this rank's links, in the epochs that rank 0 says."""
+    """Takes training steps on this rank's links, in the epochs that rank 0 announces."""
     device = next(net.parameters()).device
     if device.type == "cpu":
         network_warmup.warm_up(net.config, network_warmup.TRAINING)

@@ -9,18 +9,18 @@ from llwlc.support.bounds import require_whole
 
 @dataclass(frozen=True)
 class Limits:
-    """The defaults are those of a fit without a budget of time."""
+    """How many links and candidates are computed. The defaults are those of a fit without a time budget."""
 
     evaluated: int | None = None
     """Validation links, test links and the non-links of each that are scored, drawn at random where there are more; None for all."""
     shortlist: int | None = None
     """Candidates that the network ranks; None: 10,000, or four for each link of the graph where that is more."""
     measured: int = 40_000
-    """Candidates that the network looks at to measure a fit's recommendations; where there are more, those of a sample of nodes."""
+    """Candidates that the network ranks to measure a fit's recommendations; where there are more, those of a sample of nodes."""
     sources: int | None = None
-    """Nodes whose own lists a fit looks for candidates on, drawn at random where there are more; None for all."""
+    """Nodes that propose candidates during a fit, drawn at random where there are more; None for all."""
     judged: int = 20_000
-    """Training links of which it is found out whether they would be candidates."""
+    """Training links that are tested for whether they would be candidates if they were missing."""
     weighed: int = 1_000
     """Validation links by which the weights of nodes' own lists are chosen."""
 

@@ -87,7 +87,7 @@ class RankingReport:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> RankingReport:
         """What `as_dict` wrote."""
-        bins = tuple((float(said), float(true)) for said, true in data["reliability"]["bins"])
+        bins = tuple((float(predicted), float(true)) for predicted, true in data["reliability"]["bins"])
         hidden, found, candidates, nodes, graph_nodes = (
             int(data[name]) for name in ("hidden", "found", "candidates", "nodes", "graph_nodes")
         )
@@ -97,7 +97,7 @@ class RankingReport:
 
     @property
     def title(self) -> str:
-        """What the run's own list is called; it stands first."""
+        """The name of the run's own list, which is the first."""
         return next(iter(self.methods))
 
     @property
@@ -134,7 +134,7 @@ def list_quality(
     for k in (k for k in TOPS if k <= len(score)):
         share = float(total[k - 1] / k)
         precision[k] = Measured(share, float(np.sqrt(share * (1 - share) / k)))
-    # the precision of the list down to where each hidden link stands, 0 for one that is no candidate
+    # the precision of the list down to each hidden link, 0 for one that is no candidate
     each = np.zeros(len(hidden))
     hits = hit[order]
     each[: int(hits.sum())] = at_least[hits]

@@ -1,7 +1,7 @@
-"""The loop: fresh negatives, size-bucketed batches, best on validation, a checkpoint an epoch, resumed to the last bit.
+"""The training loop: new negatives in each epoch, batches of links of similar size, the epoch that is best on validation, a checkpoint after each epoch, exact resumption.
 
 Every draw of an epoch (order, negatives, dropout) comes from (seed, epoch), so an interrupted run that starts again from its
-last checkpoint goes through the same numbers as one that was never interrupted. (A GPU adds up in any order: there to rounding.)
+last checkpoint computes the same numbers as one that was never interrupted. (A GPU sums in varying order: there, up to rounding.)
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[
 
 
 def validation_score(select: str, pos: Tensor, neg: Tensor) -> float:
-    """`neg [k]` in one pool, or `[m, k]`, each link's own, of which the rank is told and all else pools them."""
+    """The validation score called `select`. `neg`: one pool `[k]`, or `[m, k]`, k for each link; MRR ranks a link among its own, the other scores pool them."""
     if select != "mrr":
         neg = neg.reshape(-1)
     if select.startswith("hits@"):
         return metrics.hits_at_k(pos, neg, int(select[5:])).value
     return (
         metrics.mrr(pos, neg) if select == "mrr" else metrics.auc(pos, neg)
-    )  # also for both: the other half is among candidates
+    )  # "both" uses the AUC too: its other half is the AUC among candidates
 
 
 class Valid(NamedTuple):
-    """What the epoch is chosen on: validation links and non-links, and those that are candidates, where candidates have a head of their own."""
+    """The links that choose the epoch: validation links and non-links; and those that are candidates, if the network has an output for candidates."""
 
     pos: EncodedLinks
     neg: EncodedLinks
@@ -80,11 +80,11 @@ def train(
     on_epoch: OnEpoch | None = None,
     ranks: Ranks | None = None,
 ) -> Trained:
-    """Train `net` in place and leave it at its best epoch.
+    """Trains `net` in place; at the end it has the weights of its best epoch.
 
     `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then pools of negatives, of which
     each epoch takes another part, as many as there are positives. An interrupted run goes on from its `checkpoint`; another run's is refused.
-    Among several `ranks` this is what rank 0 does; the others follow in `helping.take_part`.
+    With several `ranks` this is the part of rank 0; the others run `helping.take_part`.
     """
     device = next(net.parameters()).device
     if device.type == "cpu":
@@ -122,7 +122,7 @@ def train(
     if ranks is not None:
         ranks.begin(None, ())
     net.load_state_dict(best)
-    if best_scores is None:  # the best epoch lies before the checkpoint that this run went on from
+    if best_scores is None:  # the best epoch was before the checkpoint from which this run continued
         with one_thread():
             scorer = Scorer(net, features)
             best_scores = scorer(valid.pos), scorer(valid.neg)
@@ -150,17 +150,17 @@ def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epo
     pools = [_drawn(links.random, num_positive, generator) + num_positive]
     if links.candidates:
         pools.append(_drawn(links.candidates, num_positive, generator) + num_positive + links.random)
-    # each batch has as many of each kind: negatives are smaller, so buckets over all would hold one kind alone
+    # each batch has equally many of each kind: subgraphs of negatives are smaller, so buckets over all links would hold one kind only
     drawn = [batches(sizes[:num_positive], half, generator), *(batches(sizes[pool], half, generator) for pool in pools)]
     total, seen = torch.zeros((), device=device), 0
     stepper.net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(
             config.seed * 1_000_003 + epoch
-        )  # for a readout of somebody's own: our dropout is drawn by link
+        )  # for a user's own readout, which may use torch's dropout: ours is drawn by link
         for step, (pos, *negs) in enumerate(zip(*drawn, strict=False)):
             index = torch.cat([pos, *(pool[neg] for pool, neg in zip(pools, negs, strict=True))])
-            # a young average forgets faster, or few steps would leave it at the first weights
+            # the average decays faster in the first steps, or it would stay near the initial weights
             taken = epoch * -(-num_positive // half) + step
             decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
             label, largest = populations(index, links), int(sizes[index].max())
@@ -170,7 +170,7 @@ def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epo
 
 
 def populations(index: Tensor, links: TrainingLinks) -> Tensor:
-    """Of the links at these positions: whether they are links, belong to the random pairs, belong to the candidates; `[b, 3]`."""
+    """For the pairs at these positions, whether each is a link, belongs to the random pairs, belongs to the candidates: `[b, 3]`."""
     positive = index < links.positives
     chosen = index >= links.positives + links.random
     member = torch.zeros(len(index), dtype=torch.bool)

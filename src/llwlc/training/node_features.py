@@ -28,7 +28,7 @@ class NodeFeatures:
 
     @classmethod
     def of(cls, x: Features | None, compactor: Compactor | None, compact: Tensor | None = None) -> NodeFeatures:
-        """From raw features; `compact` where it is known already, and all there is where raw features are not kept."""
+        """The features of nodes from raw ones `x`; `compact`: the compact ones, if they were computed already, or if raw features are not stored."""
         if x is None:
             return cls(compact)
         weighing = fit_compactor(x, 1) if compactor is None else compactor
@@ -37,7 +37,7 @@ class NodeFeatures:
         return cls(compact, unit_rows(weighing.weighted(x)))
 
     def of_nodes(self, at: NDArray[np.int64]) -> NodeFeatures:
-        """Those of the nodes at these positions."""
+        """The features of the nodes at these positions."""
         compact = None if self.compact is None else self.compact[torch.from_numpy(at)]
         return NodeFeatures(compact, None if self.unit is None else self.unit[at])
 

@@ -1,7 +1,7 @@
-"""Plans: what a fit leaves out so that it ends within a budget of time, chosen by what each omission is known to cost.
+"""Plans: what a fit leaves out so that it ends within a time budget, chosen by what each omission is known to cost.
 
-Every choice below has a price in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that end in time and fit in memory the
-cheapest is taken. A plan is a preset: once it is written, nothing depends on the clock.
+Every choice below has a cost in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that end in time and fit in memory, the one
+of least cost is taken. A plan is a preset: once it is written, nothing depends on the clock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from llwlc.training.presets import Preset
 from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
 
 Choice = tuple[float, dict[str, Any]]
-"""What it costs in points of AUC, and the options of a preset that it sets."""
+"""A choice: its cost in points of AUC, and the options of a preset that it sets."""
 REACH: tuple[Choice, ...] = (
     (0.0, {}),
     (0.3, {"max_nodes_per_hop": 100}),
@@ -36,9 +36,9 @@ REACH: tuple[Choice, ...] = (
 )
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 FIFTH = 0.6
-"""What a fifth of the training links instead of all costs."""
+"""Cost, in points of AUC, of training on a fifth of the links instead of all."""
 FEWEST_LINKS = 1000
-"""Training links that a share leaves at least, where there are as many."""
+"""A share leaves at least this many training links, or all if there are fewer."""
 EPOCHS: tuple[Choice, ...] = ((0.0, {}), (0.2, {"epochs": 20}), (0.5, {"epochs": 10}), (1.0, {"epochs": 5}))
 POOLS: tuple[Choice, ...] = (
     (0.0, {}),
@@ -48,19 +48,19 @@ POOLS: tuple[Choice, ...] = (
 )
 
 
-def _looked_at(evaluated: int, *, shortlist: int, **rest: int) -> dict[str, int]:
-    """Limits, as many candidates measured as validation or test links are."""
+def _evaluation_limits(evaluated: int, *, shortlist: int, **rest: int) -> dict[str, int]:
+    """The limits of a choice: as many candidates are measured as validation or test links."""
     return {"evaluated": evaluated, "shortlist": shortlist, "measured": min(evaluated, shortlist), **rest}
 
 
-LOOKED_AT: tuple[Choice, ...] = (
+EVALUATION: tuple[Choice, ...] = (
     (0.0, {}),
-    (0.05, _looked_at(20_000, shortlist=30_000, judged=4_000, weighed=500)),
-    (0.2, _looked_at(10_000, shortlist=10_000, judged=2_000, weighed=200)),
-    (0.3, _looked_at(10_000, shortlist=10_000, judged=2_000, weighed=200, sources=200_000)),
-    (0.5, _looked_at(5_000, shortlist=5_000, judged=1_000, weighed=100, sources=100_000, budget=50)),
-    (0.8, _looked_at(5_000, shortlist=3_000, judged=500, weighed=50, sources=50_000, budget=30)),
-    (1.2, _looked_at(2_000, shortlist=2_000, judged=200, weighed=20, sources=20_000, budget=10)),
+    (0.05, _evaluation_limits(20_000, shortlist=30_000, judged=4_000, weighed=500)),
+    (0.2, _evaluation_limits(10_000, shortlist=10_000, judged=2_000, weighed=200)),
+    (0.3, _evaluation_limits(10_000, shortlist=10_000, judged=2_000, weighed=200, sources=200_000)),
+    (0.5, _evaluation_limits(5_000, shortlist=5_000, judged=1_000, weighed=100, sources=100_000, budget=50)),
+    (0.8, _evaluation_limits(5_000, shortlist=3_000, judged=500, weighed=50, sources=50_000, budget=30)),
+    (1.2, _evaluation_limits(2_000, shortlist=2_000, judged=200, weighed=20, sources=20_000, budget=10)),
 )
 PLANNED = (
     *("hops", "max_nodes_per_hop", "fraction", "epochs", "negative_pool", "candidate_pool", "copies", "budget"),
@@ -68,9 +68,9 @@ PLANNED = (
 )
 """The options of a preset that a plan may change."""
 SAFETY = 1.3
-"""By how much a fit may take longer than forecast: other work on the machine, hubs that the sample missed."""
+"""Safety factor: a fit may take so many times the forecast, through other work on the machine or hubs that the sample missed."""
 MOST_BYTES = 3 << 30
-"""That stored bases may take, in memory or mapped from the cache; half of the free memory where that is less."""
+"""Bytes that stored bases may take, in memory or mapped from the cache; half of the free memory if that is less."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _words(preset: Preset) -> Iterator[str]:
 
 
 def combinations(preset: Preset, kept: Collection[str] = ()) -> Iterator[Choice]:
-    """All ways to leave something out, `kept` options aside, each with its price."""
+    """All combinations of omissions, each with its cost; options in `kept` are not changed."""
 
     def allowed(choices: tuple[Choice, ...]) -> list[Choice]:
         found: dict[tuple[Any, ...], Choice] = {}
@@ -124,7 +124,7 @@ def combinations(preset: Preset, kept: Collection[str] = ()) -> Iterator[Choice]
         return list(found.values())
 
     shares = [(FIFTH * log(1 / share, 5), {"fraction": share} if share < 1 else {}) for share in SHARES]
-    rooms = (REACH, tuple(shares), EPOCHS, POOLS, LOOKED_AT)
+    rooms = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATION)
     for parts in product(*map(allowed, rooms)):
         options: dict[str, Any] = {}
         for _, some in parts:
@@ -154,7 +154,7 @@ def make_plan(
 ) -> Plan:
     """The plan that leaves out least and ends within `minutes`, of which `spent` seconds are gone; options in `kept` stay as they are.
 
-    Where none does, it says what the smallest one takes.
+    If no plan does, the error states what the smallest one takes.
     """
     begin, device = time.perf_counter(), torch.device(device)
     sizes, rates = Sizes.of(split), Measured(split, features, kinds, device)
@@ -187,7 +187,7 @@ def make_plan(
 
 
 def without_idle(preset: Preset, options: Mapping[str, Any]) -> Preset:
-    """The preset with these options, but for those that have no effect on it."""
+    """The preset with these options, except those that have no effect on it."""
     useful = {name: value for name, value in options.items() if not preset.without_effect(name)}
     if "hops" in useful and preset.net.labels == "drnl":  # labels of whole distances follow the hops
         useful["distance_cap"] = 2 * useful["hops"] + 1
@@ -195,7 +195,7 @@ def without_idle(preset: Preset, options: Mapping[str, Any]) -> Preset:
 
 
 def with_plan(preset: Preset, other: Preset, kept: Collection[str] = ()) -> Preset:
-    """The preset with the plan of another run, options in `kept` aside."""
+    """The preset with the plan of another run; options in `kept` are not changed."""
     options = {}
     for name in PLANNED:
         part = next(part for part in (other.basis, other.train, other.limits, other) if hasattr(part, name))

@@ -1,4 +1,4 @@
-"""Presets: which basis, which network and which training belong together under a name."""
+"""Presets: named combinations of a basis, a network and a way to train it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llwlc.training.limits import Limits
 
 @dataclass(frozen=True)
 class Preset:
-    """Everything that is chosen before a graph is seen."""
+    """All options of a fit, chosen before a graph is read."""
 
     basis: BasisConfig
     net: NetConfig
@@ -28,7 +28,7 @@ class Preset:
     features: int | str = 64
     """Width of the compact features of a graph that has any; 0 leaves them out, "raw" takes them as they are."""
     budget: int = field(default=100, metadata={"absent": 100})
-    """Candidates that a node pays for; see `candidates.config`."""
+    """Most candidates that a node may propose; see `candidates.config`."""
     limits: Limits = field(default=Limits(), metadata={"absent": Limits()})
 
     def __post_init__(self) -> None:
@@ -70,12 +70,12 @@ class Preset:
 
     @property
     def code(self) -> dict[str, str]:
-        """What did not come with this package, as in "constraint common", with a digest of its code."""
+        """Digests of the code that is no part of this package, by kind and name, as in "constraint common"."""
         readout = READOUTS[self.net.pooling]
         return self.basis.code | ({} if readout.builtin else {f"readout {readout.name}": readout.digest})
 
     def without_effect(self, option: str) -> str:
-        """Why an option changes nothing beside the others, "" where it does."""
+        """Why an option has no effect together with the others; "" if it has one."""
         basis, net, train = self.basis, self.net, self.train
         fresh = "bases that are redrawn each epoch come with fresh negatives" if basis.stochastic else ""
         read = net.filtered_channels or net.node_features
@@ -104,9 +104,9 @@ class Preset:
         return reasons.get(option, "")
 
     def adapted(self, num_links: int, *, hard: bool = False) -> Preset:
-        """With what was left open chosen by the number of training links that are used, a fraction of `num_links`: a small graph overfits, so it gets small steps, much dropout
-        and thinned copies of its message graph; a large one gets large batches. `hard`: each link is asked among hard negatives of its own, so that some are trained on, and
-        the epoch is chosen by the rank among them.
+        """The preset with its open options set by the number of training links that are used, a fraction of `num_links`. A small graph overfits, so it gets small steps, much dropout
+        and thinned copies of its message graph; a large one gets large batches. `hard`: each link is evaluated against its own hard negatives, so hard negatives are trained on
+        too, and the epoch is chosen by the rank among them.
 
         >>> PRESETS["anchored"].adapted(4_000).train.batch_size, PRESETS["anchored"].adapted(40_000).train.batch_size
         (64, 1024)
@@ -134,7 +134,7 @@ def _names(part: Any) -> set[str]:
 
 
 def _require_types(part: Any, changes: dict[str, Any]) -> None:
-    """Text where a number belongs is refused by name, before anything computes with it."""
+    """Refuses an option of the wrong type, such as text instead of a number, by its name."""
     plain: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
     for option in fields(part):
         kinds = tuple(plain[word] for word in str(option.type).split(" | ") if word in plain)
@@ -150,13 +150,13 @@ def _require_types(part: Any, changes: dict[str, Any]) -> None:
 
 SMALL = 10_000  # training links
 HARD_SHARE = 0.25
-"""Of the negatives, by HeaRT's recipe, where each link is asked among hard ones: what the first trials took; half did as well on two seeds."""
+"""Share of the training negatives that is hard where links are evaluated against hard ones: the value of the first trials; half did as well on two seeds."""
 DERIVED = {
     "sort_rows": "training sets it to the 60th percentile of the subgraphs' sizes",
     "feature_channels": "it follows from features",
     "pair_channels": "it follows from pair_inputs",
 }
-"""What nobody can set, and why."""
+"""Options that cannot be set, and why."""
 PAPER_TRAINING = TrainConfig(
     epochs=20, learning_rate=1e-3, batch_size=64, patience=20, copies=0, average=0.0, select="auc", candidate_pool=2
 )
@@ -179,7 +179,7 @@ PRESETS = {
 
 
 RENAMED = {"lanczosnet": "unconstrained"}
-"""Presets that were called otherwise: runs of that name load."""
+"""Old names of presets: runs that have them still load."""
 
 
 def preset(name: str, **changes: Any) -> Preset:
@@ -194,7 +194,7 @@ def preset(name: str, **changes: Any) -> Preset:
 
 
 def read_preset(parts: Mapping[str, Any], where: str) -> Preset:
-    """A preset as `plain` wrote it; `where` it stands, for a message."""
+    """A preset as `plain` wrote it; `where` it was found, for messages."""
     return Preset(
         read_record(BasisConfig, parts["basis"], where),
         read_record(NetConfig, parts["net"], where),

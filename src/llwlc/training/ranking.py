@@ -1,4 +1,4 @@
-"""From a graph to its candidates in the order of how likely each is missing: lists, shortlist, network, calibration."""
+"""From a graph to its candidates, the likeliest missing link first: lists, shortlist, network, calibration."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from llwlc.training.scoring import CANDIDATES, PairScorer
 from llwlc.training.shortlist import Shortlist, fit_shortlist
 
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
-"""How many candidates the network looks at: so many, and so many for each link of the graph."""
-COMPARED = 2_000_000_000  # such links times nodes at most, where each is compared with all nodes
+"""How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is more."""
+COMPARED = 2_000_000_000  # limit for the number of tested links times the number of nodes: each link is compared with all nodes
 VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
 
 
 @dataclass(frozen=True)
 class RankingConfig:
-    """How candidates are found and thinned, and what their scores mean; a part of the run."""
+    """How candidates are found, shortlisted and calibrated; stored with the run."""
 
     candidates: CandidateConfig
     shortlist: Shortlist | None
     calibration: CandidateCalibration
     missing_per_known: float
-    """Missing links for each known one where nothing else is stated: the ratio that validation links had."""
+    """Missing links for each known one, unless the user states another ratio: that of the validation links."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Candidates that the network has looked at: `pairs [m, 2]`, its `score [m]`, whether they share a neighbour, and `log_ratio [m]`, descending, by which they
-    stand in order; `rest [k, 2]`: the other candidates, in the order of the shortlist."""
+    """Candidates that the network has scored: `pairs [m, 2]`, its `score [m]`, whether they share a neighbour, and `log_ratio [m]`, by which they are sorted,
+    descending; `rest [k, 2]`: the other candidates, in the order of the shortlist."""
 
     pairs: Tensor
     score: Tensor
@@ -73,7 +73,7 @@ COMPARED_LISTS = 25
 
 
 def sampled_share(limits: Limits, looked_at: int, listed: int) -> float:
-    """The share of nodes whose candidates measure a fit, where the network looks at so many candidates and so many are listed."""
+    """The share of nodes whose candidates are used to measure a fit, if the network ranks `looked_at` candidates of `listed` ones."""
     return min(1.0, limits.measured / max(looked_at, 1), COMPARED_LISTS * limits.measured / max(listed, 1))
 
 
@@ -87,7 +87,7 @@ def rank(
     *,
     size: int | None = None,
 ) -> Ranked:
-    """The candidates of a graph, best first; the network looks at the `size` most promising ones."""
+    """The candidates of a graph, best first; the network scores the `size` most promising ones."""
     inputs = features.pair_inputs(graph, found.pairs)
     order = torch.argsort(_promise(found, inputs, config), descending=True, stable=True)
     # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
@@ -124,20 +124,20 @@ def lister_of(
 
 
 def drawn_sources(num_nodes: int, most: int | None, seed: int) -> NDArray[np.int64] | None:
-    """Nodes whose own lists are looked at, None for all."""
+    """The nodes that propose candidates, drawn at random; None for all."""
     if most is None or most >= num_nodes:
         return None
     return np.random.default_rng([seed, 13]).choice(num_nodes, most, replace=False)
 
 
 def links_to_judge(num_nodes: int, most: int) -> int:
-    """Training links of which it is found out whether they would be candidates."""
+    """How many training links are tested for whether they would be candidates."""
     return most if num_nodes > EXACT_NODES else max(1, min(most, COMPARED // max(num_nodes, 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What the population of candidates is like, found out before training: `config` without its calibration, and the links to train on."""
+    """The candidates as prepared before training: `config` without its calibration, and the links to train on."""
 
     config: RankingConfig
     links: CandidateLinks
@@ -181,8 +181,8 @@ def prepare(
         label = torch.cat([torch.ones(int(member.sum())), torch.zeros(count)])
         shortlist = fit_shortlist(score, features.pair_inputs(split.train_graph, pairs), label)
     known = max(split.valid_graph.num_edges, 1)
-    untold = CandidateCalibration.as_random(Calibration())
-    config = RankingConfig(lister.config, shortlist, untold, max(len(split.valid_pos), 1) / known)
+    uncalibrated = CandidateCalibration.as_random(Calibration())
+    config = RankingConfig(lister.config, shortlist, uncalibrated, max(len(split.valid_pos), 1) / known)
     return Prepared(config, links, found)
 
 

@@ -29,7 +29,7 @@ BINS, IN_BIN = 10, 100
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """What is known, the links that are hidden, each once, and pairs that are neither."""
+    """The graph of known links, the hidden links, each once, and pairs that are excluded from the candidates."""
 
     name: str
     graph: Graph
@@ -71,7 +71,7 @@ def measure_ranking(
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
     `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end among so many, drawn at random;
-    `own_lists`: and of these only the pairs on their own lists, so that no other list is made. `title`: what the report calls the run's own list, its first.
+    `own_lists`: and of these only the pairs on their own lists, so that no other list is made. `title`: the name of the run's own list in the report, where it is the first.
     """
     graph = task.graph
     n, drawn = graph.num_nodes, None
@@ -102,11 +102,11 @@ def measure_ranking(
 
 
 def reliability(ranked: Ranked, hit: Tensor, rho: float) -> Reliability:
-    """The best thousand in ten bins: what was said of them, and what came true, where `rho` links are hidden for each known one."""
+    """The best thousand candidates in ten bins: predicted probability and share of hidden links, where `rho` links are hidden for each known one."""
     shown = min(BINS * IN_BIN, len(hit))
-    said = torch.sigmoid(ranked.log_ratio[:shown] + math.log(rho))
+    predicted = torch.sigmoid(ranked.log_ratio[:shown] + math.log(rho))
     parts = [slice(at, min(at + IN_BIN, shown)) for at in range(0, shown, IN_BIN)]
-    bins = tuple((float(said[part].mean()), float(hit[part].double().mean())) for part in parts)
+    bins = tuple((float(predicted[part].mean()), float(hit[part].double().mean())) for part in parts)
     error = sum(abs(a - b) * (part.stop - part.start) for (a, b), part in zip(bins, parts, strict=True)) / max(shown, 1)
     return Reliability(bins, error)
 
@@ -114,17 +114,17 @@ def reliability(ranked: Ranked, hit: Tensor, rho: float) -> Reliability:
 def expected_share(
     ranked: Ranked, config: RankingConfig, rho: float, top: int, *, seed: int = 0
 ) -> tuple[float, float, float]:
-    """The share of missing links to expect among the `top` best, and a range that holds it in nine cases of ten: what the validation links leave open, and chance."""
+    """The expected share of missing links among the `top` best, and its 90 % range, which covers the uncertainty of the calibration and chance."""
     top = min(top, len(ranked.pairs))
     if not top:
         return 0.0, 0.0, 0.0
-    said = torch.sigmoid(ranked.log_ratio[:top] + math.log(rho))
+    predicted = torch.sigmoid(ranked.log_ratio[:top] + math.log(rho))
     drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + math.log(rho))
     rng = np.random.default_rng(seed)
     many = np.repeat(drawn.numpy(), max(1, 1000 // len(drawn)), axis=0)
     share = (rng.random(many.shape) < many).mean(1)
     low, high = np.quantile(share, [0.05, 0.95])
-    return float(said.mean()), float(low), float(high)
+    return float(predicted.mean()), float(low), float(high)
 
 
 def _without(found: Candidates, pairs: Tensor, n: int) -> Candidates:

@@ -1,7 +1,7 @@
 """Ranks: this process among several that train one network, on one machine or many, as `torchrun` starts them.
 
-Rank 0 is the run: it plans, validates, keeps checkpoints and writes the folder. The others compute the bases of their own links and take part in every step. A link belongs to the
-rank that its place among all links gives it, and the order of all links is drawn alike everywhere, so a batch is the same whatever the number of ranks; only sums are rounded otherwise.
+Rank 0 is the run: it plans, validates, keeps checkpoints and writes the folder. The others compute the bases of their own links and take part in every step. A link belongs to a
+rank by its position among all links, and every rank draws the same order of all links, so a batch is the same whatever the number of ranks; only the rounding of sums differs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from torch.distributed.rendezvous import rendezvous
 from llwlc.errors import InputError
 
 PATIENCE = timedelta(hours=24)
-"""What the others wait for rank 0 to plan or to validate at most; torchrun ends them at once where one is gone."""
+"""The longest time that the others wait for rank 0 to plan or to validate; if a process dies, torchrun ends the others at once."""
 OVER = -1
-"""The epoch after the last one."""
+"""Stands for an epoch number: training is over."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Ranks:
 
     @classmethod
     def join(cls, device: torch.device) -> Ranks:
-        """Meets the others; each takes the GPU of its place on the machine, where GPUs are used."""
+        """Connects to the other processes; with GPUs, each process takes the GPU of its local rank."""
         if device.type == "cuda":
             place, there = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
             if place >= there:
@@ -62,7 +62,7 @@ class Ranks:
         return self.rank == 0
 
     def own(self, links: int) -> Tensor:
-        """The places of this rank's links among all."""
+        """The positions of this rank's links among all links."""
         if links < self.size:
             raise InputError(
                 f"{self.size} processes have {links} links to train on, fewer than one each: use fewer processes"
@@ -70,7 +70,7 @@ class Ranks:
         return torch.arange(self.rank, links, self.size)
 
     def part(self, index: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        """This rank's links of a batch `index [b]`, by their places among its own, and their labels; where it has none, its first link, that counts for nothing."""
+        """This rank's links of a batch `index [b]`, as positions among its own links, and their labels; if it has none, its first link with a label that does not count."""
         mine = index % self.size == self.rank
         if not bool(mine.any()):
             return torch.zeros(1, dtype=index.dtype), label.new_zeros(1, label.shape[1])
@@ -91,14 +91,14 @@ class Ranks:
         return value
 
     def announce(self, about: Mapping[str, Any] | None, tensors: Mapping[str, Tensor] | None = None) -> None:
-        """Rank 0 tells the others what there is to do; nothing, where `about` is None."""
+        """Rank 0 sends the others their task; None: there is nothing to do."""
         data = save({k: t.contiguous() for k, t in (tensors or {}).items()}, {"about": json.dumps(about)})
         message = torch.frombuffer(bytearray(data), dtype=torch.uint8)
         dist.broadcast(torch.tensor([len(message)]), 0)
         dist.broadcast(message, 0)
 
-    def told(self) -> tuple[Any, dict[str, Tensor]]:
-        """What rank 0 announces."""
+    def received(self) -> tuple[Any, dict[str, Tensor]]:
+        """Receives what rank 0 announces."""
         length = torch.zeros(1, dtype=torch.long)
         dist.broadcast(length, 0)
         message = torch.zeros(int(length), dtype=torch.uint8)
@@ -108,19 +108,19 @@ class Ranks:
         return json.loads(header["__metadata__"]["about"]), load(data)
 
     def begin(self, epoch: int | None, state: Iterable[Tensor]) -> int:
-        """The epoch that begins, which rank 0 says, `OVER` if none does; with the state of rank 0, which may have gone on from a checkpoint."""
-        said = torch.tensor([OVER if epoch is None else epoch])
-        dist.broadcast(said, 0)
-        if int(said) != OVER:
+        """The epoch that begins, as rank 0 states it, or `OVER`; copies the state of rank 0, which may have continued from a checkpoint, to all ranks."""
+        announced = torch.tensor([OVER if epoch is None else epoch])
+        dist.broadcast(announced, 0)
+        if int(announced) != OVER:
             for tensor in state:
                 dist.broadcast(tensor, 0)
-        return int(said)
+        return int(announced)
 
 
 def _met(store: Any, rank: int, size: int) -> str:
-    """A word that all processes of this start have in common, and none of an earlier one: torchrun's store outlives a restart, and gloo would find the addresses of the dead there.
+    """A token that all processes of this start share, and none of an earlier start: torchrun's store survives a restart, and gloo would find the addresses of ended processes in it.
 
-    Each says hello under a number that nobody had before, so that an answer is meant for it; rank 0 answers every hello, also of the dead, until all others are here.
+    Each process registers under a number that no process had before, so that the answer is for it alone; rank 0 answers every registration, also of ended processes, until all others are there.
     """
     word, waiting = secrets.token_hex(16), set(range(1, size))
     if rank:

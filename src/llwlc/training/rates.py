@@ -31,15 +31,15 @@ from llwlc.training.scoring import CANDIDATES, Scorer
 from llwlc.training.step import Stepper
 
 SAMPLE = 192
-"""Links of each population that are tried."""
+"""Links of each population in the sample."""
 PATIENCE, ROWS = 1.0, 40_000
-"""Seconds that encoding the sample may take, and rows that it may have: the rest would not be faster."""
+"""Limits for encoding the sample, in seconds and in rows; the rest would not be faster."""
 FIRST = 16
 
 
 @dataclass(frozen=True)
 class LinkRates:
-    """Of one reach, seconds a link: to encode it, to train on it once, to score it from its pair and from its encoded basis; and its size in nodes, mean and largest."""
+    """The cost of a link for one `hops` and cap, in seconds: to encode it, to train on it once, to score it from its pair and from its encoded basis; and its size in nodes, mean and largest."""
 
     encode: float
     train: float
@@ -51,8 +51,8 @@ class LinkRates:
 
 @dataclass(frozen=True)
 class CandidateRates:
-    """Seconds: to prepare the search for candidates, to list a node's, to choose weights and to judge training links (a link each), to describe a pair
-    by exact statistics, and to compute all untrained scores once, however few pairs."""
+    """The cost of candidates, in seconds: to prepare the search; to list those of a node; to choose weights, for a link; to test a training link; to compute the exact
+    statistics of a pair; and to compute all untrained scores once, however few the pairs."""
 
     prepare: float
     list_node: float
@@ -67,7 +67,7 @@ def sample_pairs(split: LinkSplit, seed: int = 0) -> Tensor:
     graph, rng = split.train_graph, np.random.default_rng([seed, 3])
     links = split.train_pos[torch.from_numpy(rng.permutation(len(split.train_pos))[:SAMPLE])]
     others = split.train_neg[torch.from_numpy(rng.permutation(len(split.train_neg))[:SAMPLE])]
-    # from one end of a link over the other one to a neighbour of it
+    # two steps: from one end of a link to the other end, and on to a neighbour of that
     start, via = links[:, 0], links[:, 1]
     degree = graph.degree[via].clamp(min=1)
     step = torch.from_numpy(rng.random(len(links))) * degree
@@ -79,7 +79,7 @@ def sample_pairs(split: LinkSplit, seed: int = 0) -> Tensor:
 def link_rates(
     split: LinkSplit, preset: Preset, features: NodeFeatures, reach: BasisConfig, device: torch.device
 ) -> LinkRates:
-    """What links cost with subgraphs that reach so far."""
+    """Measures the cost of links with subgraphs of this reach."""
     graph, config = messages_on(split.train_graph, device), preset.train
     warm_up(split.train_graph, reach)
     pairs = sample_pairs(split)
@@ -127,12 +127,12 @@ def link_rates(
 def candidate_rates(
     split: LinkSplit, features: NodeFeatures, budget: int, kinds: Kinds | None, device: torch.device
 ) -> CandidateRates:
-    """What the search for candidates costs."""
+    """Measures the cost of the search for candidates."""
     graph, rng = split.valid_graph, np.random.default_rng(4)
     with timed() as preparing:
         lister = lister_of(graph, features, CandidateConfig(budget=budget), kinds=kinds, device=str(device))
     longest = min(2 * lister.config.budget_for(graph.num_nodes), max(graph.num_nodes - 1, 1))
-    # on a large graph every call begins with scratch as long as the graph has nodes
+    # every call first allocates scratch memory in proportion to the number of nodes
     nodes = rng.permutation(graph.num_nodes)[: 256 if lister.exact else 2048]
     listing = _rate(lambda some: lister(np.sort(nodes[:some]), longest), len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos
@@ -163,7 +163,7 @@ def _rate(work: Callable[[int], object], count: int) -> float:
 
 @contextmanager
 def timed() -> Iterator[Callable[[], float]]:
-    """The seconds of a block, asked for afterwards."""
+    """Yields a function that, after the block, returns the seconds that the block took."""
     ends: list[float] = []
     begin = time.perf_counter()
     yield lambda: ends[0]

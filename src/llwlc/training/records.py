@@ -1,4 +1,4 @@
-"""What training leaves behind, as typed records: an epoch, and what was measured in the end."""
+"""The results of training as typed records: one for each epoch, and one for what was measured at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an untrained score does better than the trained network, by the validation links that the epoch was chosen on."""
+"""Compares the trained network with untrained scores, on the validation links that chose the epoch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from llwlc.graph.graph import Graph
 from llwlc.heuristics.registry import HEURISTICS
 
 FEW = 50
-"""Validation links below which the better of the two is taken, however small the difference."""
+"""With fewer validation links than this, the better of the two is taken, however small the difference."""
 ERRORS = 2.0
-"""Standard errors by which an untrained score has to be better where there are more."""
+"""With more links, an untrained score must be better by so many standard errors."""
 
 
 @dataclass(frozen=True)
 class Population:
-    """Validation links and non-links of one kind (random pairs, or candidates), and what the network says of them."""
+    """Validation links and non-links of one kind (random pairs, or candidates), and the network's scores for them."""
 
     pos: Tensor
     neg: Tensor
@@ -56,7 +56,7 @@ def better_rival(graph: Graph, populations: list[Population]) -> Rival | None:
     for heuristic in HEURISTICS.records():
         if heuristic.features and graph.x is None:
             continue
-        # asked once: what some compute of the whole graph takes longer than any number of pairs
+        # one call for all pairs: some scores compute on the whole graph first, which takes longer than any number of pairs
         asked = [part.reshape(-1, 2) for p in populations for part in (p.pos, p.neg)]
         score = heuristic.load()(graph, torch.cat(asked)).double()
         theirs = [part.numpy() for part in torch.split(score, [len(part) for part in asked])]

@@ -1,4 +1,4 @@
-"""Logits of links: compiled where the network is one that the kernel knows, else by torch in float64."""
+"""Logits of links: by a compiled kernel if it supports the network, else by torch in float64."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from llwlc.training.node_features import NodeFeatures
 
 LOG = logging.getLogger("llwlc")
 BATCH_ROWS = 400_000
-"""Rows that links of like size, filled up to the widest of them, may have together in torch."""
+"""Most padded rows of a batch in torch: links of similar size are padded to the largest of them."""
 CHUNK = 4096
-"""Pairs between two reports on a CPU: nothing of a chunk stays but its logits."""
+"""Pairs of a chunk on a CPU: progress is reported after each, and only its logits are kept."""
 RANDOM, CANDIDATES = 0, -1
-"""Which output is asked: that for random pairs, or that for candidates, which is the same where a network has one output only."""
+"""The outputs of a network: for random pairs, and for candidates; a network with one output uses it for both."""
 
 
 class PairScorer(Protocol):
-    """What ranking asks of a model, ours or an opponent."""
+    """The interface that ranking needs of a model, ours or an opponent."""
 
     device: torch.device
-    """Where it wants the graph."""
+    """The device on which it needs the graph."""
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, output: int = RANDOM) -> Iterator[Tensor]:
         """Scores of pairs `[m, 2]`, larger is likelier, chunk by chunk, in float64 on the CPU."""
 
 
 class Scorer:
-    """A network as it scores, as it was when this was made, with the features of all nodes beside it. `by_torch`: by the specification, whatever the kernel knows."""
+    """Scores links by a copy of the network's weights, made at construction, and the features of all nodes. `by_torch`: use the specification in torch even if the kernel supports the network."""
 
     def __init__(self, net: LLwLCNet, features: NodeFeatures, *, by_torch: bool = False) -> None:
         self.device = next(net.parameters()).device
@@ -69,7 +69,7 @@ class Scorer:
         return out
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, output: int = RANDOM) -> Iterator[Tensor]:
-        """The logits of pairs `[m, 2]` that were looked at before, chunk by chunk: memory does not grow with their number."""
+        """The logits of pairs `[m, 2]` that were checked before, chunk by chunk: memory does not grow with their number."""
         for chunk in torch.split(pairs, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK):
             chunk = torch.stack([chunk.amin(1), chunk.amax(1)], 1).to(graph.indptr.device)
             known = None if self.inputs is None else self.inputs(graph, chunk)

@@ -1,4 +1,4 @@
-"""What stands before the first step, on every rank: the encoded links of a split and the network in the shape that they give it."""
+"""The preparation of training, on every rank: the encoded links of a split, and a network whose shape fits them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llwlc.training.ranks import Ranks
 
 
 class Ready(NamedTuple):
-    """All that training begins with."""
+    """What training needs at its start."""
 
     links: EncodedSplit
     preset: Preset
@@ -42,7 +42,7 @@ def set_up(
     ranks: Ranks | None = None,
     encoded: type[EncodedSplit] = EncodedSplit,
 ) -> Ready:
-    """Links are encoded when they are asked for; the first weights come from the seed."""
+    """Prepares training: links are encoded when they are first used; the initial weights come from the seed."""
     links = encoded(
         split,
         preset,
@@ -77,7 +77,7 @@ def _shaped(preset: Preset, features: NodeFeatures, links: EncodedSplit) -> Pres
 
 
 def training_digest(split: LinkSplit) -> str:
-    """A hash of what ranks have to have in common."""
+    """A hash of what must be the same on all ranks."""
     digest = hashlib.sha256(split.train_graph.digest.encode())
     for part in (split.train_pos, split.train_neg):
         digest.update(part.contiguous().numpy().data)

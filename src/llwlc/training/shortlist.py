@@ -1,4 +1,4 @@
-"""The shortlist: a score for candidates that costs next to nothing, so that the network looks at the promising ones only."""
+"""The shortlist: a cheap score of candidates, so that the network scores only the promising ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-HOLD = 1e-3  # ridge, on standardised inputs
+RIDGE = 1e-3  # strength of the ridge penalty, on standardised inputs
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """A logistic regression on what own lists and `PairInputs` say of a pair; one more set of weights for pairs that share a neighbour.
+    """A logistic regression on the score of a pair in a node's own list and its `PairInputs`; one more set of weights for pairs that share a neighbour.
 
     `centre`, `scale [k]` standardise the inputs, `weight [2 k + 2]` are the weights and offsets of pairs that share no neighbour, then what sharing adds.
     """
@@ -37,7 +37,7 @@ def fit_shortlist(listed: Tensor, inputs: Tensor, label: Tensor) -> Shortlist:
     target = label.double()
     weight = torch.where(label > 0, 0.5 / target.sum().clamp(min=1), 0.5 / (1 - target).sum().clamp(min=1))
     theta = torch.zeros(design.shape[1], dtype=torch.float64)
-    ridge = HOLD * torch.eye(len(theta), dtype=torch.float64)
+    ridge = RIDGE * torch.eye(len(theta), dtype=torch.float64)
 
     def loss(t: Tensor) -> Tensor:
         logit = design @ t

@@ -1,7 +1,7 @@
 """One step of training: batch, loss, gradient, Adam, moving average; on a CPU with compiled blocks, on a GPU as one CUDA graph.
 
 A step is some three hundred small kernels, and launching them one by one takes five times as long as they run. A CUDA graph launches all of
-them at once, but has fixed shapes: so links are filled up to one of a few widths, and there is a graph for each.
+them at once, but has fixed shapes: so links are padded to one of a few widths, and there is a graph for each.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from llwlc.nn.registry import READOUTS
 from llwlc.training.ranks import Ranks
 
 MOST_ROWS = 1 << 20
-"""Rows of a batch up to which it gets a graph: the memory that a graph keeps grows with them."""
+"""A batch of more rows is not recorded as a graph: the memory that a graph holds grows with them."""
 
 
 def width_for(size: int) -> int:
-    """The width that a link of so many nodes is filled up to: powers of two and the middles between them.
+    """The width to which a link of so many nodes is padded: a power of two, or the middle between two of them.
 
     >>> [width_for(n) for n in (2, 33, 49, 65, 97, 129)]
     [32, 48, 64, 96, 128, 192]
@@ -38,7 +38,7 @@ def width_for(size: int) -> int:
 
 
 class Stepper:
-    """Takes steps of `net` and lets `mean` follow it. Losses stay on the device."""
+    """Takes training steps on `net` and updates `mean`, the moving average of its weights. Losses stay on the device."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Stepper:
         return self._graphs[shape].replay(batch, label, 1 - decay)
 
     def _recordable(self, links: int, width: int) -> bool:
-        """Whole batches only, the last one of an epoch has fewer links."""
+        """Whether a step is recorded as a graph: only full batches are, since the last one of an epoch has fewer links."""
         self._whole = max(self._whole, links)
         whole = links == self._whole and links * width <= MOST_ROWS
         return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
@@ -109,7 +109,7 @@ class Stepper:
         return loss.detach()
 
     def _record(self, batch: LinkBatch, label: Tensor) -> Recorded:
-        """The step on a batch of this shape as a graph. Nothing is changed by it: all that a step changes is put back."""
+        """Records the step on a batch of this shape as a graph. Recording changes nothing: everything that a step changes is restored."""
         inputs = _inputs(batch, label, torch.zeros((), device=self.device))
         static = [tensor.clone() for tensor in inputs]
         follow = static[-1]
@@ -140,7 +140,7 @@ class Stepper:
 
 
 class _Outputs(torch.nn.Module):
-    """The logits of a stepper as a module, which is what torch averages the gradients of."""
+    """The logits of a stepper as a module: torch averages gradients of modules only."""
 
     def __init__(self, stepper: Stepper) -> None:
         super().__init__()
@@ -151,13 +151,13 @@ class _Outputs(torch.nn.Module):
 
 
 def averaged(module: torch.nn.Module) -> DistributedDataParallel:
-    """The module with its gradients averaged over all ranks. A weight that no rank has used keeps no gradient, as in one process; and the order of the weights in messages stays, which torch
-    else changes after the first step: a run that goes on from a checkpoint then adds up in the order of one that was never interrupted."""
+    """The module with its gradients averaged over all ranks. With `find_unused_parameters`, a weight that no rank has used gets no gradient, as in one process; and torch does not reorder
+    the weights in messages after the first step, so that a run that continues from a checkpoint sums in the same order as one that was never interrupted."""
     return DistributedDataParallel(module, find_unused_parameters=True)
 
 
 def changing(net: LLwLCNet, optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    """Weights and what Adam remembers, zeros before its first step: they have to be there before a graph is recorded, or before another rank's are received."""
+    """Weights and the moments of Adam, which are created as zeros before its first step: they must exist before a graph is recorded, or before those of another rank are received."""
     if not optimizer.state:
         for group in optimizer.param_groups:
             for p in group["params"]:
