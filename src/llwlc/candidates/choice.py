@@ -16,7 +16,7 @@ from llwlc.candidates.lists import Lister
 from llwlc.candidates.retrieval import LONGER
 
 DEGREE, WALK, CROWD = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.0, 0.02, 0.05, 0.1), (0.0, 0.1, 0.2)
-USUAL, MARGIN = {"degree": 0.0, "walk": 0.05, "crowd": 0.2}, 0.01
+USUAL, MARGIN = CandidateConfig(degree=0.0, walk=0.05, crowd=0.2), 0.01
 """Weights that serve where there are features; others are taken only where they hold such a share of the hidden links more, since a few hundred links say no more than that."""
 LINKS = 1000
 """Hidden links that are looked at, drawn at random where there are more."""
@@ -40,7 +40,7 @@ def chosen(lister: Lister, hidden: Tensor, *, links: int = LINKS, seed: int = 0)
     if lister.smoothed is None:
         return _best(lister, looked_at, [replace(config, degree=d, walk=1.0) for d in DEGREE])
     crowds = CROWD if lister.crowds else CROWD[:1]
-    usual = replace(config, **(USUAL | {"crowd": min(USUAL["crowd"], crowds[-1])}))
+    usual = replace(USUAL, budget=config.budget, crowd=min(USUAL.crowd, crowds[-1]))
     tried = [replace(config, degree=d, walk=w, crowd=c) for d, w, c in product(DEGREE, WALK, crowds)]
     return _best(lister, looked_at, tried, usual)
 

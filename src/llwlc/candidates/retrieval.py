@@ -162,7 +162,9 @@ def would_be_candidates(lister: Lister, links: Tensor, length: Integers) -> tupl
             degree = lister.graph.degree[torch.from_numpy(v)].float()
             less = lister.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))
             if lister.weights.crowd and lister.crowds:
-                less += lister.weights.crowd * (lister.crowding(other.like, v) - lister.crowd[torch.from_numpy(v)]).cpu()
+                less += (
+                    lister.weights.crowd * (lister.crowding(other.like, v) - lister.crowd[torch.from_numpy(v)]).cpu()
+                )
             score, place = score.cpu(), (torch.arange(len(u)), column)
             own = score[place] - less
             score[place] = float("-inf")  # it is not better than itself
