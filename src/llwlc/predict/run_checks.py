@@ -78,7 +78,7 @@ def _check_method(where: Path, method: Mapping[str, Any]) -> None:
 
 def _check_ranking(where: Path, ranking: RankingConfig) -> None:
     """Finite numbers, as many as belong together."""
-    numbers = [ranking.candidates.degree, ranking.candidates.walk, ranking.missing_per_known]
+    numbers = [ranking.candidates.degree, ranking.candidates.walk, ranking.candidates.crowd, ranking.missing_per_known]
     for curve in (ranking.calibration.sharing, ranking.calibration.apart):
         size = len(curve.knots) + 2
         if (
