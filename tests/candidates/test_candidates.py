@@ -18,13 +18,14 @@ from llwlc.candidates import choice, nearest, retrieval
 from llwlc.candidates.choice import chosen
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import EVIDENCE, Kinds, kinds_of
-from llwlc.candidates.lists import Lister, lister_for
+from llwlc.candidates.lists import CROWD, Lister, lister_for
 from llwlc.candidates.retrieval import candidates, shared_lengths, would_be_candidates
 from llwlc.candidates.smoothing import Smoothed
 from llwlc.candidates.walks import PRECISION, TELEPORT, walk_ends
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.pagerank import page_rank
+from llwlc.support.records import read_record
 
 NASTY = [
     nx.empty_graph(1),
@@ -51,6 +52,7 @@ configs = st.builds(
     budget=st.integers(1, 6),
     degree=st.sampled_from([0.0, 0.1, 0.3]),
     walk=st.sampled_from([0.0, 0.05, 0.5]),
+    crowd=st.sampled_from([0.0, 0.2, 0.7]),
 )
 bipartite = st.builds(
     lambda a, b, extra, seed: nx.bipartite.gnmk_random_graph(a, b, min(a + b - 1 + EVIDENCE + extra, a * b), seed=seed),
@@ -102,8 +104,22 @@ def dense_vectors(graph: nx.Graph, x: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, 1)
 
 
+def dense_crowd(like: np.ndarray, kinds: Kinds) -> np.ndarray:
+    """The mean of the largest similarities of each node with others of a fitting kind; what is missing or below 0 counts as 0."""
+    found = np.zeros(len(like))
+    for v in range(len(like)):
+        others = [u for u in range(len(like)) if u != v and kinds.joined[kinds.kind[u], kinds.kind[v]]]
+        found[v] = np.sort(np.maximum(like[v, others], 0))[::-1][:CROWD].sum() / CROWD
+    return found
+
+
 def brute_scores(
-    graph: nx.Graph, x: np.ndarray | None, config: CandidateConfig, kinds: Kinds, vectors: np.ndarray | None = None
+    graph: nx.Graph,
+    x: np.ndarray | None,
+    config: CandidateConfig,
+    kinds: Kinds,
+    vectors: np.ndarray | None = None,
+    crowd: np.ndarray | None = None,
 ) -> np.ndarray:
     """The score of every node in the list of every other one `[n, n]`, −inf where it may not be there."""
     n = len(graph)
@@ -111,8 +127,11 @@ def brute_scores(
     if x is not None:
         vectors = dense_vectors(graph, x) if vectors is None else vectors
     like = np.zeros((n, n)) if vectors is None else vectors @ vectors.T
+    if crowd is None:
+        crowd = np.zeros(n) if vectors is None else dense_crowd(like, kinds)
     degree = np.array([graph.degree[v] for v in range(n)])
-    score = like + config.degree * np.log1p(degree) + (config.walk if vectors is not None else 1.0) * walk
+    score = like + config.degree * np.log1p(degree) - config.crowd * crowd
+    score = score + (config.walk if vectors is not None else 1.0) * walk
     for u in range(n):
         for v in range(n):
             known = u == v or graph.has_edge(u, v)
@@ -465,15 +484,17 @@ def test_with_features_too_where_the_vectors_of_others_are_taken_as_they_are(gra
         small = without(graph, u, v)
         vectors = as_they_are.copy()
         vectors[[u, v]] = dense_vectors(small, x)[[u, v]]
-        return brute_scores(small, x, config, kinds, vectors)[a]
+        crowd = dense_crowd(as_they_are @ as_they_are.T, kinds)
+        crowd[[u, v]] = dense_crowd(vectors @ vectors.T, kinds)[[u, v]]
+        return brute_scores(small, x, config, kinds, vectors, crowd)[a]
 
     agree, total = check_would_be(graph, lister, score, length)
     assert agree == total
 
 
-@pytest.mark.parametrize("degree", [0.0, 0.1])
-def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree):
-    graph, config = nx.barabasi_albert_graph(60, 3, seed=2), CandidateConfig(degree=degree)
+@pytest.mark.parametrize(("degree", "crowd"), [(0.0, 0.0), (0.1, 0.0), (0.1, 0.2)])
+def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree, crowd):
+    graph, config = nx.barabasi_albert_graph(60, 3, seed=2), CandidateConfig(degree=degree, crowd=crowd)
     x = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges))
     length = np.full(60, 8)
@@ -500,6 +521,7 @@ def test_on_a_large_graph_links_are_judged_among_those_that_lists_are_made_of(la
     member, best = would_be_candidates(lister, links, length)
     best_weights = chosen(lister, links[:40])
     monkeypatch.setattr(nearest, "EXACT_NODES", 1000)
+    monkeypatch.setattr("llwlc.candidates.lists.CROWDED_NODES", 0)
     assert lister.exact
     wanted, own = would_be_candidates(lister, links, length)
     assert 0 < wanted.sum() < len(wanted)
@@ -555,6 +577,30 @@ def test_no_links_are_no_candidates_and_a_list_of_no_length_holds_none():
     assert not would_be_candidates(lister, lister.graph.edges, np.zeros(8, dtype=np.int64))[0].any()
 
 
+@pytest.mark.parametrize("kinded", [False, True])
+def test_the_crowd_of_a_node_is_the_mean_of_its_largest_similarities(monkeypatch, kinded):
+    graph, n = nx.gnp_random_graph(30, 0.1, seed=1), 30
+    kinds, x = some_kinds(n, 1) if kinded else Kinds.any(n), features(n, 0)
+    vectors = dense_vectors(graph, x)
+    lister = lister_for(of(graph), x, CandidateConfig(crowd=0.2), kinds=kinds)
+    np.testing.assert_allclose(lister.crowd, dense_crowd(vectors @ vectors.T, kinds), atol=1e-4)
+    monkeypatch.setattr("llwlc.candidates.lists.ENTRIES_PER_BLOCK", 100)  # three rows at a time
+    np.testing.assert_allclose(replace(lister).crowd, lister.crowd, atol=1e-6)
+
+
+def test_crowds_are_not_looked_at_without_features_or_on_a_large_graph(monkeypatch):
+    graph, crowded = of(nx.gnp_random_graph(30, 0.1, seed=1)), CandidateConfig(budget=3, crowd=0.5)
+    for x in (None, features(30, 0)):
+        monkeypatch.setattr("llwlc.candidates.lists.CROWDED_NODES", 29)
+        lister, plain = (lister_for(graph, x, config) for config in (crowded, replace(crowded, crowd=0.0)))
+        assert not lister.crowds
+        assert torch.equal(candidates(lister).pairs, candidates(plain).pairs)
+        found, wanted = (would_be_candidates(one, graph.edges, np.full(30, 3)) for one in (lister, plain))
+        assert torch.equal(found[0], wanted[0])
+        assert torch.equal(found[1], wanted[1])
+        assert chosen(plain, graph.edges).crowd == 0
+
+
 # the choice of weights
 
 
@@ -572,21 +618,34 @@ def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
     lister = lister_for(Graph.from_edges(known, num_nodes=150), features(150, seed, 8), CandidateConfig(budget=5))
     best = chosen(lister, hidden)
     shares = {
-        (d, w): share_held(lister, replace(lister.config, degree=d, walk=w), hidden)
+        (d, w, c): share_held(lister, replace(lister.config, degree=d, walk=w, crowd=c), hidden)
         for d in choice.DEGREE
         for w in choice.WALK
+        for c in choice.CROWD
     }
     assert best.budget == 5
-    assert shares[best.degree, best.walk] == pytest.approx(max(shares.values()), abs=0.02)  # a tie may go either way
+    # a tie may go either way, and the usual weights stay where others are hardly better
+    assert shares[best.degree, best.walk, best.crowd] >= max(shares.values()) - choice.MARGIN - 0.02
     assert len(set(shares.values())) > 1
 
 
-def test_features_that_know_the_links_need_no_other_weight_and_hubs_do():
+def test_a_crowd_that_is_on_every_list_is_thinned():
+    """Two of a hidden pair are alike; twelve copies of one vector are a little more like to every node, and stand before them."""
+    rng = np.random.default_rng(0)
+    pairs = 1 + np.repeat(np.eye(20), 2, axis=0) + 0.27 * rng.normal(size=(40, 20))
+    x = np.concatenate([pairs, 1 + 1e-3 * rng.random((12, 20))])
+    hidden = torch.arange(40).reshape(20, 2)
+    lister = lister_for(of(nx.empty_graph(52)), x.astype(np.float32), CandidateConfig(budget=1))
+    best = chosen(lister, hidden)
+    assert share_held(lister, replace(best, crowd=0.0), hidden) < share_held(lister, best, hidden)
+
+
+def test_features_that_know_the_links_need_no_other_than_the_usual_weights_and_hubs_do():
     # twins: equal features, linked by the hidden links alone
     x = np.repeat(np.eye(10, dtype=np.float32), 2, axis=0)
     hidden = torch.arange(20).reshape(10, 2)
     lister = lister_for(of(nx.empty_graph(20)), x, CandidateConfig(budget=1))
-    assert (chosen(lister, hidden).degree, chosen(lister, hidden).walk) == (0.0, 0.0)
+    assert chosen(lister, hidden) == replace(choice.USUAL, budget=1)
     # every hidden link leads to the hub of a star far away, and features say nothing
     star = of(nx.disjoint_union(nx.star_graph(30), nx.empty_graph(30)))
     hidden = torch.stack([torch.zeros(30, dtype=torch.long), torch.arange(31, 61)], 1)
@@ -683,3 +742,8 @@ def test_kinds_as_linked_are_those_that_a_link_joins(graph, seed):
     for u in range(len(graph)):
         for v in range(len(graph)):
             assert found.joined[found.kind[u], found.kind[v]] == (frozenset((labels[u], labels[v])) in linked)
+
+
+def test_a_run_that_was_written_before_there_were_crowds_lists_without_them():
+    old = {"budget": 100, "degree": 0.04, "walk": 0.05}
+    assert read_record(CandidateConfig, old, "run") == CandidateConfig(100, 0.04, 0.05, crowd=0.0)

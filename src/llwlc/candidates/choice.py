@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc.candidates import nearest
@@ -14,7 +15,9 @@ from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.lists import Lister
 from llwlc.candidates.retrieval import LONGER
 
-DEGREE, WALK = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.0, 0.02, 0.05, 0.1)
+DEGREE, WALK, CROWD = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32), (0.0, 0.02, 0.05, 0.1), (0.0, 0.1, 0.2)
+USUAL, MARGIN = CandidateConfig(degree=0.0, walk=0.05, crowd=0.2), 0.01
+"""Weights that serve where there are features; others are taken only where they hold such a share of the hidden links more, since a few hundred links say no more than that."""
 LINKS = 1000
 """Hidden links that are looked at, drawn at random where there are more."""
 ENTRIES = 100_000_000
@@ -34,23 +37,34 @@ def chosen(lister: Lister, hidden: Tensor, *, links: int = LINKS, seed: int = 0)
     n = lister.graph.num_nodes
     drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: links_to_try(n, links)])
     looked_at = hidden.numpy()[drawn]
-    length = LONGER * config.budget_for(n)
-    tried = [
-        replace(config, degree=d, walk=w) for d, w in product(DEGREE, WALK if lister.smoothed is not None else (1.0,))
-    ]
-    held = torch.zeros(len(tried), len(looked_at), dtype=torch.bool)
+    if lister.smoothed is None:
+        return _best(lister, looked_at, [replace(config, degree=d, walk=1.0) for d in DEGREE])
+    crowds = CROWD if lister.crowds else CROWD[:1]
+    usual = replace(USUAL, budget=config.budget, crowd=min(USUAL.crowd, crowds[-1]))
+    tried = [replace(config, degree=d, walk=w, crowd=c) for d, w, c in product(DEGREE, WALK, crowds)]
+    return _best(lister, looked_at, tried, usual)
+
+
+def _best(
+    lister: Lister, hidden: NDArray[np.int64], tried: list[CandidateConfig], usual: CandidateConfig | None = None
+) -> CandidateConfig:
+    """The first of those under which own lists hold most of the hidden links; `usual`, one of them, unless that is `MARGIN` more."""
+    length = LONGER * lister.config.budget_for(lister.graph.num_nodes)
+    raised = [lister.raised(one) for one in tried]
+    held = torch.zeros(len(tried), len(hidden), dtype=torch.bool)
     step = lister.sources_at_once
-    for at in range(0, len(looked_at), step):
-        part = looked_at[at : at + step]
+    for at in range(0, len(hidden), step):
+        part = hidden[at : at + step]
         for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
             evidence, place = lister.evidence(u, v)
             for i, one in enumerate(tried):
-                score = evidence.score(one, lister.log_degree)
+                score = evidence.score(one, raised[i])
                 own = score[torch.arange(len(u)), place]
                 better = (score > own.unsqueeze(1)).sum(1)
                 held[i, at : at + step] |= ((own > float("-inf")) & (better < length)).cpu()
-    best, most = config, -1.0
-    for one, share in zip(tried, held.double().mean(1).tolist(), strict=True):
+    shares = dict(zip(tried, held.double().mean(1).tolist(), strict=True))
+    best, most = tried[0], -1.0
+    for one, share in shares.items():
         if share > most + 0.002:  # a larger weight has to earn something
             best, most = one, share
-    return best
+    return usual if usual is not None and most < shares[usual] + MARGIN else best

@@ -14,9 +14,10 @@ MOST = 20_000_000
 class CandidateConfig:
     """A node's own list holds the partners with the largest
 
-    `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION)`,
+    `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION) − crowd · crowd of the partner`,
 
-    where the similarity is the sum of two cosines, of features smoothed once and twice, and PageRank is personalised to the node. The
+    where the similarity is the sum of two cosines, of features smoothed once and twice, PageRank is personalised to the node, and the crowd
+    of a partner is the mean of its five largest similarities: a node that is like many others is on many lists, and means less there. The
     weights are chosen by validation links (`candidates.choice`).
     """
 
@@ -24,6 +25,7 @@ class CandidateConfig:
     """Pairs that a node pays for; one that both ends want is paid half by each. So a graph has at most `budget` times as many candidates as nodes."""
     degree: float = 0.0
     walk: float = 0.05
+    crowd: float = 0.0
 
     def budget_for(self, num_nodes: int) -> int:
         """The budget on a graph of so many nodes: smaller where all candidates together would not fit in memory.

@@ -45,10 +45,10 @@ class Evidence(NamedTuple):
     walk: Tensor
     open: Tensor
 
-    def score(self, config: CandidateConfig, log_degree: Tensor) -> Tensor:
-        """−inf where a node may not be listed, or where nothing speaks for it."""
-        degree = log_degree if self.node is None else log_degree[self.node]
-        total = self.like + config.degree * degree + config.walk * self.walk
+    def score(self, config: CandidateConfig, raised: Tensor) -> Tensor:
+        """−inf where a node may not be listed, or where nothing speaks for it. `raised [n]`: what each node has in every list (`Lister.raised`)."""
+        own = raised if self.node is None else raised[self.node]
+        total = self.like + own + config.walk * self.walk
         return total.masked_fill(~self.open | ((self.like <= 0) & (self.walk <= 0)), NOWHERE)
 
 
@@ -74,6 +74,31 @@ class Lister:
     @cached_property
     def log_degree(self) -> Tensor:
         return torch.log1p(self.graph.degree.float()).to(self.device)
+
+    def raised(self, config: CandidateConfig) -> Tensor:
+        """What each node has in the list of every other one, `[n]`."""
+        found = config.degree * self.log_degree
+        return found - config.crowd * self.crowd if config.crowd else found
+
+    @property
+    def crowds(self) -> bool:
+        """Whether it is looked at how crowded nodes are: where there are features, and few enough nodes for one more product of all with all."""
+        return self.smoothed is not None and self.exact and self.graph.num_nodes <= CROWDED_NODES
+
+    @cached_property
+    def crowd(self) -> Tensor:
+        """How crowded it is around each node, `[n]`; 0 where that is not looked at."""
+        if not self.crowds:
+            return torch.zeros(self.graph.num_nodes, device=self.device)
+        blocks = self._blocks(np.arange(self.graph.num_nodes))
+        parts = [self.crowding(self._likeness(block), block) for block in blocks]
+        return torch.cat([torch.zeros(0, device=self.device), *parts])
+
+    def crowding(self, like: Tensor, sources: Integers) -> Tensor:
+        """The mean of the `CROWD` largest similarities `like [b, n]` of each source, to other nodes of a fitting kind; what is below 0, or missing, counts as 0."""
+        other = self._fitting(sources)
+        near = like.masked_fill(~other, 0).clamp(min=0)
+        return near.topk(min(CROWD, near.shape[1]), dim=1).values.sum(1) / CROWD
 
     @cached_property
     def _vectors(self) -> Tensor | None:
@@ -132,21 +157,33 @@ class Lister:
         walk[torch.from_numpy(at).to(self.device), torch.from_numpy(ends[at, place]).to(self.device)] = value.to(
             self.device
         )
-        like = torch.zeros(b, n, device=self.device)
-        if self._vectors is not None and self.smoothed is not None:
-            query = self.smoothed.vectors[sources] if removed is None else self.smoothed.without_link(sources, removed)
-            like = torch.from_numpy(query).to(self.device) @ self._vectors.T
-            if removed is not None:
-                other = (query * self.smoothed.without_link(removed, sources)).sum(1)
-                like[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(other).to(self.device)
-        possible = self._joined[self._kind[torch.from_numpy(sources).to(self.device)]][:, self._kind]
-        possible[row, torch.from_numpy(sources).to(self.device)] = False
+        like = self._likeness(sources, removed)
+        possible = self._fitting(sources)
         linked, owner = self._links(sources)
         possible[owner.to(self.device), linked.to(self.device)] = False
         if removed is not None:
             again = self.kinds.joined[self.kinds.kind[sources], self.kinds.kind[removed]]
             possible[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(again).to(self.device)
         return Evidence(None, like, walk, possible)
+
+    def _likeness(self, sources: Integers, removed: Integers | None = None) -> Tensor:
+        """The similarities of the sources with all nodes, `[b, n]`; of a source and the other end on the graph that lacks their link."""
+        if self._vectors is None or self.smoothed is None:
+            return torch.zeros(len(sources), self.graph.num_nodes, device=self.device)
+        query = self.smoothed.vectors[sources] if removed is None else self.smoothed.without_link(sources, removed)
+        like = torch.from_numpy(query).to(self.device) @ self._vectors.T
+        if removed is not None:
+            other = (query * self.smoothed.without_link(removed, sources)).sum(1)
+            row = torch.arange(len(sources), device=self.device)
+            like[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(other).to(self.device)
+        return like
+
+    def _fitting(self, sources: Integers) -> Tensor:
+        """Which nodes are of a kind that a link may join with each source's, and not the source itself, `[b, n]`."""
+        own = torch.from_numpy(sources).to(self.device)
+        fitting = self._joined[self._kind[own]][:, self._kind]
+        fitting[torch.arange(len(sources), device=self.device), own] = False
+        return fitting
 
     def _near_evidence(self, sources: Integers, wanted: Integers, removed: bool) -> Evidence:
         """Of the wanted node, in the first column, of those where walks end, and of those that the index finds."""
@@ -203,7 +240,7 @@ class Lister:
     def _exactly(self, sources: Integers, length: int) -> Lists:
         best = (
             self._all_evidence(sources)
-            .score(self.weights, self.log_degree)
+            .score(self.weights, self.raised(self.weights))
             .topk(min(length, self.graph.num_nodes), dim=1)
         )
         value, partner = best.values.cpu().numpy(), best.indices.cpu().numpy()
@@ -269,6 +306,8 @@ ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""
 WALKED = 2000
 """Ends of walks from a node that are kept."""
+CROWD, CROWDED_NODES = 5, 20_000
+"""Nearest nodes that make a crowd, and the nodes up to which it is looked at."""
 
 
 def lister_for(

@@ -151,15 +151,20 @@ def _merged(
 def would_be_candidates(lister: Lister, links: Tensor, length: Integers) -> tuple[Tensor, Tensor]:
     """Which of the graph's own links `[m, 2]` would be candidates if each were missing, alone, from the graph, and the score they would have."""
     member, best = torch.zeros(len(links), dtype=torch.bool), torch.full((len(links),), float("-inf"))
-    step = lister.sources_at_once
+    step, raised = lister.sources_at_once, lister.raised(lister.weights)
     for at in range(0, len(links), step):
         part = links[at : at + step].numpy()
-        for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
-            evidence, column = lister.evidence(u, v, removed=True)
-            score = evidence.score(lister.weights, lister.log_degree)
-            # without the link the other end has a neighbour less
+        ends = ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0]))
+        seen = [lister.evidence(u, v, removed=True) for u, v in ends]
+        for (u, v), (evidence, column), (other, _) in zip(ends, seen, reversed(seen), strict=True):
+            score = evidence.score(lister.weights, raised)
+            # without the link the other end has a neighbour less, and another crowd
             degree = lister.graph.degree[torch.from_numpy(v)].float()
             less = lister.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))
+            if lister.weights.crowd and lister.crowds:
+                less += (
+                    lister.weights.crowd * (lister.crowding(other.like, v) - lister.crowd[torch.from_numpy(v)]).cpu()
+                )
             score, place = score.cpu(), (torch.arange(len(u)), column)
             own = score[place] - less
             score[place] = float("-inf")  # it is not better than itself
