@@ -44,5 +44,6 @@ def feature_cosine(graph: Graph, pairs: Tensor, *, hops: int = 2) -> Tensor:
     norm = np.sqrt((x * x).sum(1))
     unit = csr_array(x / np.where(norm > 0, norm, 1)[:, None])
     unit.sort_indices()
-    found = row_cosines(unit.indptr, unit.indices, unit.data, pairs.reshape(-1, 2).cpu().numpy())
+    indptr, indices = unit.indptr.astype(np.int64), unit.indices.astype(np.int64)
+    found = row_cosines(indptr, indices, unit.data, pairs.reshape(-1, 2).cpu().numpy())
     return torch.from_numpy(found).reshape(pairs.shape[:-1])
