@@ -76,7 +76,7 @@ def test_help_texts_come_from_the_registries():
 
     text = " ".join(CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "300"}).stdout.split())
     assert PROTOCOLS.list() in text
-    assert "anchored, paper or unconstrained" in text
+    assert "anchored, paper, paper-query or unconstrained" in text
     for record in (*PROTOCOLS.records(), *FAMILIES.records()):
         assert f"{record.name}: {record.about.replace('`', '')}" in text
     for name in ("hops=2", f"epochs={PRESETS['anchored'].train.epochs}", "dropout", "skip=true"):

@@ -72,6 +72,20 @@ def test_a_method_takes_a_share_of_the_links_and_an_untrained_one_needs_none():
     assert 0.5 < untrained["auc"] < 1
 
 
+def test_a_fit_that_may_have_been_cut_says_so_in_its_line_and_below_its_table():
+    from llwlc.experiments.accuracy_section import AccuracySection
+    from llwlc.experiments.lines import Line
+    from llwlc.experiments.table import Row, Selection
+
+    options = {"fraction": 0.05, "epochs": 2, "hidden": 8}
+    cell = Cell("accuracy", "cora", "paper", "mlp", options)
+    cut = measure(cell, seconds=0.0)
+    assert (cut["epochs"], cut["stopped_after"]) == (1, 0.0)
+    assert "stopped_after" not in measure(cell, seconds=1000.0)
+    section = AccuracySection("a table", (Row("MLP", "mlp", ("cora",), "paper", options),))
+    assert "mlp on cora" in " ".join(section.notes([Line(cell, cut)], Selection()))
+
+
 def test_time_is_that_of_the_second_epoch():
     found = measure(Cell("time", "cora", "paper", "paper", {"fraction": 0.02, "steps": 4}))
     assert found["links"] == round(0.02 * 4276)

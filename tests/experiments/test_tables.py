@@ -124,7 +124,7 @@ def test_cells_without_data_or_of_an_older_version_are_left_with_a_sentence():
     cells = [Cell("accuracy", "ogbl-nowhere", "ogb", "paper"), Cell("accuracy", "cora", "ncn", "anchored-58797")]
     ready, left = runnable([*cells, Cell("accuracy", "cora", "ncn", "gcn")])
     assert [cell.method for cell in ready] == ["gcn"]
-    assert left[0].startswith("ogbl-nowhere is not at hand")
+    assert left[0].startswith("ogbl-nowhere is not available")
     assert "only its stored results are shown" in left[1]
 
 

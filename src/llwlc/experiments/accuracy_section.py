@@ -98,6 +98,13 @@ class AccuracySection:
         ]
         if machines:
             notes.append(f"Made on: {'; '.join(machines)}.")
+        stopped = [line for line in found if "stopped_after" in line.found]
+        if stopped:
+            limits = " or ".join(f"{limit:g}" for limit in sorted({line["stopped_after"] for line in stopped}))
+            rows = ", ".join(sorted({f"{line.cell.method} on {line.cell.data}" for line in stopped}))
+            notes.append(
+                f"Fits that began no epoch after {limits} seconds, so may not have been trained to their end: {rows}."
+            )
         silent = sum(not self._says(row, data, lines, chosen) for row, data in self._asked(chosen))
         if silent:
             notes.append(f"{silent} further rows have no run yet: the command without --show makes them.")

@@ -90,7 +90,9 @@ def accuracy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
         found = _opponent(cell, graph, split, device, clock, seconds)
     spent = time.perf_counter() - begin
     epoch = {"epoch_seconds": round(statistics.median(clock.seconds), 4)} if clock.seconds else {}
-    return {"metric": split.metric, "train_links": len(split.train_pos)} | found | epoch | {"seconds": round(spent, 2)}
+    limit = {} if seconds is None or spent < seconds or cell.method in PRESETS else {"stopped_after": seconds}
+    found = {"metric": split.metric, "train_links": len(split.train_pos)} | found | epoch | limit
+    return found | {"seconds": round(spent, 2)}
 
 
 def walltime(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:

@@ -297,8 +297,8 @@ class Graph:
             graph: a `networkx.Graph`, or any other of its graph classes.
 
         >>> import networkx
-        >>> Graph.from_networkx(networkx.path_graph(3))
-        Graph(num_nodes=3, num_edges=2)
+        >>> Graph.from_networkx(networkx.complete_graph(3))
+        Graph(num_nodes=3, num_edges=3)
         """
         from llwlc.graph.convert import from_networkx
 
@@ -341,8 +341,8 @@ class Graph:
             x: node features, `[n, F]`.
             names: a name for each node.
 
-        >>> Graph.from_numpy(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])).edges.tolist()
-        [[0, 1], [1, 2]]
+        >>> Graph.from_numpy(np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])).edges.tolist()
+        [[0, 1], [0, 2], [1, 2]]
         """
         return Graph.from_scipy(matrix, x=x, names=names)
 
