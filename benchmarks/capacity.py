@@ -205,13 +205,14 @@ from llwlc.training.ranks import Ranks
 from llwlc.training.setting_up import set_up
 from safetensors.torch import save_file
 
-name, epochs, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+name, epochs, out, batch = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 device = pick_device(os.environ.get("W20_DEVICE", "cpu"))
 ranks = Ranks.join(device)
 graph = Graph.open(name) if os.path.isdir(name) else Graph.read(name) if os.path.isfile(name) else datasets.load(name)
 split = splits.make(graph, protocol="random", seed=0)
 chosen = preset("anchored", epochs=epochs, ranking=False, copies=0, fraction=min(1.0, 5000 / len(split.train_pos))).changed(seed=0)
 chosen = chosen.adapted(len(split.train_pos))
+chosen = chosen.changed(batch_size=batch) if batch else chosen
 compactor = None if graph.x is None else fit_compactor(graph.x, chosen.features)
 features = NodeFeatures.of(graph.x, compactor)
 begin = time.perf_counter()
@@ -234,8 +235,8 @@ ranks.leave()
 """
 
 
-def ranks(name: str, counts: list[int], epochs: int = 4) -> None:
-    """Bases and epochs of at most 5,000 training links by so many processes of one thread each."""
+def ranks(name: str, counts: list[int], epochs: int = 4, batch: int = 0) -> None:
+    """Bases and epochs of at most 5,000 training links by so many processes of one thread each; `batch` 0 is the preset's."""
     from safetensors.torch import load_file
 
     first: dict[str, Any] = {}
@@ -246,20 +247,21 @@ def ranks(name: str, counts: list[int], epochs: int = 4) -> None:
             out = str(Path(place) / f"by_{count}")
             launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
             found = watched(
-                [sys.executable, *launcher, str(script), name, str(epochs), out],
+                [sys.executable, *launcher, str(script), name, str(epochs), out, str(batch)],
                 env=os.environ | {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
             )
             weights = load_file(f"{out}.safetensors")
             first = first or weights
             far = max(float((weights[key] - first[key]).abs().max()) for key in weights)
             told = json.loads(Path(f"{out}.json").read_text())
-            note("train", graph=name, ranks=count, epochs=epochs, farthest_weight=far, **told, **found)
+            note("train", graph=name, ranks=count, batch=batch or "preset", epochs=epochs, farthest_weight=far, **told, **found)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("make", "pairs", "pack", "open", "score", "ray", "ranks"))
     parser.add_argument("given", nargs="*", help="paths and numbers, as above")
+    parser.add_argument("--batch", type=int, default=0, help="of ranks: links of a step, 0 for the preset's")
     asked = parser.parse_args()
     given, paths = asked.given, [Path(word) for word in asked.given]
     match asked.what:
@@ -276,7 +278,7 @@ def main() -> None:
         case "ray":
             on_ray(*paths)
         case "ranks":
-            ranks(given[0], [int(count) for count in given[1:]])
+            ranks(given[0], [int(count) for count in given[1:]], batch=asked.batch)
 
 
 if __name__ == "__main__":
