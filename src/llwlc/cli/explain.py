@@ -32,9 +32,10 @@ def explain(
     edges: Annotated[int, typer.Option(min=0, help="Edges of the subgraph to remove one by one, nearest first.")] = 500,
     plugin: PluginOption = None,
 ) -> None:
-    """Says why a pair of nodes gets its score: what the parts of the network add, which edges, common neighbours and paths it rests on, which existing links are alike.
+    """Explains why a pair of nodes gets its score.
 
-    An edge's share is what the log-odds lose on the graph without it. A pair that is linked is looked at as if it were not. Examples:
+    The explanation lists what each part of the network adds, the edges, common neighbours and paths that the score rests on, and the existing links that are most alike. The share of an edge is what the log-odds lose
+    when it is removed. A pair that is linked is explained as if it were not. Examples:
 
     `llwlc explain run Ada Bob`
 

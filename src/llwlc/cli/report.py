@@ -18,7 +18,9 @@ def report(
     top: Annotated[int, typer.Option(min=1, max=2000, help="How many missing links, each with its reasons.")] = 100,
     plugin: PluginOption = None,
 ) -> None:
-    """Writes a run as one HTML file that opens offline: what was measured, the likeliest missing links with their surroundings and reasons, the graph, the model card.
+    """Writes a run as one HTML file that opens offline.
+
+    The file holds what was measured, the likeliest missing links with their surroundings and reasons, the graph in numbers, and the model card.
 
     Example: `llwlc report run -o report.html --top 500`
     """

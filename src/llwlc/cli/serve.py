@@ -22,9 +22,10 @@ def serve(
     ] = None,
     plugin: PluginOption = None,
 ) -> None:
-    """Serves a page to explore a run: search a node, see its likeliest missing links, their surroundings and reasons, score pairs, export tables.
+    """Serves a page to explore a run, on this machine.
 
-    Behind it a JSON interface: /score, /recommend, /explain, /health, described by /openapi.json. Needs the extra `serve`. Example:
+    On the page one searches a node, sees its likeliest missing links with their surroundings and reasons, scores pairs and exports tables. The page uses a JSON interface (/score, /recommend, /explain, /health), which
+    /openapi.json describes. Needs the extra `serve`. Example:
 
     `llwlc serve run --port 8765`
     """
