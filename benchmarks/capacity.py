@@ -254,7 +254,16 @@ def ranks(name: str, counts: list[int], epochs: int = 4, batch: int = 0) -> None
             first = first or weights
             far = max(float((weights[key] - first[key]).abs().max()) for key in weights)
             told = json.loads(Path(f"{out}.json").read_text())
-            note("train", graph=name, ranks=count, batch=batch or "preset", epochs=epochs, farthest_weight=far, **told, **found)
+            note(
+                "train",
+                graph=name,
+                ranks=count,
+                batch=batch or "preset",
+                epochs=epochs,
+                farthest_weight=far,
+                **told,
+                **found,
+            )
 
 
 def main() -> None:

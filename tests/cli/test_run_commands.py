@@ -78,7 +78,14 @@ def test_fit_says_what_it_will_do_and_what_came_of_it(home):
         assert text in done.stdout
     for text in ("llwlc", "common neighbours", "Adamic–Adar", "resource allocation", "cosine of Â²X", "HR@100", "AUC"):
         assert text in done.stdout
-    for text in ("protocol random", "negatives", "too few negatives for HR@K", "calibration error", "parameters", "seconds"):
+    for text in (
+        "protocol random",
+        "negatives",
+        "too few negatives for HR@K",
+        "calibration error",
+        "parameters",
+        "seconds",
+    ):
         assert text in " ".join(done.stdout.split())
     assert "The 10 likeliest missing links" in done.stdout
     assert done.stdout.count("Doe, Person") >= 20

@@ -154,7 +154,9 @@ def test_shapes_that_make_no_sense_are_named(wrong):
 
 
 def test_unknown_preset_or_option_is_named():
-    with pytest.raises(InputError, match="no preset is called 'papr'; there are anchored, paper, paper-query, unconstrained"):
+    with pytest.raises(
+        InputError, match="no preset is called 'papr'; there are anchored, paper, paper-query, unconstrained"
+    ):
         preset("papr")
     with pytest.raises(InputError, match="no option is called 'stepz'"):
         preset("paper", stepz=3)
