@@ -153,6 +153,10 @@ def test_show_prints_what_is_stored_and_finished_cells_are_not_run_again(tmp_pat
         (("results", "--seeds", "0"), "--seeds is a number from 1"),
         (("results", "--seeds", "4-2"), "--seeds is a number from 1"),
         (("results", "--format", "word", "--show"), "--format is text, markdown, latex"),
+        (
+            ("results", "--results", "nowhere.jsonl", "--show"),
+            "nowhere.jsonl does not exist, so there is nothing to show",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(words, said):

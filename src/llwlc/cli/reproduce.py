@@ -67,6 +67,10 @@ def reproduce(
     if form not in FORMATS:
         raise InputError(f"--format is {', '.join(FORMATS)}, got {form!r}")
     file = results or (COMMITTED if COMMITTED.exists() else Path("paper.jsonl"))
+    if show and not file.exists():
+        raise InputError(
+            f"{file} does not exist, so there is nothing to show: call this in a checkout of the repository, which has {COMMITTED}, name a file with --results, or leave out --show to make the runs"
+        )
     chosen = Selection(
         None if data is None else tuple(data),
         None if method is None else tuple(method),
