@@ -152,3 +152,11 @@ def test_many_pairs_of_a_hub_take_no_more_memory_than_others():
     tracemalloc.stop()
     assert found.tolist() == [0] * 2_000 + [1, 1]
     assert peak < 5e7  # the rows of all pairs together: ten million entries
+
+
+@pytest.mark.parametrize("pair", [[0, 3], [-1, 2]])
+def test_a_node_outside_the_graph_is_named_and_never_reaches_compiled_code(pair):
+    path = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), x=torch.eye(3))
+    for score in (common_neighbors, adamic_adar, resource_allocation, feature_cosine):
+        with pytest.raises(InputError, match="names a node outside the graph, whose nodes are 0 to 2"):
+            score(path, torch.tensor([[0, 1], pair]))

@@ -46,7 +46,7 @@ class Evidence(NamedTuple):
     open: Tensor
 
     def score(self, config: CandidateConfig, raised: Tensor) -> Tensor:
-        """−inf where a node may not be listed, or where nothing speaks for it. `raised [n]`: what each node has in every list (`Lister.raised`)."""
+        """−inf where a node may not be listed, or where nothing speaks for it. `raised [n]`: the part of the score that is the same in every list (`Lister.raised`)."""
         own = raised if self.node is None else raised[self.node]
         total = self.like + own + config.walk * self.walk
         return total.masked_fill(~self.open | ((self.like <= 0) & (self.walk <= 0)), NOWHERE)
@@ -76,18 +76,18 @@ class Lister:
         return torch.log1p(self.graph.degree.float()).to(self.device)
 
     def raised(self, config: CandidateConfig) -> Tensor:
-        """What each node has in the list of every other one, `[n]`."""
+        """The part of a node's list score that is the same in the list of every other node, by its degree and its crowd, `[n]`."""
         found = config.degree * self.log_degree
         return found - config.crowd * self.crowd if config.crowd else found
 
     @property
     def crowds(self) -> bool:
-        """Whether it is looked at how crowded nodes are: where there are features, and few enough nodes for one more product of all with all."""
+        """Whether crowds are computed: where there are features, and few enough nodes to compare all with all once more."""
         return self.smoothed is not None and self.exact and self.graph.num_nodes <= CROWDED_NODES
 
     @cached_property
     def crowd(self) -> Tensor:
-        """How crowded it is around each node, `[n]`; 0 where that is not looked at."""
+        """The crowd of each node, the mean of its largest similarities, `[n]`; 0 where crowds are not computed."""
         if not self.crowds:
             return torch.zeros(self.graph.num_nodes, device=self.device)
         blocks = self._blocks(np.arange(self.graph.num_nodes))

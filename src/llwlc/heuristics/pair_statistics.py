@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.support.compiler import in_order
 from llwlc.support.threads import number_of_threads, over_links
@@ -26,7 +27,7 @@ def pair_statistics(graph: Graph, pairs: Integers) -> Floats:
     [[2.0, 2.89, 1.0, 2.0, 2.0], [0.0, 0.0, 0.0, 1.0, 1.0]]
     """
     indptr, indices = graph.indptr.cpu().numpy(), graph.indices.cpu().numpy()
-    pairs = np.ascontiguousarray(pairs)
+    pairs = _inside(pairs, graph.num_nodes)
     out = np.zeros((len(pairs), len(STATISTICS)))
     over_links(
         len(pairs),
@@ -34,6 +35,14 @@ def pair_statistics(graph: Graph, pairs: Integers) -> Floats:
         lambda: lambda begin, end: _fill(indptr, indices, pairs[begin:end], out[begin:end]),
     )
     return out
+
+
+def _inside(pairs: Integers, num_nodes: int) -> Integers:
+    """The pairs, contiguous; one that names a node outside the graph is refused: compiled code does not check indices."""
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= num_nodes):
+        bad = pairs[(pairs < 0).any(1) | (pairs >= num_nodes).any(1)][0].tolist()
+        raise InputError(f"pair {tuple(bad)} names a node outside the graph, whose nodes are 0 to {num_nodes - 1}")
+    return np.ascontiguousarray(pairs)
 
 
 @in_order
@@ -65,7 +74,7 @@ def _fill(indptr: Integers, indices: Integers, pairs: Integers, out: Floats) -> 
 
 def row_cosines(indptr: Integers, indices: Integers, data: Floats, pairs: Integers) -> Floats:
     """⟨row u, row v⟩ of sparse rows of length one `[n, F]` in CSR with sorted columns, for each pair: `[m]`."""
-    pairs, out = np.ascontiguousarray(pairs), np.zeros(len(pairs))
+    pairs, out = _inside(pairs, len(indptr) - 1), np.zeros(len(pairs))
     over_links(
         len(pairs),
         number_of_threads(len(pairs), 0),
