@@ -227,3 +227,16 @@ def test_from_the_command_line(tmp_path):
     ran = call(app, ["evaluate", run, "--protocol", "ncn", "--seeds", "2"])
     assert ran.exit_code == 0, ran.output
     assert "HR@20" in ran.output
+
+
+def test_a_table_of_hits_states_its_false_positive_rates():
+    from llwlc import datasets, splits
+    from llwlc.baselines.opponent import fit_opponent
+    from llwlc.predict.model_card import result_notes
+
+    graph = datasets.load("cora")
+    split = splits.make(graph, protocol="paper", seed=0)
+    fitted = fit_opponent(graph, split, "common-neighbors", device="cpu", rank_candidates=False)
+    said = result_notes(fitted, split)
+    assert "527 negatives in one pool" in said
+    assert "false-positive rate of HR@50 at 9.49 %, HR@100 at 19 %" in said  # 50 and 100 of 527
