@@ -86,6 +86,25 @@ def test_a_fit_that_may_have_been_cut_says_so_in_its_line_and_below_its_table():
     assert "mlp on cora" in " ".join(section.notes([Line(cell, cut)], Selection()))
 
 
+def test_the_cost_of_a_fit_that_was_cut_is_reckoned_to_its_last_epoch():
+    from llwlc.experiments.lines import Line
+    from llwlc.experiments.other_sections import CostSection
+    from llwlc.experiments.table import Row, Selection
+
+    options = {"epochs": 5, "hidden": 8}
+    cell = Cell("cost", "cora", "ncn", "mlp", options)
+    section = CostSection("costs", (Row("MLP", "mlp", ("cora",), "ncn", options),))
+    whole = measure(cell)
+    (row,) = section.body([Line(cell, whole)], Selection())
+    shown = dict(zip(section.header(), row, strict=True))
+    assert (shown["epochs"], shown["all epochs, s"]) == ("5", "–")
+    assert float(shown["HR@100"]) == pytest.approx(100 * whole["hits@100"], abs=0.01)
+    cut = whole | {"stopped_after": 1.0, "epochs": 2, "seconds": 10.0, "epoch_seconds": 4.0}
+    (row,) = section.body([Line(cell, cut)], Selection())
+    shown = dict(zip(section.header(), row, strict=True))
+    assert (shown["fit, s"], shown["all epochs, s"], shown["HR@100"]) == ("(10)", "22, at most", "–")
+
+
 def test_time_is_that_of_the_second_epoch():
     found = measure(Cell("time", "cora", "paper", "paper", {"fraction": 0.02, "steps": 4}))
     assert found["links"] == round(0.02 * 4276)

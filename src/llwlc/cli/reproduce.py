@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NAMES = ("results", "neumann", "constraints", "walltime", "complexity", "datasets", "figures", "chain", "accuracy", "ladder", "opponents")  # fmt: skip
 """The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""
+TIMED = ("time", "growth", "cost")
+"""Kinds of cells that measure time: they run one at a time, before all others."""
 COMMITTED = Path("docs/results/paper.jsonl")
 
 
@@ -116,7 +118,7 @@ def run_missing(
         measured.append(f"{line['wall']:.0f} s")
         say(f"[{count}/{total}] {cell}: {', '.join(measured)}")
 
-    alone = [cell for cell in ready if cell.kind in ("time", "growth")]
-    beside = [cell for cell in ready if cell.kind not in ("time", "growth")]
+    alone = [cell for cell in ready if cell.kind in TIMED]
+    beside = [cell for cell in ready if cell.kind not in TIMED]
     for part, at_once in ((alone, 1), (beside, processes)):
         run_cells(part, file, device=where, processes=at_once, seconds=seconds, minutes=minutes, report=report)

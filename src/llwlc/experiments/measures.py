@@ -163,6 +163,7 @@ def separation(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]
 Measure = Callable[[Cell, str, float | None], dict[str, Any]]
 MEASURES: dict[str, Measure] = {
     "accuracy": accuracy,
+    "cost": accuracy,  # the same fit, run alone on the machine, so that its time and memory count
     "time": walltime,
     "sizes": sizes,
     "growth": growth,
@@ -221,7 +222,12 @@ def _opponent(
     )
     path.unlink(missing_ok=True)
     best = max(trained.history, key=lambda record: record.valid)
-    about = {"epochs": len(trained.history), "best_epoch": best.epoch, "valid_auc": best.valid_auc}
+    about = {
+        "epochs": len(trained.history),
+        "most_epochs": trained.config["recipe"]["epochs"],
+        "best_epoch": best.epoch,
+        "valid_auc": best.valid_auc,
+    }
     calibration: dict[str, Any] = {
         "calibration_error": trained.metrics.calibration_error,
         "parameters": trained.num_parameters,

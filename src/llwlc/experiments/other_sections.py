@@ -75,6 +75,63 @@ class WalltimeSection:
 
 
 @dataclass(frozen=True)
+class CostSection:
+    """Time and memory of whole fits, one after the other on one machine."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+    def cells(self, chosen: Selection) -> list[Cell]:
+        return [row.cell("cost", data, protocol=chosen.protocol) for row, data in self._asked(chosen)]
+
+    def _asked(self, chosen: Selection) -> list[tuple[Row, str]]:
+        order = dict.fromkeys(data for row in self.rows for data in row.data)
+        return [(row, data) for data in order for row in self.rows if data in selected(row, chosen)]
+
+    def header(self) -> list[str]:
+        return [
+            "data",
+            "method",
+            "fit, s",
+            "epochs",
+            "epoch, s",
+            "all epochs, s",
+            "MB",
+            "MB, GPU",
+            "HR@100",
+            "parameters",
+        ]
+
+    def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
+        found = []
+        for row, data in self._asked(chosen):
+            for line in row_lines("cost", row, data, lines, chosen)[:1]:
+                found.append([data, row.title, *_cost(line)])
+        return found
+
+    def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
+        found = [line for row, data in self._asked(chosen) for line in row_lines("cost", row, data, lines, chosen)[:1]]
+        machines = sorted({str(line["machine"]) for line in found})
+        notes = [
+            "Fit: features, bases or sketches, training, validation after each epoch, test; without the start of Python. "
+            "A fit in brackets began no epoch after the time that it was given: all epochs, of the method's recipe, are then reckoned from its own epochs. HR@100 of a fit that was cut short says nothing about the method."
+        ]
+        return notes + ([f"Made on: {'; '.join(machines)}."] if machines else [])
+
+
+def _cost(line: Line) -> list[str]:
+    cut = "stopped_after" in line.found
+    epoch, epochs, seconds = line.get("epoch_seconds"), line["epochs"], line["seconds"]
+    whole = NOTHING
+    if cut and epoch is not None:
+        whole = f"{seconds + epoch * max(0, line.get('most_epochs', epochs) - epochs):.0f}, at most"
+    shown = f"({seconds:.0f})" if cut else f"{seconds:.1f}"
+    memory = [NOTHING if line.get(name) is None else f"{line[name]:,}" for name in ("peak_mb", "gpu_peak_mb")]
+    begin = [shown, str(epochs), NOTHING if epoch is None else f"{epoch:.2f}", whole]
+    return [*begin, *memory, NOTHING if cut else f"{100 * line['hits@100']:.2f}", f"{line['parameters']:,}"]
+
+
+@dataclass(frozen=True)
 class EnergySection:
     """How much of the network's input lies in the span of a basis."""
 
