@@ -1,6 +1,7 @@
 """`llwlc fit` within its budget, graph by graph: forecast, wall time, peak memory, disk and AUC beside the best untrained score's: the tables of docs/budget.md.
 
     python benchmarks/budget.py usair celegans cora blocks-1000-25 --minutes 10 --seeds 1
+    python benchmarks/budget.py usair cora --full --seeds 3 --device cuda     # nothing left out (`--plan full`), to compare with
     python benchmarks/budget.py --table
 
 Each fit is a process of its own with an empty cache. One line a fit in benchmarks/results/budget.jsonl; a finished one is not run again.
@@ -36,7 +37,8 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
             rows = "\n".join(f"n{a},n{b}" for a, b in graph.edges.tolist())
             Path(given).write_text(f"source,target\n{rows}\n")
         env = os.environ | {"LLWLC_CACHE": str(folder / "cache"), "PYTHONWARNINGS": "ignore"}
-        command = [sys.executable, "-m", "llwlc", "fit", given, "--minutes", str(minutes), "--seed", str(seed)]
+        budget = ["--minutes", str(minutes)] if minutes else ["--plan", "full"]
+        command = [sys.executable, "-m", "llwlc", "fit", given, *budget, "--seed", str(seed)]
         command += ["--device", device, "--out", str(folder / "run")]
         begin = time.perf_counter()
         ran = subprocess.run(command, env=env, capture_output=True, text=True)
@@ -51,7 +53,10 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
         }
         if ran.returncode:
             return found | {"said": " ".join(ran.stderr.split())[-400:]}
-        metrics, plan = (json.loads((folder / "run" / part).read_text()) for part in ("metrics.json", "plan.json"))
+        metrics = json.loads((folder / "run" / "metrics.json").read_text())
+        if not minutes:
+            return found | {"auc": metrics["auc"], "positives": metrics["num_positives"], "epochs": metrics["epochs"]}
+        plan = json.loads((folder / "run" / "plan.json").read_text())
         disk = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file() and "cache" in f.parts)
         beside = {title: score["auc"] for title, score in metrics["heuristics"].items()}
         config = json.loads((folder / "run" / "config.json").read_text())
@@ -85,8 +90,27 @@ def plan_words(run: dict) -> str:
     return ", ".join([*words, f"{train['epochs']} epochs"])
 
 
+def losses(path: Path) -> None:
+    """What a plan costs: its test AUC beside that of a fit that leaves nothing out, on the same splits and seeds."""
+    runs = [run for run in stored(path) if not run["rc"]]
+    full = {(run["data"], run["seed"]): 100 * run["auc"] for run in runs if not run["minutes"]}
+    print("| graph | minutes | plan (known cost, points) | AUC of the plan | AUC of everything | lost ± s.e. (seeds) |")
+    print("| --- " * 6 + "|")
+    for kind in dict.fromkeys((run["data"], run["minutes"]) for run in runs if run["minutes"]):
+        own = [r for r in runs if (r["data"], r["minutes"]) == kind and (r["data"], r["seed"]) in full]
+        if not own:
+            continue
+        ours, all_in = [100 * r["auc"] for r in own], [full[r["data"], r["seed"]] for r in own]
+        lost = [b - a for a, b in zip(ours, all_in, strict=True)]
+        error = statistics.stdev(lost) / math.sqrt(len(lost)) if len(lost) > 1 else float("nan")
+        print(
+            f"| {kind[0]} | {kind[1]:g} | {'; '.join(sorted({plan_words(r) for r in own}))} ({statistics.mean(r['cost'] for r in own):.1f}) | {statistics.mean(ours):.2f} "
+            f"| {statistics.mean(all_in):.2f} | {statistics.mean(lost):+.2f} ± {error:.2f} ({len(own)}) |"
+        )
+
+
 def table(path: Path) -> None:
-    runs = stored(path)
+    runs = [run for run in stored(path) if run["minutes"]]
     print(
         "| graph | minutes | nodes, links | plan (known cost, points) | forecast, at most, wall, s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by |"
     )
@@ -119,14 +143,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*")
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--full", action="store_true", help="leave nothing out: --plan full instead of a budget")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.full:
+        options.minutes = 0.0
     if options.table:
         table(options.out)
+        print()
+        losses(options.out)
         return
     if options.one:
         name, seed = json.loads(options.one)
@@ -137,7 +166,15 @@ def main() -> None:
         for name in options.data:
             if (name, seed, options.minutes) in done:
                 continue
-            command = [sys.executable, __file__, "--minutes", str(options.minutes), "--device", options.device]
+            command = [
+                sys.executable,
+                __file__,
+                *(["--full"] if options.full else []),
+                "--minutes",
+                str(options.minutes),
+                "--device",
+                options.device,
+            ]
             ran = subprocess.run([*command, "--one", json.dumps([name, seed])], capture_output=True, text=True)
             if ran.returncode:
                 print(f"{name} {seed} failed:\n{ran.stderr[-1500:]}", flush=True)

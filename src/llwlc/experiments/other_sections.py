@@ -114,7 +114,8 @@ class CostSection:
         machines = sorted({str(line["machine"]) for line in found})
         notes = [
             "Fit: features, bases or sketches, training, validation after each epoch, test; without the start of Python. "
-            "A fit in brackets began no epoch after the time that it was given: all epochs, of the method's recipe, are then reckoned from its own epochs. HR@100 of a fit that was cut short says nothing about the method."
+            "A fit in brackets began no epoch after the time that it was given: all epochs, of the method's recipe, are then reckoned from its own epochs. "
+            "HR@100 of a fit that was cut short says nothing about the method."
         ]
         return notes + ([f"Made on: {'; '.join(machines)}."] if machines else [])
 
