@@ -12,6 +12,7 @@ from torch_geometric.nn import GCNConv
 from graphs import batch_of
 from llwlc import baselines
 from llwlc.baselines.features import Features, NodeInput
+from llwlc.baselines.fitting import FittedMethod
 from llwlc.baselines.lanczosnet import LanczosConv, affinity
 from llwlc.baselines.loop import scored
 from llwlc.baselines.messages import Messages
@@ -262,6 +263,20 @@ def test_encoders_see_a_known_link_which_is_why_it_is_masked_in_training(graph, 
     known = Messages.of(graph)
     hidden = known.without(known.places(pair))
     assert not torch.allclose(scored(net, known, features, pair), scored(net, hidden, features, pair))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_fitted_method_that_moves_to_a_gpu_scores_as_on_the_cpu(graph, name, sparse):
+    x = graph.x * (torch.rand(graph.x.shape, generator=torch.Generator().manual_seed(1)) < 0.05) if sparse else graph.x
+    own = Graph.from_edges(graph.edges, x=x)
+    net = resolve(baselines.METHODS[name].network)(recipe(name).changed(**SMALL), Shape(60, 12, 10), 0)
+    fitted = FittedMethod(name, net, own, Features(x, "cpu"))
+    pairs = torch.tensor([[0, 1], [2, 40], [5, 59], [30, 31]])
+    here = fitted.score(pairs)
+    assert torch.allclose(fitted.to("cuda").score(pairs), here, atol=1e-9)
+    assert torch.equal(fitted.to("cpu").score(pairs), here)
 
 
 @pytest.mark.parametrize("name", TRAINED)

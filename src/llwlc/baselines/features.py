@@ -48,6 +48,16 @@ class Features:
         self.back, self.order = (there(place.indptr), there(place.indices)), there(place.data)
         self.value = torch.as_tensor(x.data, dtype=torch.float32, device=self.device)
 
+    def move(self, device: torch.device | str) -> None:
+        """Moves everything to another device."""
+        self.device = torch.device(device)
+        if self.dense is not None:
+            self.dense = self.dense.to(device)
+            return
+        self.forth = self.forth[0].to(device), self.forth[1].to(device)
+        self.back = self.back[0].to(device), self.back[1].to(device)
+        self.order, self.value = self.order.to(device), self.value.to(device)
+
     def product(self, weight: Tensor, dropout: float = 0.0) -> Tensor:
         """dropout(X) W, `[n, d]`; dropout of a sparse matrix's entries is dropout of all its entries."""
         if self.dense is not None:

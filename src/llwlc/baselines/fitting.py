@@ -89,6 +89,19 @@ class FittedMethod:
             self._encoded = known, encoded(self.net, messages, self.features)
         return decoded(self.net, self._encoded[1], flat).reshape(pairs.shape[:-1])
 
+    def to(self, device: torch.device | str) -> FittedMethod:
+        """Itself, moved to another device, where it then scores.
+
+        Args:
+            device: "cpu", "cuda" or a device of torch.
+        """
+        if next(self.net.parameters()).device.type != torch.device(device).type:
+            self.net.to(device)
+            if self.features is not None:
+                self.features.move(device)
+            self._encoded = None
+        return self
+
     @property
     def config(self) -> dict[str, Any]:
         """Method, recipe, shape and seed as plain JSON."""

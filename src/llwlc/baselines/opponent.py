@@ -78,7 +78,9 @@ class FittedOpponent:
         return BasisConfig()  # not used
 
     def scorer(self, device: str, features: NodeFeatures | None = None) -> OpponentScorer:
-        return OpponentScorer(self.model)
+        return OpponentScorer(
+            self.model.to(pick_device(device)) if isinstance(self.model, FittedMethod) else self.model
+        )
 
     def state(self) -> dict[str, Tensor]:
         """The weights; none for a method without training."""
