@@ -17,12 +17,12 @@ WHOLE = {
         *("blocks", "channels", "filters", "filter_hidden", "head", "sort_rows", "distance_cap"),
         *("feature_channels", "filtered_channels", "pair_channels", "powers"),
     ],
-    TrainConfig: ["epochs", "batch_size", "patience", "negative_pool", "candidate_pool", "copies"],
+    TrainConfig: ["epochs", "batch_size", "patience", "negatives", "negative_pool", "candidate_pool", "copies"],
     Limits: ["evaluated", "shortlist", "measured", "sources", "judged", "weighed"],
 }
 SHARES = {
     NetConfig: ["dropout", "feature_dropout"],
-    TrainConfig: ["learning_rate", "fraction", "hard_share", "edge_dropout", "average"],
+    TrainConfig: ["learning_rate", "filter_rate", "fraction", "hard_share", "edge_dropout", "average"],
 }
 
 

@@ -22,6 +22,7 @@ from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.nn import LLwLCNet, NetConfig
+from llwlc.nn.conv import SpectralMLP
 from llwlc.splits.negatives import NonEdges
 from llwlc.support.ragged import expand, pointer
 from llwlc.support.threads import one_thread
@@ -30,7 +31,7 @@ from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import TrainingLinks
 from llwlc.training.features import fit_compactor
-from llwlc.training.loop import Valid, batches, populations, train, validation_score
+from llwlc.training.loop import Valid, adam, batches, populations, train, validation_score
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.scoring import Scorer
 from llwlc.training.step import Stepper
@@ -212,6 +213,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from llwlc.bases.encoded_links import EncodedLinks
 from llwlc.nn import LLwLCNet, NetConfig
+from llwlc.nn.conv import SpectralMLP
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import TrainingLinks
@@ -353,6 +355,35 @@ def test_populations_are_told_apart(small):
     index = torch.tensor([0, 1, positive, positive + 99, positive + 100])
     wanted = [[1, 1, 1], [1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
     assert populations(index, given).tolist() == wanted
+
+
+def test_of_several_negatives_a_link_each_weighs_its_part(small, monkeypatch):
+    links, positive, valid = small
+    few = encode_some(links, torch.arange(3 * positive))
+    taken, sums = [], []
+    step = Stepper.__call__
+
+    def spy(self, data, index, label, *rest, **draws):
+        if data is few:
+            taken.extend(index.tolist())
+            sums.append((label[:, 1] * label[:, 0]).sum() - (label[:, 1] * (1 - label[:, 0])).sum())
+        return step(self, data, index, label, *rest, **draws)
+
+    monkeypatch.setattr(Stepper, "__call__", spy)
+    config = TrainConfig(epochs=1, batch_size=16, negatives=2)
+    train(make_net(), lambda _: training(few, positive), Valid(*valid), config, features=NODES)
+    assert sorted(taken) == list(range(3 * positive))
+    assert torch.stack(sums).sum().abs() < 1e-5  # the last, smaller batch of each kind comes at any step
+
+
+def test_filters_may_learn_at_another_rate():
+    net = make_net()
+    groups = adam(net, TrainConfig(learning_rate=1e-3, filter_rate=0.5)).param_groups
+    assert [group["lr"] for group in groups] == [1e-3, 5e-4]
+    inside = {id(p) for part in net.modules() if isinstance(part, SpectralMLP) for p in part.parameters()}
+    assert {id(p) for p in groups[1]["params"]} == inside
+    assert sum(len(group["params"]) for group in groups) == len(list(net.parameters()))
+    assert len(adam(net, TrainConfig()).param_groups) == 1
 
 
 def test_scores_do_not_depend_on_batching(small, monkeypatch):

@@ -14,7 +14,7 @@ from llwlc.errors import InputError
 if TYPE_CHECKING:
     from llwlc.experiments.cell import Cell
 
-NAMES = ("results", "neumann", "constraints", "walltime", "complexity", "datasets", "figures", "chain", "accuracy", "ladder", "opponents")  # fmt: skip
+NAMES = ("results", "neumann", "constraints", "walltime", "complexity", "datasets", "figures", "chain", "accuracy", "ladder", "leads", "opponents")  # fmt: skip
 """The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""
 TIMED = ("time", "growth", "cost")
 """Kinds of cells that measure time: they run one at a time, before all others."""

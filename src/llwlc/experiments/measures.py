@@ -200,7 +200,9 @@ def _ours(cell: Cell, graph: Graph, split: LinkSplit, device: str, clock: EpochC
     best = max(fitted.history, key=lambda record: record.valid)
     flat = {k: v for k, v in fitted.metrics.as_dict().items() if not isinstance(v, Mapping)}
     stages = {stage: round(spent, 3) for stage, spent in fitted.metrics.stages.items()}
-    return flat | {"valid_auc": best.valid_auc, "best_epoch": best.epoch, "stages": stages}
+    known = {} if fitted.validation is None else fitted.validation.as_dict()
+    valid = {f"valid_{name}": known[name] for name in ("hits@100", "mrr") if name in known}
+    return flat | {"valid_auc": best.valid_auc, **valid, "best_epoch": best.epoch, "stages": stages}
 
 
 def _opponent(

@@ -9,9 +9,19 @@ from llwlc.experiments import published
 from llwlc.experiments.accuracy_section import AccuracySection
 from llwlc.experiments.cell import Cell
 from llwlc.experiments.chain import CHAIN, PAPER_QUERY, READINGS, THREE
+from llwlc.experiments.leads_section import LeadsSection
 from llwlc.experiments.opponents_section import OpponentsSection
 from llwlc.experiments.other_sections import CostSection, FiguresSection, GrowthSection, SizesSection, WalltimeSection
-from llwlc.experiments.presets_section import BUDDY_ROWS, HEART_ROWS, HELD, LADDER, PLANETOID, PRESET_ROWS
+from llwlc.experiments.presets_section import (
+    BUDDY_ROWS,
+    CHANGES,
+    HEART_ROWS,
+    HELD,
+    LADDER,
+    LEADS,
+    PLANETOID,
+    PRESET_ROWS,
+)
 from llwlc.experiments.table import Row, Section, on_pubmed
 
 NOT_AT_HAND = {
@@ -178,6 +188,10 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
         AccuracySection("HeaRT's hard negatives, regenerated; published: the best known", HEART_ROWS, metric="mrr"),
     ),
     "ladder": (AccuracySection("From the paper's network to `anchored`, one change after the other", LADDER),),
+    "leads": (
+        LeadsSection("Changes of `anchored`, decided on validation links", LEADS[: len(CHANGES)]),
+        LeadsSection("The same on a large graph", LEADS[len(CHANGES) :]),
+    ),
     "opponents": (
         OpponentsSection("Opponents under the protocol of their published numbers", _opponents()),
         CostSection("What a fit costs, one at a time (`ncn`, seed 0)", tuple(Row(TITLES[name], name, ("cora-planetoid", "pubmed"), "ncn") for name in ("anchored", *OPPONENTS))),

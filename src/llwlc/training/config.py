@@ -16,6 +16,7 @@ WHOLE = {
     "epochs": (1, 1_000_000),
     "batch_size": (2, 1 << 30),  # half of a batch are links
     "patience": (1, 1 << 30),
+    "negatives": (1, 1000),
     "negative_pool": (1, 1000),  # here and below: a multiple of the training links, which are encoded and stored
     "candidate_pool": (0, 1000),
     "copies": (0, 1000),
@@ -24,6 +25,7 @@ WHOLE = {
 """Smallest and largest value of each integer option."""
 OTHERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "learning_rate": (lambda v: 0 < v <= 1000, "above 0 and at most 1000"),
+    "filter_rate": (lambda v: 0 < v <= 1000, "above 0 and at most 1000"),
     "select": (lambda v: bool(re.fullmatch(r"both|auc|mrr|hits@[1-9]\d{0,8}", v)), "both, auc, mrr or hits@K"),
     "fraction": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
     "hard_share": (lambda v: 0 <= v <= 1, "between 0 and 1"),
@@ -39,6 +41,8 @@ class TrainConfig:
     epochs: int = 40
     learning_rate: float | None = None
     """None here and below: chosen by the number of training links, see `presets.Preset.adapted`."""
+    filter_rate: float = field(default=1.0, metadata={"absent": 1.0})
+    """The filters' learning rate, as a multiple of the others'."""
     batch_size: int | None = None
     patience: int = 10
     """Epochs without a better validation score before training stops."""
@@ -47,6 +51,8 @@ class TrainConfig:
     among candidates."""
     fraction: float = 1.0
     """Share of the training links that is used."""
+    negatives: int = field(default=1, metadata={"absent": 1})
+    """Random non-links for each link of a step, beyond those that `batch_size` counts where it is above 1; links and non-links have equal weight in the loss."""
     negative_pool: int = 4
     """Negatives drawn and encoded once, as a multiple of the training links; each epoch takes another part of them."""
     candidate_pool: int = field(default=2, metadata={"absent": 2})

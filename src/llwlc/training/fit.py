@@ -18,6 +18,7 @@ from llwlc.candidates.kinds import Kinds
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.registry import HEURISTICS
+from llwlc.metrics import Evaluation
 from llwlc.nn.net import LLwLCNet
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.negatives import pair_number
@@ -65,6 +66,8 @@ class Fitted:
     history: list[EpochRecord]
     rival: Rival | None = None
     """The untrained score that did better on validation, if there is one; it is not stored in the run folder."""
+    validation: Evaluation | None = None
+    """The validation links among their negatives at the chosen epoch, by which experiments are decided; it is not stored either."""
 
     @property
     def basis(self) -> BasisConfig:
@@ -192,7 +195,10 @@ def fit_split(
     found = FitMetrics(
         test, error, share, net.num_parameters, len(done.history), seconds, beside, report, watch.seconds
     )
-    return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history, rival)
+    chosen = metrics.evaluate(
+        done.valid_pos, done.valid_neg.reshape(len(done.valid_pos), -1) if valid.own else done.valid_neg
+    )
+    return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history, rival, chosen)
 
 
 def _populations(

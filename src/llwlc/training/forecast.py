@@ -113,7 +113,9 @@ def expected(
     ranking = ranked or preset.net.ranking
     among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
     listing = candidates.prepare + listed * candidates.list_node
-    epoch = (3 if preset.net.ranking else 2) * positives * links.train + (valid + among) * links.score_encoded
+    epoch = (1 + config.negatives + preset.net.ranking) * positives * links.train + (
+        valid + among
+    ) * links.score_encoded
     stages = {
         "candidates": (
             listing

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from llwlc import metrics
 from llwlc.bases.encoded_links import EncodedLinks
+from llwlc.nn.conv import SpectralMLP
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.warmup import SCORING, TRAINING, warm_up
 from llwlc.support.threads import one_thread
@@ -139,19 +140,32 @@ def _among_candidates(scorer: Scorer, valid: Valid) -> float | None:
 
 def adam(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
     on_gpu = next(net.parameters()).is_cuda  # a CUDA graph needs the step's number on the device
-    return torch.optim.Adam(net.parameters(), lr=config.learning_rate or 2e-3, fused=True, capturable=on_gpu)
+    rate = config.learning_rate or 2e-3
+    if config.filter_rate == 1:
+        return torch.optim.Adam(net.parameters(), lr=rate, fused=True, capturable=on_gpu)
+    filters = {p for part in net.modules() if isinstance(part, SpectralMLP) for p in part.parameters()}
+    groups = [
+        {"params": [p for p in net.parameters() if p not in filters], "lr": rate},
+        {"params": [p for p in net.parameters() if p in filters], "lr": rate * config.filter_rate},
+    ]
+    return torch.optim.Adam(groups, fused=True, capturable=on_gpu)
 
 
 def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epoch: int) -> float:
-    """One pass over the positives and as many negatives of each pool. Returns the mean loss."""
+    """One pass over the positives, `negatives` times as many random negatives, and as many candidates. Returns the mean loss."""
     device, num_positive = stepper.device, links.positives
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
     sizes, half = links.all_sizes, (config.batch_size or 64) // 2
-    pools = [_drawn(links.random, num_positive, generator) + num_positive]
+    random = config.negatives
+    pools = [_drawn(links.random, random * num_positive, generator) + num_positive]
     if links.candidates:
         pools.append(_drawn(links.candidates, num_positive, generator) + num_positive + links.random)
     # each batch has equally many of each kind: subgraphs of negatives are smaller, so buckets over all links would hold one kind only
-    drawn = [batches(sizes[:num_positive], half, generator), *(batches(sizes[pool], half, generator) for pool in pools)]
+    wide = [half * random, half]
+    drawn = [
+        batches(sizes[:num_positive], half, generator),
+        *(batches(sizes[pool], width, generator) for pool, width in zip(pools, wide, strict=False)),
+    ]
     total, seen = torch.zeros((), device=device), 0
     stepper.net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -163,19 +177,23 @@ def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epo
             # the average decays faster in the first steps, or it would stay near the initial weights
             taken = epoch * -(-num_positive // half) + step
             decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
-            label, largest = populations(index, links), int(sizes[index].max())
+            label, largest = populations(index, links, random), int(sizes[index].max())
             loss = stepper(links.data, index, label, largest, decay, seed=config.seed, epoch=epoch)
             total, seen = total + loss * len(index), seen + len(index)
     return float(total if stepper.ranks is None else stepper.ranks.total(total)) / max(seen, 1)
 
 
-def populations(index: Tensor, links: TrainingLinks) -> Tensor:
-    """For the pairs at these positions, whether each is a link, belongs to the random pairs, belongs to the candidates: `[b, 3]`."""
+def populations(index: Tensor, links: TrainingLinks, negatives: int = 1) -> Tensor:
+    """For the pairs at these positions, whether each is a link, belongs to the random pairs, belongs to the candidates: `[b, 3]`. Of several random negatives a link, each counts as its part of
+    one, so that links and negatives have equal weight."""
     positive = index < links.positives
     chosen = index >= links.positives + links.random
     member = torch.zeros(len(index), dtype=torch.bool)
     member[positive] = links.member[index[positive]]
-    return torch.stack([positive, ~chosen, chosen | member], 1).float()
+    found = torch.stack([positive, ~chosen, chosen | member], 1).float()
+    if negatives > 1:
+        found[~positive & ~chosen, 1] = 1 / negatives
+    return found
 
 
 def _drawn(pool: int, count: int, generator: torch.Generator) -> Tensor:
