@@ -17,11 +17,13 @@ from llwlc.graph.graph import Graph
 from llwlc.kernels.backends import without_cuda
 from llwlc.kernels.cuda import network as kernel
 from llwlc.kernels.cuda.driver import Engine, engine_of
+from llwlc.linalg.basis import Eigenbasis
 from llwlc.nn.config import NetConfig
 from llwlc.nn.ends import symmetric
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.packed import unknown_shape
 from llwlc.nn.readouts import ClassReadout
+from llwlc.subgraphs.batch import Subgraphs
 from llwlc.subgraphs.labels import distance_classes
 
 
@@ -69,22 +71,19 @@ class GpuNetwork:
         links = links.to(self.device)
         self._check_cap(int(links.label.max()) if links.label.numel() else 0)
         rows = kernel.Rows(links.ptr, links.values, links.vectors, links.degree, links.node.long(), label=links.label)
-        return self._logits(rows, links.pair)
+        return self.heads(self.read(rows), links.pair)
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, pair: Tensor | None) -> Tensor:
         """Logits `[B, outputs]` of checked pairs `[B, 2]`, the smaller id first, in float64; `pair [B, P]`: their `PairInputs`."""
         self._check_cap(distance_classes(config.distance_cap) - 1)
         subs, basis = link_bases_checked(graph, pairs, config, epoch=0, dtype=torch.float32)
-        rows = kernel.Rows(
-            subs.ptr, basis.values, basis.vectors, subs.degree.float(), subs.node,
-            dist_u=subs.dist_u, dist_v=subs.dist_v, cap=config.distance_cap,
-        )  # fmt: skip
-        return self._logits(rows, pair)
+        return self.heads(self.read(rows_of(subs, basis, config)), pair)
 
-    def _logits(self, rows: kernel.Rows, pair: Tensor | None) -> Tensor:
-        with torch.no_grad():
-            return self.heads(kernel.read_rows(self.engine, self.shape, self.weights, rows), pair)
+    def read(self, rows: kernel.Rows) -> Tensor:
+        """The readout of each link, by the kernel."""
+        return kernel.read_rows(self.engine, self.shape, self.weights, rows)
 
+    @torch.no_grad()
     def heads(self, read: Tensor, pair: Tensor | None) -> Tensor:
         """The logits from what the kernel read of the rows."""
         net: Any = self.layers
@@ -112,6 +111,14 @@ class GpuNetwork:
             raise InputError(
                 f"the links have distance class {most}, this network knows 0 to {self.shape.classes - 1}: its distance_cap is not the basis's"
             )
+
+
+def rows_of(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) -> kernel.Rows:
+    """Subgraphs and their bases as the kernel reads them."""
+    return kernel.Rows(
+        subs.ptr, basis.values, basis.vectors, subs.degree.float(), subs.node,
+        dist_u=subs.dist_u, dist_v=subs.dist_v, cap=config.distance_cap,
+    )  # fmt: skip
 
 
 def shape_of(net: LLwLCNet) -> kernel.Shape:
