@@ -164,6 +164,17 @@ def test_the_gpu_report_states_its_distance_from_the_bytes():
     rows = dict(bench.gpu_table(found))
     assert rows["distance from that"] == "2 times"
     assert rows["the reference in torch, same device"] == "50 times as long"
+    assert not any("probability" in name for name in rows), "no scores, no difference between them"
+
+
+def test_the_gpu_report_states_its_stages():
+    seconds = {"pairs to bases": 2e-3, "pairs to scores": 3e-3}
+    stages = {"basis": 1.5}
+    found = bench.GpuReport("g", 1000, 10.0, 20.0, seconds, 1e-4, 4e9, 4e12, stages=stages, difference=2e-7)
+    rows = dict(bench.gpu_table(found))
+    assert rows["pairs to scores"] == "3.0 ms, 333,333 links/s"
+    assert rows["basis"] == "1.50 µs a link"
+    assert rows["largest difference from torch, in probability"] == "2.0e-07"
 
 
 @pytest.mark.skipif(cuda.available(), reason="there is a GPU")

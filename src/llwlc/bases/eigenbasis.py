@@ -89,7 +89,7 @@ def eigenbasis(
     chosen = choose(backend, _unable(subs, columns, start, complete), what="this basis").name
     if chosen == "cuda":
         weight = None if subs.weight is None else symmetric_weight(subs)
-        return on_gpu(subs, cons, weight, start, inputs, solve_of(steps, laplacian, dtype), dtype)
+        return on_gpu(subs, cons, weight, start, inputs, solve_of(steps, laplacian, dtype), dtype)[0]
     block = start_block(start, inputs)
     if chosen == "numba":
         return _compiled(subs, columns, deleted, block, solve_of(steps, laplacian, dtype), dtype)
@@ -128,9 +128,9 @@ def on_gpu(
     inputs: StartInputs,
     solve: Solve,
     dtype: torch.dtype,
-) -> Eigenbasis:
-    """`eigenbasis` by the CUDA kernel; `weight [E]` the same in both directions, or None. `cons` is a number where the kernel makes the columns
-    by itself: `kernel_plan.neumann_bits`."""
+) -> tuple[Eigenbasis, Tensor]:
+    """`eigenbasis` by the CUDA kernel, and the degrees of the nodes `[N]`; `weight [E]` the same in both directions, or None. `cons` is a number where the kernel makes the
+    columns by itself: `kernel_plan.neumann_bits`."""
     from llwlc.kernels.cuda import solving
     from llwlc.kernels.cuda.driver import engine_of
 
@@ -138,7 +138,7 @@ def on_gpu(
     neumann = cons if isinstance(cons, int) else 0
     ritz = solving.eigenbasis(engine_of(subs.ptr), given, solve, dtype=dtype, neumann=neumann)
     mask = torch.arange(solve.steps, device=subs.ptr.device) < ritz.live[:, None]
-    return Eigenbasis(ritz.values, ritz.vectors, mask, ritz.residual, subs.ptr)
+    return Eigenbasis(ritz.values, ritz.vectors, mask, ritz.residual, subs.ptr), ritz.degree
 
 
 def basis_inputs(

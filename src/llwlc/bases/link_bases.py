@@ -197,7 +197,10 @@ def gpu_basis(
     none = torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device)
     inputs = StartInputs(subs, none, lambda: laplacian_of(subs, config.laplacian), config.seed, epoch)
     solve = solve_of(config.steps, config.laplacian, dtype)
-    return on_gpu(subs, cons, weight, config.start, inputs, solve, dtype)
+    basis, degree = on_gpu(subs, cons, weight, config.start, inputs, solve, dtype)
+    # where `cached_property` stores its value: the kernel has them at hand, and to count all edges anew takes a while
+    subs.__dict__["degree"] = degree if subs.weight is None else degree.to(subs.weight.dtype)
+    return basis
 
 
 def warn_of_hubs(graph: Graph, links: int, full: int, cap: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,6 +14,13 @@ from torch import Tensor
 
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.pair_statistics import STATISTICS, pair_statistics, row_cosines
+from llwlc.kernels import cuda
+
+if TYPE_CHECKING:
+    from llwlc.kernels.cuda.driver import Engine
+
+AT_ONCE = 65_536
+"""Pairs whose dense rows are multiplied at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +35,10 @@ class PairInputs:
 
     def __call__(self, graph: Graph, pairs: Tensor) -> Tensor:
         """`[m, channels]`, float32, of the pairs `[m, 2]` on a graph, as if they had no link; column 0 is above 0 where they share a neighbour."""
+        if graph.indptr.is_cuda and cuda.available():
+            from llwlc.kernels.cuda.driver import engine_of
+
+            return self.on_gpu(engine_of(graph.indptr), graph, pairs)
         asked = pairs.cpu().numpy()
         found = pair_statistics(graph, asked)
         found[:, [0, 1, 3, 4]] = np.log1p(found[:, [0, 1, 3, 4]])
@@ -34,13 +46,41 @@ class PairInputs:
             found = np.column_stack([found, self._cosine(asked)])
         return torch.from_numpy(found.astype(np.float32)).to(pairs.device)
 
+    def on_gpu(self, engine: Engine, graph: Graph, pairs: Tensor) -> Tensor:
+        """The same by the CUDA kernel, for a graph on its device."""
+        from llwlc.kernels.cuda.pair_inputs import pair_inputs
+
+        device = graph.indptr.device
+        pairs = pairs.to(device)
+        rows = () if self.unit is None else self._on_device(device)
+        dense = isinstance(self.unit, np.ndarray)
+        sparse = None if dense or not rows else (rows[0], rows[1], rows[2])
+        found = pair_inputs(engine, graph.indptr.contiguous(), graph.indices.contiguous(), pairs, sparse)
+        if not dense:
+            return found
+        table = rows[0]
+        low, high = torch.split(pairs.amin(1), AT_ONCE), torch.split(pairs.amax(1), AT_ONCE)
+        parts = [(table[a] * table[b]).sum(1, dtype=torch.float64) for a, b in zip(low, high, strict=True)]
+        return torch.cat([found, torch.cat(parts).float()[:, None]], 1)
+
+    def _on_device(self, device: torch.device) -> tuple[Tensor, ...]:
+        """The rows in the memory of a device, copied once."""
+        if device not in self._copies:
+            rows = (self.unit,) if isinstance(self.unit, np.ndarray) else self._rows
+            self._copies[device] = tuple(torch.from_numpy(x).to(device) for x in rows)
+        return self._copies[device]
+
+    @cached_property
+    def _copies(self) -> dict[torch.device, tuple[Tensor, ...]]:
+        return {}
+
     def _cosine(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         if isinstance(self.unit, np.ndarray):
             # the smaller number first, so that the order of the ends does not change the last bit
             low, high = pairs.min(1), pairs.max(1)
             parts = [np.zeros(0)]
-            for at in range(0, len(pairs), 65_536):
-                a, b = self.unit[low[at : at + 65_536]], self.unit[high[at : at + 65_536]]
+            for at in range(0, len(pairs), AT_ONCE):
+                a, b = self.unit[low[at : at + AT_ONCE]], self.unit[high[at : at + AT_ONCE]]
                 parts.append(np.einsum("ij,ij->i", a, b, dtype=np.float64))
             return np.concatenate(parts)
         return row_cosines(*self._rows, pairs)

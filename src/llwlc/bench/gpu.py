@@ -1,4 +1,4 @@
-"""Pairs to bases on a GPU: absolute times of one device, from pairs in its memory, warm, and how far they are from the bytes that must move."""
+"""Pairs to bases and to scores on a GPU: absolute times of one device, from pairs in its memory, warm, by stage, and how far bases are from the bytes that must move."""
 
 from __future__ import annotations
 
@@ -10,22 +10,27 @@ import torch
 from torch import Tensor
 
 from llwlc import datasets
-from llwlc.bases.config import DEFAULT_CAP, BasisConfig
+from llwlc.bases.config import BasisConfig
 from llwlc.bases.kernel_plan import neumann_bits
 from llwlc.bases.link_bases import gpu_basis, link_bases
 from llwlc.bench.clock import machine
 from llwlc.bench.epoch import epoch_seconds
 from llwlc.bench.run import sample
+from llwlc.bench.scores import default_network
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.kernels import cuda
 from llwlc.linalg.basis import Eigenbasis
+from llwlc.nn.gpu_network import GpuNetwork, rows_of
 from llwlc.subgraphs.batch import Subgraphs
 from llwlc.subgraphs.extraction import extract
+from llwlc.training.scoring import Scorer
 
 AT_ONCE = 100_000
 """Links in the device's memory at once; more are streamed."""
 REFERENCE_LINKS = 4096
+TORCH_LINKS = 16_384
+"""Links that torch's network scores."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class GpuReport:
     """What `run_gpu` measured.
 
     `links` of `graph`, with `nodes_per_link` and `edges_per_link` in the mean; `seconds` for all of them by stage; `reference_per_link`, seconds of the
-    reference in torch on the same device; `bytes_moved` by one pass, at least; `bandwidth` of a copy on the same device, bytes a second, read and written;
+    reference in torch on the same device; `stages`, microseconds a link on the way to a score, each stage by itself on the first of the links, and the network by torch on a few of
+    them; `difference`, the largest in probability between the two; `bytes_moved` by one pass, at least; `bandwidth` of a copy on the same device, bytes a second, read and written;
     seconds of a training `epoch` where there are features; the `machine`.
 
     >>> report = GpuReport("cora", 4, 36.0, 90.0, {"bases": 1e-6}, 1e-3, 1e5, 1e12)
@@ -50,6 +56,8 @@ class GpuReport:
     bytes_moved: float
     bandwidth: float
     epoch: dict[str, float] = field(default_factory=dict)
+    stages: dict[str, float] = field(default_factory=dict)
+    difference: float = 0.0
     machine: dict[str, str | int | float] = field(default_factory=dict)
 
     @property
@@ -59,7 +67,7 @@ class GpuReport:
 
 
 def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int = 0) -> GpuReport:
-    """Times pairs to bases on a GPU, half of the pairs edges. Needs one.
+    """Times pairs to bases and to scores on a GPU, half of the pairs edges. Needs one. The network is the default one, untrained: the time does not depend on the weights.
 
     Args:
         name: a dataset or a generated graph.
@@ -79,11 +87,18 @@ def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int 
     there = Graph(graph.indptr, graph.indices).to("cuda")
     parts = list(torch.split(pairs, AT_ONCE))
     (subs, basis), share = link_bases(there, parts[0]), len(pairs) / len(parts[0])
-    seconds = {"pairs to bases": _median(lambda: _all_bases(there, parts), repeats)}
-    if len(parts) == 1:
-        seconds["extract alone"] = _median(lambda: extract(there, pairs, max_nodes_per_hop=DEFAULT_CAP), repeats)
-        config = BasisConfig()
-        seconds["basis alone"] = _median(lambda: gpu_basis(subs, neumann_bits(config), config), repeats)
+    net, features, chosen = default_network(graph, graph.num_edges)
+    net = net.cuda()
+    scorer, by_torch = Scorer(net, features), Scorer(net, features, by_torch=True)
+    seconds = {
+        "pairs to bases": _median(lambda: _all_bases(there, parts), repeats),
+        "pairs to scores": _median(lambda: list(scorer.pairs(there, pairs, chosen.basis)), repeats),
+    }
+    stages = stages_of(there, parts[0], scorer, chosen.basis, repeats)
+    few = pairs[:TORCH_LINKS]
+    again = _median(lambda: list(by_torch.pairs(there, few, chosen.basis)), repeats)
+    stages["pairs to scores, the network in torch"] = 1e6 * again / len(few)
+    one, two = (torch.cat(list(by.pairs(there, few, chosen.basis))).sigmoid() for by in (scorer, by_torch))
     few = pairs[:REFERENCE_LINKS]
     slow = _median(lambda: link_bases(there, few, backend="reference"), 1) / len(few)
     return GpuReport(
@@ -96,8 +111,29 @@ def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int 
         bytes_moved=share * bytes_moved(there, subs, basis),
         bandwidth=bandwidth(),
         epoch={} if generated else epoch_seconds(name, device="cuda"),
+        stages=stages,
+        difference=float((one - two).abs().max()),
         machine=machine(),
     )
+
+
+def stages_of(graph: Graph, pairs: Tensor, scorer: Scorer, config: BasisConfig, repeats: int) -> dict[str, float]:
+    """Microseconds a link of every stage from pairs to scores, each by itself: what runs at the same time in a stream may take less together."""
+    net, inputs = scorer.compiled, scorer.inputs
+    assert isinstance(net, GpuNetwork)
+    subs, basis = link_bases(graph, pairs, config)
+    known = None if inputs is None else inputs(graph, pairs)
+    rows = rows_of(subs, basis, config)
+    read = net.read(rows)
+    stages: dict[str, Callable[[], object]] = {
+        "extraction": lambda: extract(graph, pairs, config.hops, max_nodes_per_hop=config.max_nodes_per_hop),
+        "basis": lambda: gpu_basis(subs, neumann_bits(config), config),
+        "network: rows and pooling": lambda: net.read(rows),
+        "network: one row a link": lambda: net.heads(read, known),
+    }
+    if inputs is not None:
+        stages["statistics of pairs"] = lambda: inputs(graph, pairs)
+    return {name: 1e6 * _median(work, repeats) / len(pairs) for name, work in stages.items()}
 
 
 def _all_bases(graph: Graph, parts: list[Tensor]) -> None:
@@ -148,5 +184,8 @@ def gpu_table(report: GpuReport) -> list[tuple[str, str]]:
         ("bytes that must move", f"{report.bytes_moved / 1e9:.2f} GB: {1e3 * report.floor:.2f} ms at {report.bandwidth / 1e12:.2f} TB/s"),
         ("distance from that", f"{whole / report.floor:.0f} times"),
     ]  # fmt: skip
+    rows += [(name, f"{spent:.2f} µs a link") for name, spent in report.stages.items()]
+    if report.stages:
+        rows.append(("largest difference from torch, in probability", f"{report.difference:.1e}"))
     rows += [(name, f"{spent:.2f} s") for name, spent in report.epoch.items()]
     return [*rows, *((name, str(value)) for name, value in report.machine.items())]

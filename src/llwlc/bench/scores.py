@@ -108,12 +108,12 @@ def memory(name: str) -> dict[str, float]:
 def score_many(name: str, pairs: int) -> int:
     """Scores this many pairs of a graph by a network of its size."""
     graph = datasets.load(name)
-    net, features, chosen = _network(graph, graph.num_edges)
+    net, features, chosen = default_network(graph, graph.num_edges)
     found = list(Scorer(net, features).pairs(graph, sample(graph, pairs, 0), chosen.basis))
     return sum(map(len, found))
 
 
-def _network(graph: Graph, links: int) -> tuple[LLwLCNet, NodeFeatures, Preset]:
+def default_network(graph: Graph, links: int) -> tuple[LLwLCNet, NodeFeatures, Preset]:
     """The default network for a graph and so many training links."""
     chosen = preset("anchored").adapted(links)
     features = NodeFeatures.of(graph.x, None if graph.x is None else fit_compactor(graph.x, chosen.features))
@@ -130,7 +130,7 @@ Timed = dict[str, tuple[Work, int]]
 
 def _ours(graph: Graph, split: LinkSplit, pairs: Tensor) -> tuple[Timed, Tensor, int]:
     links = splits.make(graph, protocol="ncn", seed=0).train_pos
-    net, features, chosen = _network(graph, len(links))
+    net, features, chosen = default_network(graph, len(links))
     scorer, by_torch = Scorer(net, features), Scorer(net, features, by_torch=True)
     training = _training(split, features, chosen.basis)
     count = 3 * training.positives

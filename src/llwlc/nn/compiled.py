@@ -31,11 +31,16 @@ class CompiledNetwork:
         self.config = net.config
         self.weights = packed(net, features)
 
+    def takes(self, kappa: int) -> bool:
+        """Whether it computes links with so many basis vectors: always, unlike a GPU's kernel."""
+        return kappa > 0
+
     def encoded(self, links: EncodedLinks) -> Tensor:
         """Logits `[B, outputs]` of encoded links."""
         from llwlc.kernels.numba.network import EncodedRows
         from llwlc.kernels.numba.scores import score_encoded
 
+        links = links.to("cpu")
         self._check_cap(int(links.label.max()) if links.label.numel() else 0)
         fields = (links.ptr, links.mask.sum(1), links.values, links.vectors, links.node, links.label, links.degree)
         arrays = [x.contiguous().numpy() for x in fields]

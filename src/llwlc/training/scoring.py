@@ -1,10 +1,11 @@
-"""Logits of links: by a compiled kernel if it supports the network, else by torch in float64."""
+"""Logits of links: by a kernel of the network's device if it supports the network, else by torch in float64."""
 
 from __future__ import annotations
 
 import copy
 import logging
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -14,6 +15,7 @@ from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import CHUNK_ON_GPU, EncodedLinks, encode_chunk, with_pointer
 from llwlc.graph.graph import Graph
 from llwlc.nn.compiled import CompiledNetwork
+from llwlc.nn.gpu_network import GpuNetwork, not_on_gpu
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.packed import not_packable
 from llwlc.support.threads import one_thread
@@ -24,6 +26,8 @@ BATCH_ROWS = 400_000
 """Most padded rows of a batch in torch: links of similar size are padded to the largest of them."""
 CHUNK = 4096
 """Pairs of a chunk on a CPU: progress is reported after each, and only its logits are kept."""
+MEMORY_OF_A_CHUNK = 16 << 30
+"""Bytes of a GPU's memory for each `CHUNK_ON_GPU` pairs: links of 300 nodes and 4000 edges take a tenth of it."""
 RANDOM, CANDIDATES = 0, -1
 """The outputs of a network: for random pairs, and for candidates; a network with one output uses it for both."""
 
@@ -44,22 +48,28 @@ class Scorer:
     def __init__(self, net: LLwLCNet, features: NodeFeatures, *, by_torch: bool = False) -> None:
         self.device = next(net.parameters()).device
         self.inputs = features.pair_inputs if net.config.pair_channels else None
-        self.compiled = None
-        reason = not_packable(net)
-        if not reason and not by_torch:
-            self.compiled = CompiledNetwork(net, features.compact)
-            return
-        if reason and self.device.type == "cpu" and reason not in _SAID:
+        self.compiled: CompiledNetwork | GpuNetwork | None = None
+        self._compact = features.compact
+        on_gpu = self.device.type == "cuda"
+        reason = not_on_gpu(net) if on_gpu else not_packable(net)
+        if reason and reason not in _SAID:
             _SAID.add(reason)
             LOG.warning("scores come from torch, some ten times as slow as compiled ones: %s", reason)
-        # in float64: then no rounding of a batch's shape reaches a probability's sixth digit
-        self.net = copy.deepcopy(net).double().eval()
-        self.features = None if features.compact is None else features.compact.to(self.device).double()
+        if not reason and not by_torch:
+            self.compiled = (GpuNetwork if on_gpu else CompiledNetwork)(net, features.compact)
+        if not isinstance(self.compiled, CompiledNetwork):
+            # in float64: then no rounding of a batch's shape reaches a probability's sixth digit
+            self.net = copy.deepcopy(net).double().eval() if self.compiled is None else self.compiled.layers
+
+    @cached_property
+    def features(self) -> Tensor | None:
+        """The features of all nodes as torch reads them."""
+        return None if self._compact is None else self._compact.to(self.device).double()
 
     def __call__(self, data: EncodedLinks, output: int = RANDOM) -> Tensor:
         """The logits `[B]` of encoded links."""
-        if self.compiled is not None:
-            return self.compiled.encoded(data.to("cpu"))[:, output].double()
+        if self.compiled is not None and self.compiled.takes(data.values.shape[1]):
+            return self.compiled.encoded(data)[:, output].double().cpu()
         out = torch.empty(len(data), dtype=torch.float64)
         sizes = data.sizes.cpu()
         with torch.inference_mode():
@@ -70,11 +80,12 @@ class Scorer:
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, output: int = RANDOM) -> Iterator[Tensor]:
         """The logits of pairs `[m, 2]` that were checked before, chunk by chunk: memory does not grow with their number."""
-        for chunk in torch.split(pairs, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK):
+        compiled = self.compiled if self.compiled is not None and self.compiled.takes(config.steps) else None
+        for chunk in torch.split(pairs, _at_once(graph.indptr.device, compiled is not None)):
             chunk = torch.stack([chunk.amin(1), chunk.amax(1)], 1).to(graph.indptr.device)
             known = None if self.inputs is None else self.inputs(graph, chunk)
-            if self.compiled is not None:
-                yield self.compiled.pairs(graph, chunk, config, known)[:, output].double()
+            if compiled is not None:
+                yield compiled.pairs(graph, chunk, config, known)[:, output].double().cpu()
                 continue
             data = with_pointer(encode_chunk(graph, chunk, config)).with_pair(known)
             with one_thread():
@@ -82,6 +93,16 @@ class Scorer:
 
 
 _SAID: set[str] = set()
+
+
+def _at_once(device: torch.device, compiled: bool) -> int:
+    """Pairs of a chunk: on a GPU more in a larger memory, since a kernel's last links leave most of it idle."""
+    if device.type == "cpu":
+        return CHUNK
+    if not compiled:
+        return CHUNK_ON_GPU
+    memory: int = torch.cuda.get_device_properties(device).total_memory
+    return CHUNK_ON_GPU * max(1, min(6, memory // MEMORY_OF_A_CHUNK))
 
 
 def runs(order: Tensor, sizes: Tensor, rows: int) -> Iterator[Tensor]:

@@ -77,8 +77,12 @@ def library(kernel: str, group: int = 1) -> ctypes.CDLL:
     source = files("llwlc.kernels.cuda") / f"{kernel}.cu"
     if group > 1:
         command += ["-Wno-unknown-pragmas", "-Wno-unused-function", "-include", str(Path(__file__).parent / "lanes.h")]
-        text = driver.source(kernel).replace("extern __shared__ double room[];", "static double room[1 << 14];")
-        given = {"extract": "Extraction", "solve": "Task"}[kernel]
+        text = (
+            driver.source(kernel)
+            .replace("extern __shared__ __align__(16)", "[[maybe_unused]] alignas(16) static")
+            .replace("room[]", "room[1 << 14]")
+        )
+        given = {"extract": "Extraction", "solve": "Task", "network": "Network", "pairs": "Pairs"}[kernel]
         text += f"static {given} given; static void work() {{ {kernel}(given); }}"
         text += f'extern "C" bool run({given} t) {{ given = t; return lanes::all<work>(); }}'
         source = folder / f"{kernel}.cu"
@@ -127,7 +131,10 @@ def eigenbasis(
     ritz = solving.eigenbasis(
         engine, given, solve_of(steps, laplacian, dtype), dtype=dtype, neumann=cons if isinstance(cons, int) else 0
     )
-    values, vectors, residual, live = (x.cpu() for x in ritz)
+    values, vectors, residual, live, degree = (x.cpu() for x in ritz)
+    assert torch.allclose(degree.double(), subs.degree.double(), equal_nan=True), (
+        "degrees that the kernel leaves behind"
+    )
     return Eigenbasis(values, vectors, torch.arange(steps) < live[:, None], residual, subs.ptr)
 
 

@@ -21,8 +21,11 @@ typedef unsigned long long uint64;
 #define BLOCK 0
 #define WARP 0
 #define WARPS 1
+#define PLACE 0
+#define WIDTH 1
 #define SYNC() ((void)0)
-static thread_local double room[1 << 14];
+#define SYNC_WARP() ((void)0)
+[[maybe_unused]] alignas(16) static thread_local double room[1 << 14];
 DEVICE int atomicMin(int *at, int x) { int old = *at; if (x < old) *at = x; return old; }
 DEVICE int atomicCAS(int *at, int expected, int x) { int old = *at; if (old == expected) *at = x; return old; }
 DEVICE int atomicAdd(int *at, int x) { int old = *at; *at += x; return old; }
@@ -45,8 +48,11 @@ DEVICE int group_rank(bool flag, int &total) { total = flag; return 0; }
 #define LANE ((int)threadIdx.x)
 #define BLOCK ((int)blockIdx.x)
 #define WARPS (GROUP / 32)
+#define PLACE (LANE % 32)
+#define WIDTH 32
+#define SYNC_WARP() __syncwarp()
 #define ALL 0xffffffffu
-extern __shared__ double room[];
+extern __shared__ __align__(16) double room[];
 
 #if GROUP == 32
 #define SYNC() __syncwarp()
@@ -152,6 +158,8 @@ DEVICE int group_rank(bool flag, int &total) {
 
 // Every lane's i: for (int i = LANE; i < n; i += GROUP).
 #define EACH(i, n) (int i = LANE; i < (n); i += GROUP)
+// The same among the lanes of one warp, each of which has a part of the work to itself.
+#define EACH_OF_WARP(i, n) (int i = PLACE; i < (n); i += WIDTH)
 
 // The next piece of work, the same for all lanes; a group takes the next link when it is done, so a large link delays no other group.
 DEVICE int next_of(int *counter) {

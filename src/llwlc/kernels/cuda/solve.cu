@@ -25,9 +25,10 @@ struct Task {
     // the graphs of this launch [links], and the number of the next one
     const int64 *order;
     int *counter;
-    // the output, float or (wide) double; live [B]
+    // the output, float or (wide) double; live [B]; the degrees of the nodes, which are at hand
     void *values, *vectors, *residual;
     int64 *live;
+    void *degree;  // [N]: int64, or double where edges have weights
     double *scratch;
     int64 stride;
     double tolerance, rank_tolerance;
@@ -567,6 +568,12 @@ KERNEL solve(Task t) {
         if (n == 0) continue;
         Scratch s = scratch_of(mine, t, n, (int)(t.first[graph + 1] - first));
         load(t, s, p, first);
+        for EACH(i, n) {
+            if (t.weight)
+                ((double *)t.degree)[p + i] = degree_of(t, s, i);
+            else
+                ((int64 *)t.degree)[p + i] = length_of(s, i);
+        }
         double bound = laplacian(t, s);
         if (!(bound < INFINITE) || !constrain(t, s, p)) continue;
         if (t.deleted) closed_form_projector(t, s, p);

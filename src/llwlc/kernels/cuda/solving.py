@@ -19,7 +19,7 @@ HUGE = 512  # threads of a group without fast memory
 SCRATCH_BYTES = 1 << 31  # of all such groups together
 Task = task_type(
     "Task",
-    "ptr first row col weight columns block hop u v deleted order counter values vectors residual live scratch",
+    "ptr first row col weight columns block hop u v deleted order counter values vectors residual live degree scratch",
     stride="int64", tolerance="double", rank_tolerance="double",
     links="int32", k="int32", b="int32", steps="int32", normalized="int32", wide="int32", neumann="int32",
 )  # fmt: skip
@@ -53,12 +53,13 @@ class Shape(NamedTuple):
 
 
 class Ritz(NamedTuple):
-    """The arrays of an `Eigenbasis`, zero where dead, and the number of live columns, `live [B]`."""
+    """The arrays of an `Eigenbasis`, zero where dead, the number of live columns, `live [B]`, and the degrees of the nodes, `degree [N]`, int64, or float64 with weights."""
 
     values: Tensor
     vectors: Tensor
     residual: Tensor
     live: Tensor
+    degree: Tensor
 
 
 def eigenbasis(
@@ -82,6 +83,7 @@ def eigenbasis(
         torch.zeros(len(inputs.hop), steps, dtype=dtype, device=device),
         torch.zeros(graphs, steps, dtype=dtype, device=device),
         torch.zeros(graphs, dtype=torch.long, device=device),
+        torch.zeros(len(inputs.hop), dtype=torch.long if inputs.weight is None else torch.float64, device=device),
     )
     if not graphs:
         return ritz
