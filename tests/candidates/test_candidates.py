@@ -321,6 +321,15 @@ def test_a_large_graphs_lists_are_nearly_the_exact_ones(large, degree, kinded):
     assert agree > 0.8 * total
 
 
+def test_a_large_graphs_lists_do_not_depend_on_their_parts(large, monkeypatch):
+    lister = lister_for(of(nx.barabasi_albert_graph(100, 3, seed=1)), features(100, 0, 8), CandidateConfig(degree=0.1))
+    whole = lister(np.arange(100), 7)
+    monkeypatch.setattr("llwlc.candidates.lists.ROWS_AT_ONCE", 13)
+    parts = lister(np.arange(100), 7)
+    assert np.array_equal(whole.partner, parts.partner)
+    np.testing.assert_allclose(whole.score, parts.score, atol=1e-6)
+
+
 def test_a_large_graph_lists_no_node_for_which_nothing_speaks(large):
     # features of two halves that have nothing in common, and no links: only the own half is alike
     x = np.kron(np.eye(2), np.ones((20, 2))).astype(np.float32)

@@ -24,6 +24,7 @@ Floats = NDArray[np.float32]
 ENTRIES_PER_BLOCK = 1 << 24
 LARGE_BLOCK, FEW_SOURCES = 1 << 14, 64
 """Sources at a time on a large graph, to list their partners (every block begins with scratch as long as the graph has nodes), and where all evidence is kept."""
+ROWS_AT_ONCE = 1 << 16
 NOWHERE = float("-inf")
 
 
@@ -272,8 +273,7 @@ class Lister:
             row, partner, walk = row[keep], partner[keep], walk[keep]
         score = weights.degree * self.log_degree.cpu().numpy()[partner] + weights.walk * walk
         if self.smoothed is not None:
-            vectors = self.smoothed.vectors
-            like = np.einsum("ij,ij->i", vectors[sources[row]], vectors[partner])
+            like = _products(self.smoothed.vectors, sources[row], partner)
             speaks = (like > 0) | (walk > 0)
             row, partner, score = row[speaks], partner[speaks], (score + like)[speaks]
         return _best_first(row, partner, score.astype(np.float32), len(sources), length)
@@ -317,6 +317,15 @@ def lister_for(
     usable = x is not None and nearest.available(graph.num_nodes)
     smoothed = Smoothed.of(graph, x) if usable and x is not None else None
     return Lister(graph, smoothed, config, Kinds.any(graph.num_nodes) if kinds is None else kinds, device)
+
+
+def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
+    """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of the lists."""
+    found = np.empty(len(first), dtype=np.float32)
+    for at in range(0, len(first), ROWS_AT_ONCE):
+        part = slice(at, at + ROWS_AT_ONCE)
+        found[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
+    return found
 
 
 def _best_first(row: Integers, partner: Integers, score: Floats, sources: int, length: int) -> Lists:

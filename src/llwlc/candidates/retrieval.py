@@ -139,11 +139,14 @@ def _merged(
         keys.append(np.minimum(u, v) * n + np.maximum(u, v))
         values.append(score[rows][inside])
     key, value = np.concatenate(keys), np.concatenate(values)
-    order = np.lexsort((-value, key))
+    del keys, values  # twenty million pairs are held as few times as can be
+    order = np.argsort(key, kind="stable")
     key, value = key[order], value[order]
-    first = np.append(True, key[1:] != key[:-1]) if len(key) else np.zeros(0, dtype=bool)
-    key, value = key[first], value[first]
-    pairs = torch.from_numpy(np.stack([key // max(n, 1), key % max(n, 1)], 1))
+    del order
+    first = np.append(True, key[1:] != key[:-1]).nonzero()[0] if len(key) else np.zeros(0, dtype=np.int64)
+    key, value = key[first], np.maximum.reduceat(value, first) if len(first) else value
+    pairs = torch.empty(len(key), 2, dtype=torch.long)
+    np.divmod(key, max(n, 1), out=(pairs[:, 0].numpy(), pairs[:, 1].numpy()))
     return Candidates(pairs, torch.from_numpy(value), length)
 
 
