@@ -613,6 +613,21 @@ def test_the_crowd_of_a_node_is_the_mean_of_its_largest_similarities(monkeypatch
     np.testing.assert_allclose(replace(lister).crowd, lister.crowd, atol=1e-6)
 
 
+def test_other_weights_share_what_does_not_depend_on_them(monkeypatch):
+    """Crowds are computed once for all weights, and lists are those of a lister made anew."""
+    graph, x = of(nx.gnp_random_graph(50, 0.1, seed=3)), features(50, 0)
+    lister, config = lister_for(graph, x, CandidateConfig(budget=5)), CandidateConfig(budget=5, degree=0.1, crowd=0.5)
+    lister(np.arange(50), 6)
+    crowd, other = lister.crowd, lister.weighed(config)
+    monkeypatch.setattr(Lister, "crowding", None)  # computing them again would fail
+    assert other.crowd is crowd
+    found = other(np.arange(50), 6)
+    monkeypatch.undo()
+    wanted = lister_for(graph, x, config)(np.arange(50), 6)
+    assert np.array_equal(found.partner, wanted.partner)
+    assert not np.array_equal(found.partner, lister(np.arange(50), 6).partner)
+
+
 def test_crowds_are_not_looked_at_without_features_or_on_a_large_graph(monkeypatch):
     graph, crowded = of(nx.gnp_random_graph(30, 0.1, seed=1)), CandidateConfig(budget=3, crowd=0.5)
     for x in (None, features(30, 0)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lister:
-    """Makes own lists on a graph, under weights that may be changed by `dataclasses.replace`.
+    """Makes own lists on a graph, under weights that may be changed (`weighed`).
 
     `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1.
     """
@@ -75,6 +75,12 @@ class Lister:
     @cached_property
     def log_degree(self) -> Tensor:
         return torch.log1p(self.graph.degree.float()).to(self.device)
+
+    def weighed(self, config: CandidateConfig) -> Lister:
+        """The same lister with other weights; what was computed and does not depend on them, crowds above all, is not computed again."""
+        other = replace(self, config=config)
+        vars(other).update({name: vars(self)[name] for name in WITHOUT_WEIGHTS if name in vars(self)})
+        return other
 
     def raised(self, config: CandidateConfig) -> Tensor:
         """The part of a node's list score that is the same in the list of every other node, by its degree and its crowd, `[n]`."""
@@ -302,6 +308,8 @@ class Lister:
         return found
 
 
+WITHOUT_WEIGHTS = ("crowd", "log_degree", "_vectors", "_kind", "_joined")
+"""What a lister computes once, whatever its weights."""
 ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""
 WALKED = 2000

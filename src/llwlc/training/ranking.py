@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -165,7 +165,7 @@ def prepare(
     """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the shortlist on training links as if each were missing."""
     limits = Limits() if limits is None else limits
     base = lister_of(split.valid_graph, features, CandidateConfig(budget=budget), kinds=kinds, device=device)
-    lister = replace(base, config=chosen(base, split.valid_pos, links=limits.weighed))
+    lister = base.weighed(chosen(base, split.valid_pos, links=limits.weighed))
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([train.seed, 12])
     found = candidates(lister, sources=drawn_sources(n, limits.sources, train.seed))
     positives = training_positives(split, train)
