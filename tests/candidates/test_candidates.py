@@ -664,8 +664,11 @@ def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
         for c in choice.CROWD
     }
     assert best.budget == 5
-    # a tie may go either way, and the usual weights stay where others are hardly better
-    assert shares[best.degree, best.walk, best.crowd] >= max(shares.values()) - choice.MARGIN - 0.02
+    # a tie may go either way, and the usual weights stay where others are hardly better, or not surely
+    wanted = max(shares.values())
+    if best == replace(choice.USUAL, budget=5):
+        wanted -= choice.ERRORS * math.sqrt(1 / len(hidden)) * math.sqrt(wanted)
+    assert shares[best.degree, best.walk, best.crowd] >= wanted - 0.02
     assert len(set(shares.values())) > 1
 
 
@@ -690,8 +693,10 @@ def test_features_that_know_the_links_need_no_other_than_the_usual_weights_and_h
     star = of(nx.disjoint_union(nx.star_graph(30), nx.empty_graph(30)))
     hidden = torch.stack([torch.zeros(30, dtype=torch.long), torch.arange(31, 61)], 1)
     noise = np.abs(np.random.default_rng(0).normal(size=(61, 3))).astype(np.float32)
-    best = chosen(lister_for(star, noise, CandidateConfig(budget=1)), hidden)
+    lister = lister_for(star, noise, CandidateConfig(budget=1))
+    best = chosen(lister, hidden)
     assert best.degree > 0
+    assert chosen(lister, hidden[:6]) == replace(choice.USUAL, budget=1)  # six links may be luck
 
 
 def test_without_hidden_links_the_configuration_stays_as_it_is():
