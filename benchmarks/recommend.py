@@ -2,9 +2,10 @@
 
     python benchmarks/recommend.py cora citeseer --seeds 30-34 --device cuda --processes 4
     python benchmarks/recommend.py cora citeseer --method gae --seeds 30-34 --device cuda
+    python benchmarks/recommend.py ns power --seeds 30-32 --again
     python benchmarks/recommend.py --show
 
-One line a run is appended to benchmarks/results/recommend.jsonl; a finished cell is not run again.
+One line a run is appended to benchmarks/results/recommend.jsonl; a finished cell is not run again, unless `--again` asks for a line that takes the place of the stored one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import statistics
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -99,13 +101,27 @@ def bipartite():
     return Graph.from_edges(torch.from_numpy(pairs + np.array([0, 600])), num_nodes=1000)
 
 
-def stored() -> list[dict]:
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+def stored(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def show() -> None:
+def cell_of(run: dict) -> tuple[str, str, int, str]:
+    return run["data"], run["protocol"], run["seed"], run.get("method", OURS)
+
+
+def store(path: Path, run: dict) -> None:
+    """Appends a run, or puts it in the place of that of the same cell."""
+    runs = stored(path)
+    at = next((i for i, other in enumerate(runs) if cell_of(other) == cell_of(run)), len(runs))
+    runs[at : at + 1] = [run]
+    fresh = path.with_suffix(".new")
+    fresh.write_text("".join(json.dumps(one) + "\n" for one in runs))
+    fresh.replace(path)
+
+
+def show(path: Path) -> None:
     """The table of all stored runs, mean ± standard deviation over seeds, in percent."""
-    runs = stored()
+    runs = stored(path)
     print(
         "| graph | method | protocol, seeds | found | AP | AP best heuristic (by validation) | paired difference ± s.e. | P@200, best heuristic | P@1000, best heuristic | HR@100 |"
     )
@@ -163,6 +179,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--again", action="store_true", help="run finished cells too")
     parser.add_argument("--show", action="store_true")
     parser.add_argument(
         "--one", action="store_true", help="print the line of the first cell, for the processes that this script starts"
@@ -181,13 +198,15 @@ def main() -> None:
             )
         )
         return
-    done = {(run["data"], run["protocol"], run["seed"], run.get("method", OURS)) for run in stored()}
+    done = set() if arguments.again else {cell_of(run) for run in stored(arguments.out)}
     cells = [
         (name, seed)
         for name in arguments.data
         for seed in parse_seeds(arguments.seeds)
         if (name, arguments.protocol, seed, arguments.method) not in done
     ]
+
+    lock = threading.Lock()
 
     def work(cell: tuple[str, int]) -> None:
         name, seed = cell
@@ -209,13 +228,13 @@ def main() -> None:
         if ran.returncode:
             print(f"{name} {seed} failed:\n{ran.stderr[-2000:]}", flush=True)
             return
-        with arguments.out.open("a") as file:
-            file.write(ran.stdout.strip().splitlines()[-1] + "\n")
+        with lock:
+            store(arguments.out, json.loads(ran.stdout.strip().splitlines()[-1]))
         print(f"{name} {seed} done", flush=True)
 
     with ThreadPoolExecutor(arguments.processes) as pool:
         list(pool.map(work, cells))
-    show()
+    show(arguments.out)
 
 
 if __name__ == "__main__":

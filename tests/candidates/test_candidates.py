@@ -321,6 +321,15 @@ def test_a_large_graphs_lists_are_nearly_the_exact_ones(large, degree, kinded):
     assert agree > 0.8 * total
 
 
+def test_a_large_graphs_lists_do_not_depend_on_their_parts(large, monkeypatch):
+    lister = lister_for(of(nx.barabasi_albert_graph(100, 3, seed=1)), features(100, 0, 8), CandidateConfig(degree=0.1))
+    whole = lister(np.arange(100), 7)
+    monkeypatch.setattr("llwlc.candidates.lists.ROWS_AT_ONCE", 13)
+    parts = lister(np.arange(100), 7)
+    assert np.array_equal(whole.partner, parts.partner)
+    np.testing.assert_allclose(whole.score, parts.score, atol=1e-6)
+
+
 def test_a_large_graph_lists_no_node_for_which_nothing_speaks(large):
     # features of two halves that have nothing in common, and no links: only the own half is alike
     x = np.kron(np.eye(2), np.ones((20, 2))).astype(np.float32)
@@ -367,7 +376,8 @@ def test_candidates_are_unlinked_pairs_of_the_ends_lists_within_the_budget(graph
     proposed: dict[tuple[int, int], float] = {}
     for u in range(n):
         for v, score in list(zip(lists.partner[u].tolist(), lists.score[u].tolist(), strict=True))[: found.length[u]]:
-            assert v >= 0
+            if v < 0:  # the list has room, but nobody else to name
+                break
             pair = (min(u, v), max(u, v))
             proposed[pair] = max(score, proposed.get(pair, -math.inf))
     assert set(pairs) == set(proposed)
@@ -508,6 +518,21 @@ def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree, crowd)
     assert np.mean(np.array(wanted) == member.numpy()) > 0.95
 
 
+@settings(deadline=None, max_examples=25)
+@given(graphs, st.booleans())
+def test_where_lists_have_room_links_are_judged_as_candidates_made_anew_without_them_say(graph, some):
+    """Also those of a clique, where no list has any partner as long as no link is missing."""
+    lister, n = lister_for(of(graph), None, CandidateConfig(budget=30)), len(graph)
+    links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges), dtype=torch.long).reshape(-1, 2)
+    found = candidates(lister, sources=np.arange(0, n, 2) if some else None)
+    member, _ = would_be_candidates(lister, links, found.length)
+    wanted = []
+    for u, v in links.tolist():
+        anew = candidates(lister_for(of(without(graph, u, v)), None, CandidateConfig(budget=30)))
+        wanted.append([u, v] in anew.pairs.tolist())
+    assert member.tolist() == wanted
+
+
 @pytest.mark.parametrize("featured", [False, True])
 @pytest.mark.parametrize("kinded", [False, True])
 def test_on_a_large_graph_links_are_judged_among_those_that_lists_are_made_of(large, monkeypatch, featured, kinded):
@@ -588,6 +613,21 @@ def test_the_crowd_of_a_node_is_the_mean_of_its_largest_similarities(monkeypatch
     np.testing.assert_allclose(replace(lister).crowd, lister.crowd, atol=1e-6)
 
 
+def test_other_weights_share_what_does_not_depend_on_them(monkeypatch):
+    """Crowds are computed once for all weights, and lists are those of a lister made anew."""
+    graph, x = of(nx.gnp_random_graph(50, 0.1, seed=3)), features(50, 0)
+    lister, config = lister_for(graph, x, CandidateConfig(budget=5)), CandidateConfig(budget=5, degree=0.1, crowd=0.5)
+    lister(np.arange(50), 6)
+    crowd, other = lister.crowd, lister.weighed(config)
+    monkeypatch.setattr(Lister, "crowding", None)  # computing them again would fail
+    assert other.crowd is crowd
+    found = other(np.arange(50), 6)
+    monkeypatch.undo()
+    wanted = lister_for(graph, x, config)(np.arange(50), 6)
+    assert np.array_equal(found.partner, wanted.partner)
+    assert not np.array_equal(found.partner, lister(np.arange(50), 6).partner)
+
+
 def test_crowds_are_not_looked_at_without_features_or_on_a_large_graph(monkeypatch):
     graph, crowded = of(nx.gnp_random_graph(30, 0.1, seed=1)), CandidateConfig(budget=3, crowd=0.5)
     for x in (None, features(30, 0)):
@@ -624,8 +664,11 @@ def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
         for c in choice.CROWD
     }
     assert best.budget == 5
-    # a tie may go either way, and the usual weights stay where others are hardly better
-    assert shares[best.degree, best.walk, best.crowd] >= max(shares.values()) - choice.MARGIN - 0.02
+    # a tie may go either way, and the usual weights stay where others are hardly better, or not surely
+    wanted = max(shares.values())
+    if best == replace(choice.USUAL, budget=5):
+        wanted -= choice.ERRORS * math.sqrt(1 / len(hidden)) * math.sqrt(wanted)
+    assert shares[best.degree, best.walk, best.crowd] >= wanted - 0.02
     assert len(set(shares.values())) > 1
 
 
@@ -650,8 +693,10 @@ def test_features_that_know_the_links_need_no_other_than_the_usual_weights_and_h
     star = of(nx.disjoint_union(nx.star_graph(30), nx.empty_graph(30)))
     hidden = torch.stack([torch.zeros(30, dtype=torch.long), torch.arange(31, 61)], 1)
     noise = np.abs(np.random.default_rng(0).normal(size=(61, 3))).astype(np.float32)
-    best = chosen(lister_for(star, noise, CandidateConfig(budget=1)), hidden)
+    lister = lister_for(star, noise, CandidateConfig(budget=1))
+    best = chosen(lister, hidden)
     assert best.degree > 0
+    assert chosen(lister, hidden[:6]) == replace(choice.USUAL, budget=1)  # six links may be luck
 
 
 def test_without_hidden_links_the_configuration_stays_as_it_is():

@@ -12,6 +12,8 @@ from llwlc.heuristics.neighbors import common_neighbors
 from llwlc.metrics import average_precision
 from llwlc.predict.predictor import LinkPredictor
 from llwlc.splits.negatives import pair_number
+from llwlc.training import ranking
+from llwlc.training.candidate_calibration import fit_candidate_calibration
 from llwlc.training.list_quality import RankingReport
 from llwlc.training.ranking import lister_of
 from llwlc.training.ranking_report import hide, measure_ranking
@@ -46,6 +48,28 @@ def test_counts_and_a_heuristic_by_hand(model, hidden):
     wanted = average_precision(score[hit], score[~hit]) * report.recall
     assert report.methods["Adamic–Adar"].average_precision.value == pytest.approx(wanted)
     assert set(report.methods) == {"llwlc", "common neighbours", "Adamic–Adar", "resource allocation", "cosine of Â²X"}
+
+
+def test_curves_are_those_of_the_scores_that_the_stored_network_gives(model):
+    """Its output for candidates was adjusted on validation links before: what is stored is the adjusted one."""
+    split, fitted = model.run.split, model.fitted
+    graph = split.valid_graph
+    found = candidates(lister_of(graph, fitted.features, fitted.ranking.candidates))
+    score = torch.cat(
+        list(Scorer(fitted.net, fitted.features).pairs(graph, found.pairs, fitted.preset.basis, CANDIDATES))
+    )
+    sharing = fitted.features.pair_inputs(graph, found.pairs)[:, 0] > 0
+    hidden = torch.isin(pair_number(found.pairs, 90), pair_number(split.valid_pos, 90))
+    rho, other = (len(links) / graph.num_edges for links in (split.valid_pos, split.test_pos))
+    again = fit_candidate_calibration(score, sharing, hidden, rho=rho, other=other)
+    stored = fitted.ranking.calibration
+    assert torch.allclose(again.log_ratio(score, sharing), stored.log_ratio(score, sharing), atol=1e-3)
+
+
+def test_a_shortlist_made_in_parts_is_the_same(model, monkeypatch):
+    whole = model.recommend(top=30)
+    monkeypatch.setattr(ranking, "PAIRS_AT_ONCE", 11)
+    assert model.recommend(top=30) == whole
 
 
 def test_the_network_is_asked_about_the_same_pairs(model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ Floats = NDArray[np.float32]
 ENTRIES_PER_BLOCK = 1 << 24
 LARGE_BLOCK, FEW_SOURCES = 1 << 14, 64
 """Sources at a time on a large graph, to list their partners (every block begins with scratch as long as the graph has nodes), and where all evidence is kept."""
+ROWS_AT_ONCE = 1 << 16
 NOWHERE = float("-inf")
 
 
@@ -54,7 +55,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lister:
-    """Makes own lists on a graph, under weights that may be changed by `dataclasses.replace`.
+    """Makes own lists on a graph, under weights that may be changed (`weighed`).
 
     `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1.
     """
@@ -74,6 +75,12 @@ class Lister:
     @cached_property
     def log_degree(self) -> Tensor:
         return torch.log1p(self.graph.degree.float()).to(self.device)
+
+    def weighed(self, config: CandidateConfig) -> Lister:
+        """The same lister with other weights; what was computed and does not depend on them, crowds above all, is not computed again."""
+        other = replace(self, config=config)
+        vars(other).update({name: vars(self)[name] for name in WITHOUT_WEIGHTS if name in vars(self)})
+        return other
 
     def raised(self, config: CandidateConfig) -> Tensor:
         """The part of a node's list score that is the same in the list of every other node, by its degree and its crowd, `[n]`."""
@@ -272,8 +279,7 @@ class Lister:
             row, partner, walk = row[keep], partner[keep], walk[keep]
         score = weights.degree * self.log_degree.cpu().numpy()[partner] + weights.walk * walk
         if self.smoothed is not None:
-            vectors = self.smoothed.vectors
-            like = np.einsum("ij,ij->i", vectors[sources[row]], vectors[partner])
+            like = _products(self.smoothed.vectors, sources[row], partner)
             speaks = (like > 0) | (walk > 0)
             row, partner, score = row[speaks], partner[speaks], (score + like)[speaks]
         return _best_first(row, partner, score.astype(np.float32), len(sources), length)
@@ -302,6 +308,8 @@ class Lister:
         return found
 
 
+WITHOUT_WEIGHTS = ("crowd", "log_degree", "_vectors", "_kind", "_joined")
+"""What a lister computes once, whatever its weights."""
 ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""
 WALKED = 2000
@@ -317,6 +325,15 @@ def lister_for(
     usable = x is not None and nearest.available(graph.num_nodes)
     smoothed = Smoothed.of(graph, x) if usable and x is not None else None
     return Lister(graph, smoothed, config, Kinds.any(graph.num_nodes) if kinds is None else kinds, device)
+
+
+def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
+    """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of the lists."""
+    found = np.empty(len(first), dtype=np.float32)
+    for at in range(0, len(first), ROWS_AT_ONCE):
+        part = slice(at, at + ROWS_AT_ONCE)
+        found[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
+    return found
 
 
 def _best_first(row: Integers, partner: Integers, score: Floats, sources: int, length: int) -> Lists:

@@ -25,7 +25,7 @@ LONGER = 1.3
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """`pairs [m, 2]`, u < v, each once, no link among them, in the order of their numbers; `score [m]`, the better of what the two ends' lists say; `length [n]`: how far
-    each node's own list went."""
+    each node's own list may go, as far as it went or further."""
 
     pairs: Tensor
     score: Tensor
@@ -63,13 +63,12 @@ def candidates(
     found = _listed(lister, nodes, longest, about) if lists is None else lists(longest)
     partner, score = found.partner.astype(np.int32, copy=False), found.score
     if sources is None:
-        length = shared_lengths(partner, budget)
-        return _merged(n, nodes, partner, score, length, length)
+        own = shared_lengths(partner, budget)
+        # a list that ends because nothing else speaks for a partner has room for one more, which a link that goes missing would take
+        return _merged(n, nodes, partner, score, own, np.maximum(own, min(budget, longest)))
     usual = min(round(LONGER * budget), longest)
     own = np.minimum((partner >= 0).sum(1), usual)
-    length = np.full(n, usual)
-    length[nodes] = own
-    return _merged(n, nodes, partner, score, own, length)
+    return _merged(n, nodes, partner, score, own, np.full(n, usual))
 
 
 def _listed(lister: Lister, nodes: Integers, longest: int, about: str) -> Lists:
@@ -140,11 +139,14 @@ def _merged(
         keys.append(np.minimum(u, v) * n + np.maximum(u, v))
         values.append(score[rows][inside])
     key, value = np.concatenate(keys), np.concatenate(values)
-    order = np.lexsort((-value, key))
+    del keys, values  # twenty million pairs are held as few times as can be
+    order = np.argsort(key, kind="stable")
     key, value = key[order], value[order]
-    first = np.append(True, key[1:] != key[:-1]) if len(key) else np.zeros(0, dtype=bool)
-    key, value = key[first], value[first]
-    pairs = torch.from_numpy(np.stack([key // max(n, 1), key % max(n, 1)], 1))
+    del order
+    first = np.append(True, key[1:] != key[:-1]).nonzero()[0] if len(key) else np.zeros(0, dtype=np.int64)
+    key, value = key[first], np.maximum.reduceat(value, first) if len(first) else value
+    pairs = torch.empty(len(key), 2, dtype=torch.long)
+    np.divmod(key, max(n, 1), out=(pairs[:, 0].numpy(), pairs[:, 1].numpy()))
     return Candidates(pairs, torch.from_numpy(value), length)
 
 

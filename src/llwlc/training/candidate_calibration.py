@@ -84,6 +84,38 @@ class CandidateCalibration:
         return found
 
 
+@dataclass(frozen=True)
+class Likelihood:
+    """The logarithm of the likelihood of validation links among candidates whose log R is `eta`: R ρ / (1 + R (ρ + other)) for a validation link, (1 + R other) / (1 + R (ρ + other)) for the rest."""
+
+    rho: float
+    other: float
+
+    def __call__(self, eta: Floats, hits: Floats, count: Floats) -> float:
+        """Up to a constant; `hits` of the `count` candidates with each `eta` are validation links."""
+        log_other, log_hidden = self._logs
+        each = (
+            hits * eta + (count - hits) * np.logaddexp(0, eta + log_other) - count * np.logaddexp(0, eta + log_hidden)
+        )
+        return float(each.sum())
+
+    def derivatives(self, eta: Floats, hits: Floats, count: Floats) -> tuple[Floats, Floats]:
+        """By each eta: the first derivative, and the second one, negated, kept above 0."""
+        log_other, log_hidden = self._logs
+        rest, whole = expit(eta + log_other), expit(eta + log_hidden)
+        curvature = np.maximum(count * whole * (1 - whole) - (count - hits) * rest * (1 - rest), 1e-9 * count)
+        return hits + (count - hits) * rest - count * whole, curvature
+
+    def log_ratio(self, hits: float, count: float) -> float:
+        """log R of candidates that are all alike, of which so many are validation links."""
+        share = (hits + 0.5) / (count + 1)
+        return math.log(share / max(1 - share * (1 + self.other / self.rho), 0.01) / self.rho)
+
+    @property
+    def _logs(self) -> tuple[float, float]:
+        return math.log(max(self.other, 1e-12)), math.log(self.rho + self.other)
+
+
 def missing_per_known(share: float) -> float:
     """The number of missing links for each known one, from their share of all links.
 
@@ -147,9 +179,8 @@ def _fitted(
 ) -> Floats:
     """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving."""
     size = pieces.shape[1]
-    share = float((hits.sum() + 0.5) / (count.sum() + 1))
-    first = math.log(share / max(1 - share * (1 + other / rho), 0.01) / rho)
-    log_other, log_hidden = math.log(max(other, 1e-12)), math.log(rho + other)
+    likelihood = Likelihood(rho, other)
+    first = likelihood.log_ratio(float(hits.sum()), float(count.sum()))
     # the prior: rows of differences over standard deviations, and what they are expected to be
     rows, expected = np.zeros((size, size)), np.zeros(size)
     rows[0, 0], expected[0] = 1 / OFFSET, first / OFFSET
@@ -162,20 +193,13 @@ def _fitted(
         return found
 
     def loss(theta: Floats) -> float:
-        # R ρ / (1 + R (ρ + other)) for validation links, (1 + R other) / (1 + R (ρ + other)) for the rest
-        eta = log_ratio(theta)
-        likelihood = (
-            hits * eta + (count - hits) * np.logaddexp(0, eta + log_other) - count * np.logaddexp(0, eta + log_hidden)
-        )
-        return float(((rows @ theta - expected) ** 2).sum() / 2 - likelihood.sum())
+        return float(((rows @ theta - expected) ** 2).sum() / 2) - likelihood(log_ratio(theta), hits, count)
 
     theta = np.append(first, np.zeros(size - 1)) if start is None else start
     for _ in range(50):
-        eta = log_ratio(theta)
-        rest, whole = expit(eta + log_other), expit(eta + log_hidden)
+        first_derivative, curvature = likelihood.derivatives(log_ratio(theta), hits, count)
         slope = pieces * np.append(1.0, np.exp(np.minimum(theta[1:], 20)))
-        curvature = np.maximum(count * whole * (1 - whole) - (count - hits) * rest * (1 - rest), 1e-9 * count)
-        gradient = rows.T @ (rows @ theta - expected) - slope.T @ (hits + (count - hits) * rest - count * whole)
+        gradient = rows.T @ (rows @ theta - expected) - slope.T @ first_derivative
         move = np.linalg.solve(slope.T @ (slope * curvature[:, None]) + rows.T @ rows, gradient)
         length, now = 1.0, loss(theta)
         while length > 1e-4 and loss(theta - length * move) > now:

@@ -25,6 +25,7 @@ from llwlc.splits.negatives import pair_number
 from llwlc.support.devices import pick_device
 from llwlc.support.stopwatch import Stopwatch
 from llwlc.support.threads import one_thread
+from llwlc.training.adjustment import fit_adjustment
 from llwlc.training.calibration import Calibration, fit_calibration
 from llwlc.training.candidate_calibration import fit_candidate_calibration
 from llwlc.training.checkpoint import Checkpoint
@@ -175,7 +176,8 @@ def fit_split(
     ranking = report = None
     if rank_candidates and prepared is not None:
         with watch("calibration"):
-            ranking = calibrated(split, prepared, features, scorer, preset.basis, size=preset.limits.shortlist)
+            ranking = calibrated(split, prepared, features, scorer, preset.basis, size=preset.limits.shortlist, net=net)
+            scorer = Scorer(net, features)  # the network's output for candidates has changed
         with watch("ranking"):
             report = measured_ranking(
                 split,
@@ -233,16 +235,21 @@ def calibrated(
     basis: BasisConfig,
     *,
     size: int | None = None,
+    net: LLwLCNet | None = None,
 ) -> RankingConfig:
-    """The ranking with its candidates' scores calibrated on the validation links among them."""
+    """The ranking with its candidates' scores calibrated on the validation links among them; `net`: the scorer's network, whose output for candidates is adjusted before."""
     graph, n = split.valid_graph, split.valid_graph.num_nodes
     found = rank(graph, prepared.valid, features, scorer, basis, prepared.config, size=size)
     hidden = torch.isin(pair_number(found.pairs, n), pair_number(split.valid_pos, n))
-    known = max(graph.num_edges, 1)
+    known, score = max(graph.num_edges, 1), found.score
     # test links are among the candidates too; only their number is used, not which candidates they are
-    curves = fit_candidate_calibration(
-        found.score, found.sharing, hidden, rho=max(len(split.valid_pos), 1) / known, other=len(split.test_pos) / known
-    )
+    rho, other = max(len(split.valid_pos), 1) / known, len(split.test_pos) / known
+    if net is not None and net.ranking is not None:
+        inputs = features.pair_inputs(graph, found.pairs)
+        adjustment = fit_adjustment(score, inputs, found.sharing, hidden, rho=rho, other=other)
+        adjustment.add_to(net)
+        score = adjustment.score(score, inputs, found.sharing)
+    curves = fit_candidate_calibration(score, found.sharing, hidden, rho=rho, other=other)
     return replace(prepared.config, calibration=curves)
 
 

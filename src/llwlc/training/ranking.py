@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from llwlc.training.shortlist import Shortlist, fit_shortlist
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
 """How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is more."""
 COMPARED = 2_000_000_000  # limit for the number of tested links times the number of nodes: each link is compared with all nodes
+PAIRS_AT_ONCE = 1 << 20  # candidates whose statistics are held together
 VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
 
 
@@ -88,20 +89,27 @@ def rank(
     size: int | None = None,
 ) -> Ranked:
     """The candidates of a graph, best first; the network scores the `size` most promising ones."""
-    inputs = features.pair_inputs(graph, found.pairs)
-    order = torch.argsort(_promise(found, inputs, config), descending=True, stable=True)
+    order = torch.argsort(_promise(graph, found, features, config), descending=True, stable=True)
     # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
     count = shortlist_size(graph.num_edges, size)
     near, rest = order[:count].sort().values, order[count:]
-    pairs, sharing = found.pairs[near], inputs[near, 0] > 0
+    pairs = found.pairs[near]
+    sharing = features.pair_inputs(graph, pairs)[:, 0] > 0
     score = _scored(graph, pairs, scorer, basis)
     log_ratio = config.calibration.log_ratio(score, sharing)
     best = torch.argsort(log_ratio, descending=True, stable=True)
     return Ranked(pairs[best], score[best], sharing[best], log_ratio[best], found.pairs[rest])
 
 
-def _promise(found: Candidates, inputs: Tensor, config: RankingConfig) -> Tensor:
-    return found.score if config.shortlist is None else config.shortlist.score(found.score, inputs)
+def _promise(graph: Graph, found: Candidates, features: NodeFeatures, config: RankingConfig) -> Tensor:
+    """By which the shortlist is made, `[m]`; part by part, since the statistics of twenty million pairs take several times the memory of the pairs."""
+    if config.shortlist is None:
+        return found.score
+    inputs, promise = features.pair_inputs, torch.empty(len(found))
+    for at in range(0, len(found), PAIRS_AT_ONCE):
+        part = slice(at, at + PAIRS_AT_ONCE)
+        promise[part] = config.shortlist.score(found.score[part], inputs(graph, found.pairs[part]))
+    return promise
 
 
 def _scored(graph: Graph, pairs: Tensor, scorer: PairScorer, basis: BasisConfig) -> Tensor:
@@ -157,7 +165,7 @@ def prepare(
     """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the shortlist on training links as if each were missing."""
     limits = Limits() if limits is None else limits
     base = lister_of(split.valid_graph, features, CandidateConfig(budget=budget), kinds=kinds, device=device)
-    lister = replace(base, config=chosen(base, split.valid_pos, links=limits.weighed))
+    lister = base.weighed(chosen(base, split.valid_pos, links=limits.weighed))
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([train.seed, 12])
     found = candidates(lister, sources=drawn_sources(n, limits.sources, train.seed))
     positives = training_positives(split, train)
