@@ -205,10 +205,14 @@ def test_negative_weights_count_by_their_size(engine):
     assert_equals_reference(engine, graph, torch.tensor([[0, 4], [1, 3]]), **options)
 
 
-@pytest.mark.parametrize("classes", [solving.CLASSES, ((2048, 32), (16384, 64)), ()])
-def test_fast_memory_or_not_changes_nothing(engine, classes, monkeypatch):
+@pytest.mark.parametrize(
+    ("classes", "far"),
+    [(solving.CLASSES, ()), (((2048, 32), (16384, 64)), ()), ((), solving.FAR_CLASSES), ((), ((4096, 128), (9000, 256))), ((), ())],
+)  # fmt: skip
+def test_fast_memory_or_not_changes_nothing(engine, classes, far, monkeypatch):
     """Every class of sizes, and what is too large for all of them."""
     monkeypatch.setattr(solving, "CLASSES", classes)
+    monkeypatch.setattr(solving, "FAR_CLASSES", far)
     cora = datasets.load("cora")
     assert_equals_reference(engine, cora, some_pairs(cora, 60))
     assert_equals_reference(engine, cora, some_pairs(cora, 20), constraints="vertex_deleted", start="random", epoch=4)
@@ -229,10 +233,15 @@ class TestAllLanes:
         assert_same_subgraphs(engine, graph, torch.tensor([[0, 3], [5, 9], [20, 150]]), 2, cap)
         assert ("extract", 128) in engine.launched
 
-    @pytest.mark.parametrize("classes", [((1 << 17, 32),), ((1 << 16, 64),), ()], ids=["32", "64", "global memory"])
+    @pytest.mark.parametrize(
+        ("classes", "far"),
+        [(((1 << 17, 32),), ()), (((1 << 16, 64),), ()), ((), ((1 << 16, 128),)), ((), ())],
+        ids=["32", "64", "vectors in global memory", "global memory"],
+    )
     @pytest.mark.parametrize("family", ["neumann", "vertex_deleted", "neumann+vertex_deleted"])
-    def test_same_bases(self, classes, family, monkeypatch):
+    def test_same_bases(self, classes, far, family, monkeypatch):
         monkeypatch.setattr(solving, "CLASSES", classes)
+        monkeypatch.setattr(solving, "FAR_CLASSES", far)
         star = nx.compose(nx.star_graph(70), nx.gnm_random_graph(30, 40, seed=1))  # a row that all lanes sum together
         for graph, dtype in (
             (graph_of(star), torch.float32),
@@ -254,7 +263,7 @@ class TestOnTheGpu:
         launch = driver.Gpu.launch
         monkeypatch.setattr(driver.Gpu, "launch", lambda self, *a: (launched.append(a[0]), launch(self, *a)))
         subs, basis = llwlc.link_bases(there, pairs)
-        assert set(launched) == {"extract", "solve"}
+        assert set(launched) == {"extract", "solve"}  # all of them are small
         assert basis.vectors.is_cuda
         here = llwlc.link_bases(graph, pairs, backend="reference")
         moved = llwlc.Eigenbasis(

@@ -29,6 +29,7 @@ typedef unsigned long long uint64;
 DEVICE int atomicMin(int *at, int x) { int old = *at; if (x < old) *at = x; return old; }
 DEVICE int atomicCAS(int *at, int expected, int x) { int old = *at; if (old == expected) *at = x; return old; }
 DEVICE int atomicAdd(int *at, int x) { int old = *at; *at += x; return old; }
+DEVICE double warp_sum(double x) { return x; }
 DEVICE double group_sum(double x) { return x; }
 DEVICE double group_max(double x) { return x; }
 DEVICE void warp_sums(const double *x, int count, double *out) {

@@ -1,13 +1,25 @@
 // Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `kernels/numba/krylov.py`; the small eigenproblem by Jacobi's
 // rotations, many of which a group does at once.
 //
-// A group keeps its graph's data in a `Scratch`: in shared memory where that is large enough, else in global memory.
+// A group keeps its graph's data in a `Scratch`, in fast memory (`solve`); the Krylov vectors in global memory where that is too small
+// (`solve_far`), and at last everything there (`solve_global`). Which it is is known when the kernel is compiled: an address that may be in
+// either memory takes twice the registers.
 #include "group.cuh"
+
+#ifndef SOLVE
+#define SOLVE solve
+#endif
+#ifdef ALL_GLOBAL
+typedef int Position;
+#else
+typedef unsigned short Position;  // no larger graph fits
+#endif
 
 #define EPS 8.881784197001252e-16  // a few units of rounding: the error of one dot product
 #define ROUNDING 2e-15
 #define ENOUGH 1e-5
-#define LONG_ROW 63  // longer rows are summed by all lanes together
+#define LONG_ROW 31  // longer rows are summed by the lanes of a warp together
+#define AHEAD 4      // edges that a lane reads before it uses the first
 #define SWEEPS 60
 #define INFINITE (1.0 / 0.0)
 #define BOUNDARY 1
@@ -39,12 +51,14 @@ struct Scratch {
     int n, edges, k, b, steps;
     double *scale, *diagonal, *w, *z, *rest, *A, *g, *y, *weight;  // A: the rows of Y, then those of Q
     double *T, *Z, *c, *R, *rotation, *part;
-    int *begin, *neighbor, *order, *owner, *merged;
+    int *begin, *owner, *merged;
+    Position *neighbor, *order;
     int many;  // rows longer than LONG_ROW, at the end of order
 };
 
-// The layout of the scratch for a graph of n nodes; `cuda.solving.scratch_bytes` counts the same.
-DEVICE Scratch scratch_of(double *at, const Task &t, int n, int edges) {
+// The layout of the scratch for a graph of n nodes, with FAR the Krylov vectors from `far` on; `cuda.solving.scratch_bytes` and `far_bytes`
+// count the same.
+DEVICE Scratch scratch_of(double *at, double *far, const Task &t, int n, int edges) {
     int m = t.steps, k = t.deleted ? 0 : t.k, b = t.b;
     Scratch s;
     s.n = n, s.edges = edges, s.k = k, s.b = b, s.steps = m;
@@ -58,17 +72,22 @@ DEVICE Scratch scratch_of(double *at, const Task &t, int n, int edges) {
     s.diagonal = at, at += t.normalized ? 0 : n;
     s.w = at, at += n;
     s.z = at, at += n;
-    s.rest = at, at += (int64)b * n;
     s.g = at, at += t.deleted ? n : 0;
     s.y = at, at += t.deleted ? n : 0;
-    s.A = at, at += (int64)(k + m) * n;
     s.weight = at, at += t.weight ? edges : 0;
+#ifdef FAR
+    s.rest = far, s.A = far + (int64)b * n;
+#else
+    (void)far;
+    s.rest = at, at += (int64)b * n;
+    s.A = at, at += (int64)(k + m) * n;
+#endif
     int *whole = (int *)at;
     s.begin = whole, whole += n + 1;
-    s.neighbor = whole, whole += edges;
-    s.order = whole, whole += n;
     s.owner = whole, whole += b;
-    s.merged = whole;
+    s.merged = whole, whole += t.deleted ? n : 0;
+    s.neighbor = (Position *)whole;
+    s.order = s.neighbor + edges;
     s.many = 0;
     return s;
 }
@@ -92,37 +111,33 @@ DEVICE void sort_rows(Scratch &s) {
     SYNC();
     s.many = s.n - place[LONG_ROW + 1];
     SYNC();
-    for EACH(i, s.n) s.order[atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1)] = i;
+    for EACH(i, s.n) s.order[atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1)] = (Position)i;
     SYNC();
 }
 
 // Loads the CSR of the graph, with positions inside it. Rows begin where an edge has another row than the edge before; some rows are empty.
 DEVICE void load(const Task &t, Scratch &s, int64 p, int64 first) {
-    for EACH(e, s.edges) {
-        int here = (int)(t.row[first + e] - p), before = e ? (int)(t.row[first + e - 1] - p) : -1;
-        for (int i = before + 1; i <= here; i++) s.begin[i] = e;
-        s.neighbor[e] = (int)(t.col[first + e] - p);
-        if (t.weight) s.weight[e] = t.weight[first + e];
-        if (e == s.edges - 1)
-            for (int i = here + 1; i <= s.n; i++) s.begin[i] = s.edges;
+    for (int base = LANE; base < s.edges; base += AHEAD * GROUP) {
+        int row[AHEAD], before[AHEAD], neighbor[AHEAD];
+        UNROLL for (int o = 0; o < AHEAD; o++) {
+            int e = base + o * GROUP < s.edges ? base + o * GROUP : s.edges - 1;
+            row[o] = (int)(t.row[first + e] - p), before[o] = e ? (int)(t.row[first + e - 1] - p) : -1;
+            neighbor[o] = (int)(t.col[first + e] - p);
+        }
+        UNROLL for (int o = 0; o < AHEAD; o++) {
+            int e = base + o * GROUP;
+            if (e >= s.edges) break;
+            for (int i = before[o] + 1; i <= row[o]; i++) s.begin[i] = e;
+            s.neighbor[e] = (Position)neighbor[o];
+            if (t.weight) s.weight[e] = t.weight[first + e];
+            if (e == s.edges - 1)
+                for (int i = row[o] + 1; i <= s.n; i++) s.begin[i] = s.edges;
+        }
     }
     if (s.edges == 0)
         for EACH(i, s.n + 1) s.begin[i] = 0;
     SYNC();
     sort_rows(s);
-}
-
-// Σ_e w_e x_neighbor(e) over a row, or with |w_e|, the edges from `from` in steps of `step`.
-DEVICE double row_sum(const Task &t, const Scratch &s, int i, const double *x, int from, int step, bool sizes) {
-    double total = 0;
-    int end = s.begin[i + 1];
-    if (t.weight) {
-        for (int e = s.begin[i] + from; e < end; e += step)
-            total += (sizes ? fabs(s.weight[e]) : s.weight[e]) * x[s.neighbor[e]];
-    } else {
-        UNROLL_4 for (int e = s.begin[i] + from; e < end; e += step) total += x[s.neighbor[e]];
-    }
-    return total;
 }
 
 DEVICE double degree_of(const Task &t, const Scratch &s, int i) {
@@ -132,18 +147,30 @@ DEVICE double degree_of(const Task &t, const Scratch &s, int i) {
     return degree;
 }
 
-// Σ_e w_e x_neighbor(e) for every row, given to `use(i, sum)` by one lane each.
-template <class Use> DEVICE void row_sums(const Task &t, const Scratch &s, const double *x, bool sizes, Use use) {
+// Σ_e term(i, e) over the edges of every row i, given to `use(i, sum)` by one lane each; a long row is a warp's.
+template <class Term, class Use> DEVICE void sum_rows(const Scratch &s, Term term, Use use) {
     int short_rows = s.n - s.many;
     for EACH(r, short_rows) {
-        int i = s.order[r];
-        use(i, row_sum(t, s, i, x, 0, 1, sizes));
+        int i = s.order[r], end = s.begin[i + 1];
+        double total = 0;
+        UNROLL_4 for (int e = s.begin[i]; e < end; e++) total += term(i, e);
+        use(i, total);
     }
-    for (int r = short_rows; r < s.n; r++) {
-        int i = s.order[r];
-        double total = group_sum(row_sum(t, s, i, x, LANE, GROUP, sizes));
-        if (LANE == 0) use(i, total);
+    for (int r = short_rows + WARP; r < s.n; r += WARPS) {
+        int i = s.order[r], end = s.begin[i + 1];
+        double total = 0;
+        UNROLL_4 for (int e = s.begin[i] + PLACE; e < end; e += WIDTH) total += term(i, e);
+        total = warp_sum(total);
+        if (PLACE == 0) use(i, total);
     }
+}
+
+// Σ_e w_e x_neighbor(e) for every row, or with |w_e|.
+template <class Use> DEVICE void row_sums(const Task &t, const Scratch &s, const double *x, bool sizes, Use use) {
+    if (t.weight)
+        sum_rows(s, [&](int, int e) { return (sizes ? fabs(s.weight[e]) : s.weight[e]) * x[s.neighbor[e]]; }, use);
+    else
+        sum_rows(s, [&](int, int e) { return x[s.neighbor[e]]; }, use);
 }
 
 // Scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes. Returns Gershgorin's bound on ‖L‖, not finite where some
@@ -526,17 +553,12 @@ DEVICE void neumann(const Task &t, Scratch &s, int64 p) {
     double *boundary = s.A, *degree = s.A + (t.neumann & BOUNDARY ? s.n : 0);
     for EACH(i, s.n) s.z[i] = (double)t.hop[p + i];
     SYNC();
-    for EACH(r, s.n) {
-        int i = s.order[r];
-        double hop = s.z[i], sum = 0;
-        if (t.neumann & BOUNDARY) {
-            if (hop == 1 || hop == 2)
-                for (int e = s.begin[i]; e < s.begin[i + 1]; e++)
-                    if (s.z[s.neighbor[e]] == 3 - hop) sum += t.weight ? s.weight[e] : 1.0;
-            boundary[i] = hop == 2 ? -sum : sum;
-        }
-        if (t.neumann & DEGREE) degree[i] = hop == 1 ? degree_of(t, s, i) : 0.0;
-    }
+    if (t.neumann & BOUNDARY)
+        sum_rows(
+            s, [&](int i, int e) { return s.z[s.neighbor[e]] == 3 - s.z[i] ? t.weight ? s.weight[e] : 1.0 : 0.0; },
+            [&](int i, double sum) { boundary[i] = s.z[i] == 1 ? sum : s.z[i] == 2 ? -sum : 0.0; });
+    if (t.neumann & DEGREE)
+        for EACH(i, s.n) degree[i] = s.z[i] == 1 ? degree_of(t, s, i) : 0.0;
     SYNC();
 }
 
@@ -560,13 +582,19 @@ DEVICE bool constrain(const Task &t, Scratch &s, int64 p) {
     return wrong == 0;
 }
 
-KERNEL solve(Task t) {
-    double *mine = t.scratch ? t.scratch + BLOCK * t.stride : room;
+KERNEL SOLVE(Task t) {
+#if defined(ALL_GLOBAL)
+    double *near = t.scratch + BLOCK * t.stride, *far = nullptr;
+#elif defined(FAR)
+    double *near = room, *far = t.scratch + BLOCK * t.stride;
+#else
+    double *near = room, *far = nullptr;
+#endif
     for (int turn = next_of(t.counter); turn < t.links; turn = next_of(t.counter)) {
         int64 graph = t.order[turn], p = t.ptr[graph], first = t.first[graph];
         int n = (int)(t.ptr[graph + 1] - p);
         if (n == 0) continue;
-        Scratch s = scratch_of(mine, t, n, (int)(t.first[graph + 1] - first));
+        Scratch s = scratch_of(near, far, t, n, (int)(t.first[graph + 1] - first));
         load(t, s, p, first);
         for EACH(i, n) {
             if (t.weight)
