@@ -18,6 +18,7 @@ typedef unsigned short Position;  // no larger graph fits
 #define EPS 8.881784197001252e-16  // a few units of rounding: the error of one dot product
 #define ROUNDING 2e-15
 #define ENOUGH 1e-5
+#define ENOUGH_IN_FLOAT 1e-11  // of the largest entry of T: what a rotation may leave where results have 24 bits
 #define LONG_ROW 31  // longer rows are summed by the lanes of a warp together
 #define AHEAD 4      // edges that a lane reads before it uses the first
 #define SWEEPS 60
@@ -206,13 +207,13 @@ DEVICE void apply(const Task &t, const Scratch &s, const double *x, double *out)
 // c = A w for the first m rows of A, and c[m] = wᵀw.
 DEVICE void dots(const Scratch &s, const double *A, int m, const double *w, double *c) {
     int n = s.n;
-    for (int j = 0; j <= m; j += 4) {
-        double sum[4] = {0, 0, 0, 0};
-        const double *a[4];
-        UNROLL for (int q = 0; q < 4; q++) a[q] = j + q < m ? A + (int64)(j + q) * n : w;
+    for (int j = 0; j <= m; j += SUMS) {
+        double sum[SUMS];
+        const double *a[SUMS];
+        UNROLL for (int q = 0; q < SUMS; q++) sum[q] = 0, a[q] = j + q < m ? A + (int64)(j + q) * n : w;
         for EACH(i, n) {
             double x = w[i];
-            UNROLL for (int q = 0; q < 4; q++) sum[q] += a[q][i] * x;
+            UNROLL for (int q = 0; q < SUMS; q++) sum[q] += a[q][i] * x;
         }
         warp_sums(sum, m + 1 - j, WARPS > 1 ? s.part + WARP * (m + 1) + j : c + j);
     }
@@ -423,61 +424,78 @@ DEVICE Pair pair_of(int players, int round, int table) {
     return p < q ? Pair{p, q} : Pair{q, p};
 }
 
-// Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order, vectors in the
-// rows of Z.
-DEVICE void eigh(const Scratch &s, int count) {
-    int m = s.steps, players = count + count % 2, tables = players / 2;
-    double *T = s.T, *Z = s.Z, top = 0;
-    for EACH(i, count * m) Z[i] = i / m == i % m ? 1.0 : 0.0;
+// The largest entry of T, or of T without its diagonal.
+DEVICE double largest_entry(const Scratch &s, int count, bool diagonal) {
+    double top = 0;
     for EACH(i, count * count) {
-        double x = fabs(T[i / count * m + i % count]);
-        top = x > top ? x : top;
+        double x = fabs(s.T[i / count * s.steps + i % count]);
+        if (x > top && (diagonal || i / count != i % count)) top = x;
     }
-    top = group_max(top);
-    for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        double turned = 0;
+    return group_max(top);
+}
+
+// The rotations of all tables of a round, as sine and cosine.
+DEVICE void find_rotations(const Scratch &s, int count, int players, int round, double least) {
+    int m = s.steps;
+    const double *T = s.T;
+    for EACH(table, players / 2) {
+        Pair at = pair_of(players, round, table);
+        double sine = 0, cosine = 1;
+        double off = at.q < count ? T[at.p * m + at.q] : 0.0;
+        if (fabs(off) > least) {
+            double theta = (T[at.q * m + at.q] - T[at.p * m + at.p]) / (2.0 * off);
+            double tangent = copysign(1.0, theta) / (fabs(theta) + sqrt(theta * theta + 1.0));
+            cosine = 1.0 / sqrt(tangent * tangent + 1.0);
+            sine = tangent * cosine;
+        }
+        s.rotation[2 * table] = sine;
+        s.rotation[2 * table + 1] = cosine;
+    }
+    SYNC();
+}
+
+// The four entries where the rows of one table meet the columns of another, rotated from both sides: nobody else reads or writes them.
+DEVICE void rotate_entries(const Scratch &s, int count, Pair a, Pair b, double sa, double ca, double sb, double cb) {
+    int m = s.steps;
+    double *P = s.T + a.p * m, *Q = s.T + a.q * m;
+    bool rows = a.q < count, columns = b.q < count, same = a.p == b.p;
+    double pp = P[b.p], pq = columns ? P[b.q] : 0, qp = rows ? Q[b.p] : 0, qq = rows && columns ? Q[b.q] : 0;
+    double up = ca * pp - sa * qp, uq = ca * pq - sa * qq, vp = sa * pp + ca * qp, vq = sa * pq + ca * qq;
+    P[b.p] = cb * up - sb * uq;
+    // exactly zero where a rotation aims at zero: rounding noise would be rotated again for ever
+    if (columns) P[b.q] = same ? 0.0 : sb * up + cb * uq;
+    if (rows) Q[b.p] = same ? 0.0 : cb * vp - sb * vq;
+    if (rows && columns) Q[b.q] = sb * vp + cb * vq;
+}
+
+// Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order, vectors in the
+// rows of Z. Entries up to `tolerance` of the largest are left.
+DEVICE void eigh(const Scratch &s, int count, double tolerance) {
+    int m = s.steps, players = count + count % 2, tables = players / 2;
+    double *Z = s.Z;
+    for EACH(i, count * m) Z[i] = i / m == i % m ? 1.0 : 0.0;
+    double least = tolerance * largest_entry(s, count, true);
+    for (int sweep = 0; sweep < SWEEPS && largest_entry(s, count, false) > least; sweep++) {
         for (int round = 0; round < players - 1; round++) {
             SYNC();
-            for EACH(table, tables) {
+            find_rotations(s, count, players, round, least);
+            for EACH(i, tables * (tables + count)) {
+                int table = i % tables, other = i / tables;
+                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
                 Pair at = pair_of(players, round, table);
-                double sine = 0, cosine = 1;
-                double off = at.q < count ? T[at.p * m + at.q] : 0.0;
-                if (fabs(off) > 1e-17 * top) {
-                    double theta = (T[at.q * m + at.q] - T[at.p * m + at.p]) / (2.0 * off);
-                    double tangent = copysign(1.0, theta) / (fabs(theta) + sqrt(theta * theta + 1.0));
-                    cosine = 1.0 / sqrt(tangent * tangent + 1.0);
-                    sine = tangent * cosine;
-                    turned = 1;
+                if (other < tables) {
+                    double sb = s.rotation[2 * other], cb = s.rotation[2 * other + 1];
+                    if (sine == 0.0 && sb == 0.0) continue;
+                    rotate_entries(s, count, at, pair_of(players, round, other), sine, cosine, sb, cb);
+                } else if (sine != 0.0) {
+                    int j = other - tables;
+                    double x = Z[at.p * m + j], y = Z[at.q * m + j];
+                    Z[at.p * m + j] = cosine * x - sine * y;
+                    Z[at.q * m + j] = sine * x + cosine * y;
                 }
-                s.rotation[2 * table] = sine;
-                s.rotation[2 * table + 1] = cosine;
-            }
-            SYNC();
-            for EACH(i, tables * count) {
-                int table = i / count, j = i % count;
-                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
-                Pair at = pair_of(players, round, table);
-                if (sine == 0.0) continue;
-                double x = T[at.p * m + j], y = T[at.q * m + j];
-                T[at.p * m + j] = cosine * x - sine * y;
-                T[at.q * m + j] = sine * x + cosine * y;
-                x = Z[at.p * m + j], y = Z[at.q * m + j];
-                Z[at.p * m + j] = cosine * x - sine * y;
-                Z[at.q * m + j] = sine * x + cosine * y;
-            }
-            SYNC();
-            for EACH(i, tables * count) {
-                int table = i / count, j = i % count;
-                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
-                Pair at = pair_of(players, round, table);
-                if (sine == 0.0) continue;
-                double x = T[j * m + at.p], y = T[j * m + at.q];
-                // exactly zero: rounding noise would be rotated again for ever
-                T[j * m + at.p] = j == at.q ? 0.0 : cosine * x - sine * y;
-                T[j * m + at.q] = j == at.p ? 0.0 : sine * x + cosine * y;
             }
         }
-        if (group_max(turned) == 0) break;
+        SYNC();
     }
     SYNC();
 }
@@ -513,7 +531,7 @@ DEVICE int triangular(const Scratch &s) {
 DEVICE void ritz_pairs(const Task &t, const Scratch &s, int count, int rank, int64 graph, int64 p) {
     int m = s.steps, n = s.n, left = triangular(s);
     const double *Q = s.A + (int64)rank * n;
-    eigh(s, count);
+    eigh(s, count, t.wide ? 1e-17 : ENOUGH_IN_FLOAT);
     int *place = (int *)s.rotation;  // of row q among the values
     for EACH(q, count) {
         double value = s.T[q * m + q], total = 0;
@@ -582,7 +600,7 @@ DEVICE bool constrain(const Task &t, Scratch &s, int64 p) {
     return wrong == 0;
 }
 
-KERNEL SOLVE(Task t) {
+KERNEL_OF(16) SOLVE(Task t) {
 #if defined(ALL_GLOBAL)
     double *near = t.scratch + BLOCK * t.stride, *far = nullptr;
 #elif defined(FAR)

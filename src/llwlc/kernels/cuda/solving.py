@@ -12,7 +12,7 @@ from llwlc.kernels.cuda.task import address, task_type
 from llwlc.kernels.solve import Solve
 
 # Fast memory of a class of graphs, and the threads that share one of them: a multiprocessor of an H200 has fast memory for so many groups
-# at once (21, 12, 8, 6, 4, 3, 2), and registers (about 96 a thread) for 20 warps.
+# at once (21, 12, 8, 6, 4, 3, 2), and registers (128 a thread) for 16 warps.
 CLASSES = ((9_700, 32), (17_800, 32), (27_200, 64), (36_700, 64), (55_500, 128), (74_500, 128), (111_500, 256))
 # The same for larger graphs, whose Krylov vectors stay in global memory: 4, 2 and 1 at once.
 FAR_CLASSES = ((55_500, 128), (111_500, 256), (220_000, 512))
