@@ -69,15 +69,15 @@ def test_same_subgraphs_on_any_graph_with_any_cap(engine, n, density, hops, cap,
     assert_same_subgraphs(engine, named, some_pairs(graph, 8, seed), hops, cap, seed)
 
 
-@pytest.mark.parametrize("slots", [64, 1024])
+@pytest.mark.parametrize("slots", [(64,), (64, 512), (1024, 4096)])
 def test_links_that_are_too_large_for_the_table(engine, slots, monkeypatch):
-    monkeypatch.setattr(extraction, "SLOTS", slots)
+    monkeypatch.setattr(extraction, "TABLES", [extraction.Table(some, 32 if some < 128 else 512) for some in slots])
     cora = datasets.load("cora")
     pairs = some_pairs(cora, 400)
     assert_same_subgraphs(engine, cora, pairs)
     assert_same_subgraphs(engine, cora, pairs, cap=15, seed=-7)
     assert_same_subgraphs(engine, cora, pairs[:100], hops=3)
-    if isinstance(engine, Host) and slots == 64:
+    if isinstance(engine, Host) and slots[0] == 64:
         assert ("extract", extraction.LARGE) in engine.launched
 
 
@@ -226,8 +226,7 @@ class TestAllLanes:
     @pytest.mark.parametrize("group", [32, 64, 128])
     @pytest.mark.parametrize("cap", [None, 5])
     def test_same_subgraphs(self, group, cap, monkeypatch):
-        monkeypatch.setattr(extraction, "SMALL", group)
-        monkeypatch.setattr(extraction, "SLOTS", 256)  # the hub's links are too large
+        monkeypatch.setattr(extraction, "TABLES", [extraction.Table(256, group)])  # the hub's links are too large
         hub = nx.compose(nx.star_graph(200), nx.gnm_random_graph(40, 60, seed=1))
         graph, engine = graph_of(hub, weighted=True), Lanes()
         assert_same_subgraphs(engine, graph, torch.tensor([[0, 3], [5, 9], [20, 150]]), 2, cap)
