@@ -82,7 +82,7 @@ def library(kernel: str, group: int = 1) -> ctypes.CDLL:
             .replace("extern __shared__ __align__(16)", "[[maybe_unused]] alignas(16) static")
             .replace("room[]", "room[1 << 14]")
         )
-        given = {"extract": "Extraction", "solve": "Task", "network": "Network", "pairs": "Pairs"}[kernel]
+        given = {"extract": "Extraction", "network": "Network", "pairs": "Pairs"}.get(kernel, "Task")
         text += f"static {given} given; static void work() {{ {kernel}(given); }}"
         text += f'extern "C" bool run({given} t) {{ given = t; return lanes::all<work>(); }}'
         source = folder / f"{kernel}.cu"

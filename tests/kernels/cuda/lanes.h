@@ -8,7 +8,7 @@
 #define __device__ static
 #define __global__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static
 
 namespace lanes {

@@ -69,15 +69,15 @@ def test_same_subgraphs_on_any_graph_with_any_cap(engine, n, density, hops, cap,
     assert_same_subgraphs(engine, named, some_pairs(graph, 8, seed), hops, cap, seed)
 
 
-@pytest.mark.parametrize("slots", [64, 1024])
+@pytest.mark.parametrize("slots", [(64,), (64, 512), (1024, 4096)])
 def test_links_that_are_too_large_for_the_table(engine, slots, monkeypatch):
-    monkeypatch.setattr(extraction, "SLOTS", slots)
+    monkeypatch.setattr(extraction, "TABLES", [extraction.Table(some, 32 if some < 128 else 512) for some in slots])
     cora = datasets.load("cora")
     pairs = some_pairs(cora, 400)
     assert_same_subgraphs(engine, cora, pairs)
     assert_same_subgraphs(engine, cora, pairs, cap=15, seed=-7)
     assert_same_subgraphs(engine, cora, pairs[:100], hops=3)
-    if isinstance(engine, Host) and slots == 64:
+    if isinstance(engine, Host) and slots[0] == 64:
         assert ("extract", extraction.LARGE) in engine.launched
 
 
@@ -205,10 +205,14 @@ def test_negative_weights_count_by_their_size(engine):
     assert_equals_reference(engine, graph, torch.tensor([[0, 4], [1, 3]]), **options)
 
 
-@pytest.mark.parametrize("classes", [solving.CLASSES, ((2048, 32), (16384, 64)), ()])
-def test_fast_memory_or_not_changes_nothing(engine, classes, monkeypatch):
+@pytest.mark.parametrize(
+    ("classes", "far"),
+    [(solving.CLASSES, ()), (((2048, 32), (16384, 64)), ()), ((), solving.FAR_CLASSES), ((), ((4096, 128), (9000, 256))), ((), ())],
+)  # fmt: skip
+def test_fast_memory_or_not_changes_nothing(engine, classes, far, monkeypatch):
     """Every class of sizes, and what is too large for all of them."""
     monkeypatch.setattr(solving, "CLASSES", classes)
+    monkeypatch.setattr(solving, "FAR_CLASSES", far)
     cora = datasets.load("cora")
     assert_equals_reference(engine, cora, some_pairs(cora, 60))
     assert_equals_reference(engine, cora, some_pairs(cora, 20), constraints="vertex_deleted", start="random", epoch=4)
@@ -222,17 +226,21 @@ class TestAllLanes:
     @pytest.mark.parametrize("group", [32, 64, 128])
     @pytest.mark.parametrize("cap", [None, 5])
     def test_same_subgraphs(self, group, cap, monkeypatch):
-        monkeypatch.setattr(extraction, "SMALL", group)
-        monkeypatch.setattr(extraction, "SLOTS", 256)  # the hub's links are too large
+        monkeypatch.setattr(extraction, "TABLES", [extraction.Table(256, group)])  # the hub's links are too large
         hub = nx.compose(nx.star_graph(200), nx.gnm_random_graph(40, 60, seed=1))
         graph, engine = graph_of(hub, weighted=True), Lanes()
         assert_same_subgraphs(engine, graph, torch.tensor([[0, 3], [5, 9], [20, 150]]), 2, cap)
         assert ("extract", 128) in engine.launched
 
-    @pytest.mark.parametrize("classes", [((1 << 17, 32),), ((1 << 16, 64),), ()], ids=["32", "64", "global memory"])
+    @pytest.mark.parametrize(
+        ("classes", "far"),
+        [(((1 << 17, 32),), ()), (((1 << 16, 64),), ()), ((), ((1 << 16, 128),)), ((), ())],
+        ids=["32", "64", "vectors in global memory", "global memory"],
+    )
     @pytest.mark.parametrize("family", ["neumann", "vertex_deleted", "neumann+vertex_deleted"])
-    def test_same_bases(self, classes, family, monkeypatch):
+    def test_same_bases(self, classes, far, family, monkeypatch):
         monkeypatch.setattr(solving, "CLASSES", classes)
+        monkeypatch.setattr(solving, "FAR_CLASSES", far)
         star = nx.compose(nx.star_graph(70), nx.gnm_random_graph(30, 40, seed=1))  # a row that all lanes sum together
         for graph, dtype in (
             (graph_of(star), torch.float32),
@@ -254,7 +262,7 @@ class TestOnTheGpu:
         launch = driver.Gpu.launch
         monkeypatch.setattr(driver.Gpu, "launch", lambda self, *a: (launched.append(a[0]), launch(self, *a)))
         subs, basis = llwlc.link_bases(there, pairs)
-        assert set(launched) == {"extract", "solve"}
+        assert set(launched) == {"extract", "solve"}  # all of them are small
         assert basis.vectors.is_cuda
         here = llwlc.link_bases(graph, pairs, backend="reference")
         moved = llwlc.Eigenbasis(

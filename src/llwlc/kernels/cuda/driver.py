@@ -75,8 +75,12 @@ def _compiler() -> ctypes.CDLL:
 def source(kernel: str) -> str:
     """The text of a kernel with what it includes."""
     folder = files("llwlc.kernels.cuda")
-    text = (folder / f"{kernel}.cu").read_text(encoding="utf-8")
-    return re.sub(r'#include "(.*)"', lambda match: (folder / match[1]).read_text(encoding="utf-8"), text)
+
+    def read(name: str) -> str:
+        text = (folder / name).read_text(encoding="utf-8")
+        return re.sub(r'#include "(.*)"', lambda match: read(match[1]), text)
+
+    return read(f"{kernel}.cu")
 
 
 def compile_source(text: str, *options: str) -> bytes:

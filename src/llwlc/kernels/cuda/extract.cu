@@ -1,7 +1,7 @@
 // Enclosing subgraphs, one link to a group: the same arrays, in the same order, as `subgraphs.extract`.
 //
-// A node's place in its subgraph is looked up in a hash table in shared memory; a link whose nodes do not fit is left to a second launch,
-// in which every node of the graph has a word of global memory for its place. A slot holds the place, or ABSENT, or, while a
+// A node's place in its subgraph is looked up in a hash table in shared memory; a link whose nodes do not fit is left to a launch with a
+// larger one, and at last to one in which every node of the graph has a word of global memory for its place. A slot holds the place, or ABSENT, or, while a
 // chunk of neighbours is processed, CANDIDATE + the first lane that holds the node: so nodes are found in the order of the list, whatever the
 // order in which threads run.
 #include "group.cuh"
@@ -40,6 +40,7 @@ struct Found {
     int *node;
     int level[MOST_HOPS + 2];  // hop h owns the nodes level[h] to level[h + 1]
     int n, used;               // used: places taken in the table, also by nodes that the cap dropped later
+    bool dropped;              // whether it dropped any: such a node may be found again a hop later than it is near
 };
 
 DEVICE uint64 mix(uint64 x) {
@@ -170,6 +171,7 @@ DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, uint64 k
         SYNC();
     }
     f.n = kept;
+    f.dropped = true;
 }
 
 // All nodes of one subgraph. False where the table is too small.
@@ -184,6 +186,7 @@ DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int li
     }
     f.n = f.used = f.level[1] = 2;
     f.level[0] = 0;
+    f.dropped = false;
     SYNC();
     for (int h = 1; h <= x.hops; h++) {
         if (!find_hop(x, t, f.level[h - 1], f.level[h], limit, f)) return false;
@@ -229,17 +232,20 @@ DEVICE int64 find_edges(const Extraction &x, const Table &t, const Found &f, int
     return total;
 }
 
-// Distances from both ends, each with the other taken out, level by level over the edges; `far` where that or more.
-DEVICE void distances(const Extraction &x, int64 p, int n, int64 first, int64 edges, volatile int *du, volatile int *dv) {
-    int far = 2 * x.hops + 1;
+// Distances from both ends, each with the other taken out, level by level over the edges; `far` where that or more. A node at distance d
+// was found in hop d or before, and the edges are in the order of nodes, so the first levels need only the first of them.
+DEVICE void distances(const Extraction &x, const Found &f, int64 p, int64 first, int64 edges, volatile int *du, volatile int *dv) {
+    int far = 2 * x.hops + 1, n = f.n;
     for EACH(i, n) {
         du[i] = i == 0 ? 0 : far;
         dv[i] = i == 1 ? 0 : far;
     }
     for (int d = 0; d < far - 1; d++) {
+        int end = f.dropped || d >= x.hops ? n : f.level[d + 1];
         SYNC();
-        for (int64 e = first + LANE; e < first + edges; e += GROUP) {
+        UNROLL_4 for (int64 e = first + LANE; e < first + edges; e += GROUP) {
             int64 i = x.row[e] - p, j = x.col[e] - p;
+            if (i >= end) break;
             if (j != 1 && du[i] == d && du[j] == far) du[j] = d + 1;
             if (j != 0 && dv[i] == d && dv[j] == far) dv[j] = d + 1;
         }
@@ -300,7 +306,7 @@ KERNEL extract(Extraction x) {
             find_edges(x, t, f, p, e);
             emit(x, f, p);
             SYNC();
-            distances(x, p, f.n, e, x.first[b + 1] - e, du, dv);
+            distances(x, f, p, e, x.first[b + 1] - e, du, dv);
         }
         SYNC();
         if (!x.scratch) {

@@ -14,8 +14,7 @@ from llwlc.support.ragged import pointer
 
 MOST_HOPS = 15
 MOST_NODES = 1 << 30  # places and marks share a 32-bit word
-SLOTS = 2048  # of the hash table; links of more than 3/4 of that many nodes are large
-SMALL, LARGE = 128, 512  # threads of a group
+LARGE = 512  # threads of a group for larger links
 SCRATCH_BYTES = 1 << 31  # of all large groups together
 
 Extraction = task_type(
@@ -23,6 +22,16 @@ Extraction = task_type(
     "indptr indices pairs order drawn_by counter sizes edges ptr first node row col hop dist_u dist_v edge scratch",
     stride="int64", num_nodes="int64", key="int64", cap="int64", links="int32", hops="int32", slots="int32",
 )  # fmt: skip
+
+
+class Table(NamedTuple):
+    """The slots of a hash table in fast memory, for links of up to three quarters as many nodes, and the threads of a group that share it."""
+
+    slots: int
+    group: int
+
+
+TABLES = (Table(2048, 128), Table(8192, 512))
 
 
 class Ragged(NamedTuple):
@@ -55,10 +64,18 @@ def extract(
     sizes, edges = torch.empty(2, links, dtype=torch.long, device=device)
     arrays = {"indptr": indptr, "indices": indices, "pairs": pairs, "sizes": sizes, "edges": edges}
     graph = {name: address(tensor) for name, tensor in arrays.items()} | {"drawn_by": address(drawn_by)}
-    graph |= {"num_nodes": n, "key": key, "cap": cap, "hops": hops, "slots": SLOTS}
-    _small(engine, graph, None, links, device)
-    large = (sizes < 0).nonzero()[:, 0]
-    _large(engine, graph, large, n, device)
+    graph |= {"num_nodes": n, "key": key, "cap": cap, "hops": hops}
+    # links are tried in one table after the other; those that overflow all of them are large
+    tried: list[tuple[Table, Tensor]] = []
+    left = torch.arange(links, device=device)
+    for table in TABLES:
+        if not len(left) or table_bytes(table.slots) > engine.shared_bytes:
+            break
+        _in_table(engine, graph, left, table)
+        overflowing = left[sizes[left] < 0]
+        tried.append((table, left))
+        left = overflowing
+    _large(engine, graph, left, n, device)
     ptr, first = pointer(sizes), pointer(edges)
     nodes, total = torch.stack([ptr[-1], first[-1]]).tolist()
     lengths = {"node": nodes, "row": total, "col": total, "hop": nodes, "dist_u": nodes, "dist_v": nodes}
@@ -66,26 +83,32 @@ def extract(
     new = {name: torch.empty(length, dtype=torch.long, device=device) for name, length in lengths.items()}
     out = Ragged(ptr, first, **new)
     graph |= {name: address(tensor) for name, tensor in out._asdict().items() if len(tensor)}
-    _small(engine, graph, _others(large, links), links - len(large), device)
-    _large(engine, graph, large, n, device)
+    for place, (table, order) in enumerate(tried):
+        after = tried[place + 1][1] if place + 1 < len(tried) else left
+        _in_table(engine, graph, _without(order, after, links), table)
+    _large(engine, graph, left, n, device)
     return out
 
 
-def _others(large: Tensor, links: int) -> Tensor | None:
-    """The links that are not large, None where that is all."""
-    if not len(large):
-        return None
-    mask = torch.ones(links, dtype=torch.bool, device=large.device)
-    mask[large] = False
-    return mask.nonzero()[:, 0]
+def _without(order: Tensor, others: Tensor, links: int) -> Tensor:
+    """The links of an order but for some others."""
+    if not len(others):
+        return order
+    other = torch.zeros(links, dtype=torch.bool, device=order.device)
+    other[others] = True
+    return order[~other[order]]
 
 
-def _small(engine: Engine, graph: dict[str, int], order: Tensor | None, links: int, device: torch.device) -> None:
-    if links:
-        counter = torch.zeros(1, dtype=torch.int32, device=device)
-        task = Extraction(**graph, counter=address(counter), order=address(order), links=links)
-        words = 2 * SLOTS + SLOTS - SLOTS // 4
-        engine.launch("extract", SMALL, min(links, engine.groups), 4 * words, task)
+def table_bytes(slots: int) -> int:
+    """Keys, places, and nodes up to three quarters of them."""
+    return 4 * (2 * slots + slots - slots // 4)
+
+
+def _in_table(engine: Engine, graph: dict[str, int], order: Tensor, table: Table) -> None:
+    if len(order):
+        counter = torch.zeros(1, dtype=torch.int32, device=order.device)
+        task = Extraction(**graph, counter=address(counter), order=address(order), links=len(order), slots=table.slots)
+        engine.launch("extract", table.group, min(len(order), engine.groups), table_bytes(table.slots), task)
 
 
 def _large(engine: Engine, graph: dict[str, int], order: Tensor, n: int, device: torch.device) -> None:

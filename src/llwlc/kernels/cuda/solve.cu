@@ -1,13 +1,26 @@
 // Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `kernels/numba/krylov.py`; the small eigenproblem by Jacobi's
 // rotations, many of which a group does at once.
 //
-// A group keeps its graph's data in a `Scratch`: in shared memory where that is large enough, else in global memory.
+// A group keeps its graph's data in a `Scratch`, in fast memory (`solve`); the Krylov vectors in global memory where that is too small
+// (`solve_far`), and at last everything there (`solve_global`). Which it is is known when the kernel is compiled: an address that may be in
+// either memory takes twice the registers.
 #include "group.cuh"
+
+#ifndef SOLVE
+#define SOLVE solve
+#endif
+#ifdef ALL_GLOBAL
+typedef int Position;
+#else
+typedef unsigned short Position;  // no larger graph fits
+#endif
 
 #define EPS 8.881784197001252e-16  // a few units of rounding: the error of one dot product
 #define ROUNDING 2e-15
 #define ENOUGH 1e-5
-#define LONG_ROW 63  // longer rows are summed by all lanes together
+#define ENOUGH_IN_FLOAT 1e-11  // of the largest entry of T: what a rotation may leave where results have 24 bits
+#define LONG_ROW 31  // longer rows are summed by the lanes of a warp together
+#define AHEAD 4      // edges that a lane reads before it uses the first
 #define SWEEPS 60
 #define INFINITE (1.0 / 0.0)
 #define BOUNDARY 1
@@ -39,12 +52,14 @@ struct Scratch {
     int n, edges, k, b, steps;
     double *scale, *diagonal, *w, *z, *rest, *A, *g, *y, *weight;  // A: the rows of Y, then those of Q
     double *T, *Z, *c, *R, *rotation, *part;
-    int *begin, *neighbor, *order, *owner, *merged;
+    int *begin, *owner, *merged;
+    Position *neighbor, *order;
     int many;  // rows longer than LONG_ROW, at the end of order
 };
 
-// The layout of the scratch for a graph of n nodes; `cuda.solving.scratch_bytes` counts the same.
-DEVICE Scratch scratch_of(double *at, const Task &t, int n, int edges) {
+// The layout of the scratch for a graph of n nodes, with FAR the Krylov vectors from `far` on; `cuda.solving.scratch_bytes` and `far_bytes`
+// count the same.
+DEVICE Scratch scratch_of(double *at, double *far, const Task &t, int n, int edges) {
     int m = t.steps, k = t.deleted ? 0 : t.k, b = t.b;
     Scratch s;
     s.n = n, s.edges = edges, s.k = k, s.b = b, s.steps = m;
@@ -58,17 +73,22 @@ DEVICE Scratch scratch_of(double *at, const Task &t, int n, int edges) {
     s.diagonal = at, at += t.normalized ? 0 : n;
     s.w = at, at += n;
     s.z = at, at += n;
-    s.rest = at, at += (int64)b * n;
     s.g = at, at += t.deleted ? n : 0;
     s.y = at, at += t.deleted ? n : 0;
-    s.A = at, at += (int64)(k + m) * n;
     s.weight = at, at += t.weight ? edges : 0;
+#ifdef FAR
+    s.rest = far, s.A = far + (int64)b * n;
+#else
+    (void)far;
+    s.rest = at, at += (int64)b * n;
+    s.A = at, at += (int64)(k + m) * n;
+#endif
     int *whole = (int *)at;
     s.begin = whole, whole += n + 1;
-    s.neighbor = whole, whole += edges;
-    s.order = whole, whole += n;
     s.owner = whole, whole += b;
-    s.merged = whole;
+    s.merged = whole, whole += t.deleted ? n : 0;
+    s.neighbor = (Position *)whole;
+    s.order = s.neighbor + edges;
     s.many = 0;
     return s;
 }
@@ -92,37 +112,33 @@ DEVICE void sort_rows(Scratch &s) {
     SYNC();
     s.many = s.n - place[LONG_ROW + 1];
     SYNC();
-    for EACH(i, s.n) s.order[atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1)] = i;
+    for EACH(i, s.n) s.order[atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1)] = (Position)i;
     SYNC();
 }
 
 // Loads the CSR of the graph, with positions inside it. Rows begin where an edge has another row than the edge before; some rows are empty.
 DEVICE void load(const Task &t, Scratch &s, int64 p, int64 first) {
-    for EACH(e, s.edges) {
-        int here = (int)(t.row[first + e] - p), before = e ? (int)(t.row[first + e - 1] - p) : -1;
-        for (int i = before + 1; i <= here; i++) s.begin[i] = e;
-        s.neighbor[e] = (int)(t.col[first + e] - p);
-        if (t.weight) s.weight[e] = t.weight[first + e];
-        if (e == s.edges - 1)
-            for (int i = here + 1; i <= s.n; i++) s.begin[i] = s.edges;
+    for (int base = LANE; base < s.edges; base += AHEAD * GROUP) {
+        int row[AHEAD], before[AHEAD], neighbor[AHEAD];
+        UNROLL for (int o = 0; o < AHEAD; o++) {
+            int e = base + o * GROUP < s.edges ? base + o * GROUP : s.edges - 1;
+            row[o] = (int)(t.row[first + e] - p), before[o] = e ? (int)(t.row[first + e - 1] - p) : -1;
+            neighbor[o] = (int)(t.col[first + e] - p);
+        }
+        UNROLL for (int o = 0; o < AHEAD; o++) {
+            int e = base + o * GROUP;
+            if (e >= s.edges) break;
+            for (int i = before[o] + 1; i <= row[o]; i++) s.begin[i] = e;
+            s.neighbor[e] = (Position)neighbor[o];
+            if (t.weight) s.weight[e] = t.weight[first + e];
+            if (e == s.edges - 1)
+                for (int i = row[o] + 1; i <= s.n; i++) s.begin[i] = s.edges;
+        }
     }
     if (s.edges == 0)
         for EACH(i, s.n + 1) s.begin[i] = 0;
     SYNC();
     sort_rows(s);
-}
-
-// Σ_e w_e x_neighbor(e) over a row, or with |w_e|, the edges from `from` in steps of `step`.
-DEVICE double row_sum(const Task &t, const Scratch &s, int i, const double *x, int from, int step, bool sizes) {
-    double total = 0;
-    int end = s.begin[i + 1];
-    if (t.weight) {
-        for (int e = s.begin[i] + from; e < end; e += step)
-            total += (sizes ? fabs(s.weight[e]) : s.weight[e]) * x[s.neighbor[e]];
-    } else {
-        UNROLL_4 for (int e = s.begin[i] + from; e < end; e += step) total += x[s.neighbor[e]];
-    }
-    return total;
 }
 
 DEVICE double degree_of(const Task &t, const Scratch &s, int i) {
@@ -132,18 +148,30 @@ DEVICE double degree_of(const Task &t, const Scratch &s, int i) {
     return degree;
 }
 
-// Σ_e w_e x_neighbor(e) for every row, given to `use(i, sum)` by one lane each.
-template <class Use> DEVICE void row_sums(const Task &t, const Scratch &s, const double *x, bool sizes, Use use) {
+// Σ_e term(i, e) over the edges of every row i, given to `use(i, sum)` by one lane each; a long row is a warp's.
+template <class Term, class Use> DEVICE void sum_rows(const Scratch &s, Term term, Use use) {
     int short_rows = s.n - s.many;
     for EACH(r, short_rows) {
-        int i = s.order[r];
-        use(i, row_sum(t, s, i, x, 0, 1, sizes));
+        int i = s.order[r], end = s.begin[i + 1];
+        double total = 0;
+        UNROLL_4 for (int e = s.begin[i]; e < end; e++) total += term(i, e);
+        use(i, total);
     }
-    for (int r = short_rows; r < s.n; r++) {
-        int i = s.order[r];
-        double total = group_sum(row_sum(t, s, i, x, LANE, GROUP, sizes));
-        if (LANE == 0) use(i, total);
+    for (int r = short_rows + WARP; r < s.n; r += WARPS) {
+        int i = s.order[r], end = s.begin[i + 1];
+        double total = 0;
+        UNROLL_4 for (int e = s.begin[i] + PLACE; e < end; e += WIDTH) total += term(i, e);
+        total = warp_sum(total);
+        if (PLACE == 0) use(i, total);
     }
+}
+
+// Σ_e w_e x_neighbor(e) for every row, or with |w_e|.
+template <class Use> DEVICE void row_sums(const Task &t, const Scratch &s, const double *x, bool sizes, Use use) {
+    if (t.weight)
+        sum_rows(s, [&](int, int e) { return (sizes ? fabs(s.weight[e]) : s.weight[e]) * x[s.neighbor[e]]; }, use);
+    else
+        sum_rows(s, [&](int, int e) { return x[s.neighbor[e]]; }, use);
 }
 
 // Scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes. Returns Gershgorin's bound on ‖L‖, not finite where some
@@ -179,13 +207,13 @@ DEVICE void apply(const Task &t, const Scratch &s, const double *x, double *out)
 // c = A w for the first m rows of A, and c[m] = wᵀw.
 DEVICE void dots(const Scratch &s, const double *A, int m, const double *w, double *c) {
     int n = s.n;
-    for (int j = 0; j <= m; j += 4) {
-        double sum[4] = {0, 0, 0, 0};
-        const double *a[4];
-        UNROLL for (int q = 0; q < 4; q++) a[q] = j + q < m ? A + (int64)(j + q) * n : w;
+    for (int j = 0; j <= m; j += SUMS) {
+        double sum[SUMS];
+        const double *a[SUMS];
+        UNROLL for (int q = 0; q < SUMS; q++) sum[q] = 0, a[q] = j + q < m ? A + (int64)(j + q) * n : w;
         for EACH(i, n) {
             double x = w[i];
-            UNROLL for (int q = 0; q < 4; q++) sum[q] += a[q][i] * x;
+            UNROLL for (int q = 0; q < SUMS; q++) sum[q] += a[q][i] * x;
         }
         warp_sums(sum, m + 1 - j, WARPS > 1 ? s.part + WARP * (m + 1) + j : c + j);
     }
@@ -396,61 +424,78 @@ DEVICE Pair pair_of(int players, int round, int table) {
     return p < q ? Pair{p, q} : Pair{q, p};
 }
 
-// Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order, vectors in the
-// rows of Z.
-DEVICE void eigh(const Scratch &s, int count) {
-    int m = s.steps, players = count + count % 2, tables = players / 2;
-    double *T = s.T, *Z = s.Z, top = 0;
-    for EACH(i, count * m) Z[i] = i / m == i % m ? 1.0 : 0.0;
+// The largest entry of T, or of T without its diagonal.
+DEVICE double largest_entry(const Scratch &s, int count, bool diagonal) {
+    double top = 0;
     for EACH(i, count * count) {
-        double x = fabs(T[i / count * m + i % count]);
-        top = x > top ? x : top;
+        double x = fabs(s.T[i / count * s.steps + i % count]);
+        if (x > top && (diagonal || i / count != i % count)) top = x;
     }
-    top = group_max(top);
-    for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        double turned = 0;
+    return group_max(top);
+}
+
+// The rotations of all tables of a round, as sine and cosine.
+DEVICE void find_rotations(const Scratch &s, int count, int players, int round, double least) {
+    int m = s.steps;
+    const double *T = s.T;
+    for EACH(table, players / 2) {
+        Pair at = pair_of(players, round, table);
+        double sine = 0, cosine = 1;
+        double off = at.q < count ? T[at.p * m + at.q] : 0.0;
+        if (fabs(off) > least) {
+            double theta = (T[at.q * m + at.q] - T[at.p * m + at.p]) / (2.0 * off);
+            double tangent = copysign(1.0, theta) / (fabs(theta) + sqrt(theta * theta + 1.0));
+            cosine = 1.0 / sqrt(tangent * tangent + 1.0);
+            sine = tangent * cosine;
+        }
+        s.rotation[2 * table] = sine;
+        s.rotation[2 * table + 1] = cosine;
+    }
+    SYNC();
+}
+
+// The four entries where the rows of one table meet the columns of another, rotated from both sides: nobody else reads or writes them.
+DEVICE void rotate_entries(const Scratch &s, int count, Pair a, Pair b, double sa, double ca, double sb, double cb) {
+    int m = s.steps;
+    double *P = s.T + a.p * m, *Q = s.T + a.q * m;
+    bool rows = a.q < count, columns = b.q < count, same = a.p == b.p;
+    double pp = P[b.p], pq = columns ? P[b.q] : 0, qp = rows ? Q[b.p] : 0, qq = rows && columns ? Q[b.q] : 0;
+    double up = ca * pp - sa * qp, uq = ca * pq - sa * qq, vp = sa * pp + ca * qp, vq = sa * pq + ca * qq;
+    P[b.p] = cb * up - sb * uq;
+    // exactly zero where a rotation aims at zero: rounding noise would be rotated again for ever
+    if (columns) P[b.q] = same ? 0.0 : sb * up + cb * uq;
+    if (rows) Q[b.p] = same ? 0.0 : cb * vp - sb * vq;
+    if (rows && columns) Q[b.q] = sb * vp + cb * vq;
+}
+
+// Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order, vectors in the
+// rows of Z. Entries up to `tolerance` of the largest are left.
+DEVICE void eigh(const Scratch &s, int count, double tolerance) {
+    int m = s.steps, players = count + count % 2, tables = players / 2;
+    double *Z = s.Z;
+    for EACH(i, count * m) Z[i] = i / m == i % m ? 1.0 : 0.0;
+    double least = tolerance * largest_entry(s, count, true);
+    for (int sweep = 0; sweep < SWEEPS && largest_entry(s, count, false) > least; sweep++) {
         for (int round = 0; round < players - 1; round++) {
             SYNC();
-            for EACH(table, tables) {
+            find_rotations(s, count, players, round, least);
+            for EACH(i, tables * (tables + count)) {
+                int table = i % tables, other = i / tables;
+                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
                 Pair at = pair_of(players, round, table);
-                double sine = 0, cosine = 1;
-                double off = at.q < count ? T[at.p * m + at.q] : 0.0;
-                if (fabs(off) > 1e-17 * top) {
-                    double theta = (T[at.q * m + at.q] - T[at.p * m + at.p]) / (2.0 * off);
-                    double tangent = copysign(1.0, theta) / (fabs(theta) + sqrt(theta * theta + 1.0));
-                    cosine = 1.0 / sqrt(tangent * tangent + 1.0);
-                    sine = tangent * cosine;
-                    turned = 1;
+                if (other < tables) {
+                    double sb = s.rotation[2 * other], cb = s.rotation[2 * other + 1];
+                    if (sine == 0.0 && sb == 0.0) continue;
+                    rotate_entries(s, count, at, pair_of(players, round, other), sine, cosine, sb, cb);
+                } else if (sine != 0.0) {
+                    int j = other - tables;
+                    double x = Z[at.p * m + j], y = Z[at.q * m + j];
+                    Z[at.p * m + j] = cosine * x - sine * y;
+                    Z[at.q * m + j] = sine * x + cosine * y;
                 }
-                s.rotation[2 * table] = sine;
-                s.rotation[2 * table + 1] = cosine;
-            }
-            SYNC();
-            for EACH(i, tables * count) {
-                int table = i / count, j = i % count;
-                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
-                Pair at = pair_of(players, round, table);
-                if (sine == 0.0) continue;
-                double x = T[at.p * m + j], y = T[at.q * m + j];
-                T[at.p * m + j] = cosine * x - sine * y;
-                T[at.q * m + j] = sine * x + cosine * y;
-                x = Z[at.p * m + j], y = Z[at.q * m + j];
-                Z[at.p * m + j] = cosine * x - sine * y;
-                Z[at.q * m + j] = sine * x + cosine * y;
-            }
-            SYNC();
-            for EACH(i, tables * count) {
-                int table = i / count, j = i % count;
-                double sine = s.rotation[2 * table], cosine = s.rotation[2 * table + 1];
-                Pair at = pair_of(players, round, table);
-                if (sine == 0.0) continue;
-                double x = T[j * m + at.p], y = T[j * m + at.q];
-                // exactly zero: rounding noise would be rotated again for ever
-                T[j * m + at.p] = j == at.q ? 0.0 : cosine * x - sine * y;
-                T[j * m + at.q] = j == at.p ? 0.0 : sine * x + cosine * y;
             }
         }
-        if (group_max(turned) == 0) break;
+        SYNC();
     }
     SYNC();
 }
@@ -486,7 +531,7 @@ DEVICE int triangular(const Scratch &s) {
 DEVICE void ritz_pairs(const Task &t, const Scratch &s, int count, int rank, int64 graph, int64 p) {
     int m = s.steps, n = s.n, left = triangular(s);
     const double *Q = s.A + (int64)rank * n;
-    eigh(s, count);
+    eigh(s, count, t.wide ? 1e-17 : ENOUGH_IN_FLOAT);
     int *place = (int *)s.rotation;  // of row q among the values
     for EACH(q, count) {
         double value = s.T[q * m + q], total = 0;
@@ -526,17 +571,12 @@ DEVICE void neumann(const Task &t, Scratch &s, int64 p) {
     double *boundary = s.A, *degree = s.A + (t.neumann & BOUNDARY ? s.n : 0);
     for EACH(i, s.n) s.z[i] = (double)t.hop[p + i];
     SYNC();
-    for EACH(r, s.n) {
-        int i = s.order[r];
-        double hop = s.z[i], sum = 0;
-        if (t.neumann & BOUNDARY) {
-            if (hop == 1 || hop == 2)
-                for (int e = s.begin[i]; e < s.begin[i + 1]; e++)
-                    if (s.z[s.neighbor[e]] == 3 - hop) sum += t.weight ? s.weight[e] : 1.0;
-            boundary[i] = hop == 2 ? -sum : sum;
-        }
-        if (t.neumann & DEGREE) degree[i] = hop == 1 ? degree_of(t, s, i) : 0.0;
-    }
+    if (t.neumann & BOUNDARY)
+        sum_rows(
+            s, [&](int i, int e) { return s.z[s.neighbor[e]] == 3 - s.z[i] ? t.weight ? s.weight[e] : 1.0 : 0.0; },
+            [&](int i, double sum) { boundary[i] = s.z[i] == 1 ? sum : s.z[i] == 2 ? -sum : 0.0; });
+    if (t.neumann & DEGREE)
+        for EACH(i, s.n) degree[i] = s.z[i] == 1 ? degree_of(t, s, i) : 0.0;
     SYNC();
 }
 
@@ -560,13 +600,19 @@ DEVICE bool constrain(const Task &t, Scratch &s, int64 p) {
     return wrong == 0;
 }
 
-KERNEL solve(Task t) {
-    double *mine = t.scratch ? t.scratch + BLOCK * t.stride : room;
+KERNEL_OF(16) SOLVE(Task t) {
+#if defined(ALL_GLOBAL)
+    double *near = t.scratch + BLOCK * t.stride, *far = nullptr;
+#elif defined(FAR)
+    double *near = room, *far = t.scratch + BLOCK * t.stride;
+#else
+    double *near = room, *far = nullptr;
+#endif
     for (int turn = next_of(t.counter); turn < t.links; turn = next_of(t.counter)) {
         int64 graph = t.order[turn], p = t.ptr[graph], first = t.first[graph];
         int n = (int)(t.ptr[graph + 1] - p);
         if (n == 0) continue;
-        Scratch s = scratch_of(mine, t, n, (int)(t.first[graph + 1] - first));
+        Scratch s = scratch_of(near, far, t, n, (int)(t.first[graph + 1] - first));
         load(t, s, p, first);
         for EACH(i, n) {
             if (t.weight)

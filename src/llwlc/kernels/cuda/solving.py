@@ -11,12 +11,14 @@ from llwlc.kernels.cuda.driver import Engine
 from llwlc.kernels.cuda.task import address, task_type
 from llwlc.kernels.solve import Solve
 
-# Fast memory of a class of graphs, and the threads that share one of them: the fast memory of an H200's multiprocessor has room for 24, 12,
-# 6, 3, 2 and 1 groups at once, its registers (168 a thread, 128 in the last two) for 12, 12, 6, 3, 2 and 1. What is larger goes through
-# global memory.
-CLASSES = ((9_000, 32), (18_300, 32), (37_000, 64), (74_500, 128), (111_500, 256), (220_000, 512))
+# Fast memory of a class of graphs, and the threads that share one of them: a multiprocessor of an H200 has fast memory for so many groups
+# at once (21, 12, 8, 6, 4, 3, 2), and registers (128 a thread) for 16 warps.
+CLASSES = ((9_700, 32), (17_800, 32), (27_200, 64), (36_700, 64), (55_500, 128), (74_500, 128), (111_500, 256))
+# The same for larger graphs, whose Krylov vectors stay in global memory: 4, 2 and 1 at once.
+FAR_CLASSES = ((55_500, 128), (111_500, 256), (220_000, 512))
 HUGE = 512  # threads of a group without fast memory
-SCRATCH_BYTES = 1 << 31  # of all such groups together
+SCRATCH_BYTES = 1 << 31  # of global memory, for all groups together
+MOST_NODES = 1 << 16  # of graphs in fast memory, where a node is a number of 16 bits
 Task = task_type(
     "Task",
     "ptr first row col weight columns block hop u v deleted order counter values vectors residual live degree scratch",
@@ -92,32 +94,58 @@ def eigenbasis(
     task = Task(**{name: address(tensor) for name, tensor in arrays.items()})
     task.tolerance, task.rank_tolerance, task.wide = solve.tolerance, solve.rank_tolerance, dtype == torch.float64
     task.k, task.b, task.steps, task.neumann, task.normalized = k, b, steps, neumann, normalized
-    need, order = torch.sort(scratch_bytes(shape, inputs.ptr.diff(), first.diff()))
-    classes = [(limit, group) for limit, group in CLASSES if limit + part_bytes(shape, group) <= engine.shared_bytes]
-    ends = torch.searchsorted(need, torch.tensor([limit for limit, _ in classes], device=device), right=True)
-    *bounds, most = torch.cat([ends, need[-1:]]).tolist()
-    counters = torch.zeros(len(classes) + 1, dtype=torch.int32, device=device)
+    n, e = inputs.ptr.diff(), first.diff()
+    need, order = torch.sort(scratch_bytes(shape, n, e))
+    far = far_bytes(shape, n)[order]
+    classes, far_classes = (
+        [(limit, group) for limit, group in some if limit + part_bytes(shape, group) <= engine.shared_bytes]
+        for some in (CLASSES, FAR_CLASSES)
+    )
+    # graphs of one class together, the smaller ones first: first the classes in fast memory, then those with their vectors elsewhere, then the rest
+    own = _class_of(need, classes)
+    elsewhere = _class_of(need - far, far_classes) + len(classes)
+    own = torch.where(own < len(classes), own, elsewhere)
+    own = torch.where(n[order] < MOST_NODES, own, len(classes) + len(far_classes))
+    by_class = torch.argsort(own, stable=True)
+    order = order[by_class]
+    counts = torch.bincount(own, minlength=len(classes) + len(far_classes) + 1)
+    *numbers, most, most_far = torch.cat([counts, need[-1:], far.amax()[None]]).tolist()
+    counters = torch.zeros(len(numbers), dtype=torch.int32, device=device)
     begin = 0
-    for place, end in enumerate([*bounds, graphs]):
-        part = order[begin:end]
-        begin = end
-        if not len(part):
+    for place, number in enumerate(numbers):
+        part = order[begin : begin + number]
+        begin += number
+        if not number:
             continue
-        task.links, task.order, task.counter = len(part), address(part), address(counters[place:])
+        task.links, task.order, task.counter = number, address(part), address(counters[place:])
         if place < len(classes):
             limit, group = classes[place]
-            engine.launch("solve", group, min(len(part), engine.groups), limit + part_bytes(shape, group), task)
+            engine.launch("solve", group, min(number, engine.groups), limit + part_bytes(shape, group), task)
+        elif place < len(classes) + len(far_classes):
+            limit, group = far_classes[place - len(classes)]
+            _with_scratch(engine, "solve_far", task, most_far, group, limit + part_bytes(shape, group), device)
         else:
-            _through_global_memory(engine, task, most + part_bytes(shape, HUGE), device)
+            # indices of 32 bits
+            whole = most + part_bytes(shape, HUGE) + 2 * int((n + e).max())
+            _with_scratch(engine, "solve_global", task, whole, HUGE, 0, device)
     return ritz
 
 
-def _through_global_memory(engine: Engine, task: Any, most: int, device: torch.device) -> None:
+def _class_of(need: Tensor, classes: list[tuple[int, int]]) -> Tensor:
+    """The first class that has as many bytes; their number where none has."""
+    return torch.searchsorted(torch.tensor([limit for limit, _ in classes], device=need.device), need)
+
+
+def _with_scratch(
+    engine: Engine, kernel: str, task: Any, most: int, group: int, shared: int, device: torch.device
+) -> None:
+    """Launches a kernel whose groups have up to `most` bytes of global memory each."""
     task.stride = -(-most // 8)
-    groups = max(1, min(task.links, engine.groups, SCRATCH_BYTES // most))
+    # a multiprocessor has at most eight such groups in hand
+    groups = max(1, min(task.links, engine.groups // 4, SCRATCH_BYTES // most))
     scratch = torch.empty(groups, task.stride, dtype=torch.float64, device=device)
     task.scratch = address(scratch)
-    engine.launch("solve", HUGE, groups, 0, task)
+    engine.launch(kernel, group, groups, shared, task)
 
 
 def scratch_bytes(shape: Shape, n: Tensor, e: Tensor) -> Tensor:
@@ -126,7 +154,12 @@ def scratch_bytes(shape: Shape, n: Tensor, e: Tensor) -> Tensor:
     k = 0 if closed else k
     small = 2 * steps * steps + 2 * steps + k + 2 + b * b
     rows = 3 + (not normalized) + b + 2 * closed + k + steps
-    return 8 * (small + n * rows + e * weighted) + 4 * (n + 1 + e + n + b + n * closed)
+    return 8 * (small + n * rows + e * weighted) + 4 * (n + 1 + b + n * closed) + 2 * (e + n)
+
+
+def far_bytes(shape: Shape, n: Tensor) -> Tensor:
+    """The bytes of them that the Krylov vectors take, and the columns."""
+    return 8 * n * (shape.b + (0 if shape.closed else shape.k) + shape.steps)
 
 
 def part_bytes(shape: Shape, group: int) -> int:
