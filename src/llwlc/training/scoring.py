@@ -54,12 +54,15 @@ class Scorer:
         reason = not_on_gpu(net) if on_gpu else not_packable(net)
         if reason and reason not in _SAID:
             _SAID.add(reason)
-            LOG.warning("scores come from torch, some ten times as slow as compiled ones: %s", reason)
+            times = "five" if on_gpu else "ten"
+            LOG.warning("scores come from torch, some %s times as slow as compiled ones: %s", times, reason)
         if not reason and not by_torch:
             self.compiled = (GpuNetwork if on_gpu else CompiledNetwork)(net, features.compact)
-        if not isinstance(self.compiled, CompiledNetwork):
-            # in float64: then no rounding of a batch's shape reaches a probability's sixth digit
-            self.net = copy.deepcopy(net).double().eval() if self.compiled is None else self.compiled.layers
+        # in float64: then no rounding of a batch's shape reaches a probability's sixth digit
+        if self.compiled is None:
+            self.net = copy.deepcopy(net).double().eval()
+        elif isinstance(self.compiled, GpuNetwork):
+            self.net = self.compiled.layers
 
     @cached_property
     def features(self) -> Tensor | None:
