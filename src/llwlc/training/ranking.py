@@ -33,6 +33,8 @@ from llwlc.training.shortlist import Shortlist, fit_shortlist
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
 """How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is more."""
 COMPARED = 2_000_000_000  # limit for the number of tested links times the number of nodes: each link is compared with all nodes
+DESCRIBED = 1 << 21
+"""Candidates whose inputs are computed together."""
 VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
 
 
@@ -88,20 +90,29 @@ def rank(
     size: int | None = None,
 ) -> Ranked:
     """The candidates of a graph, best first; the network scores the `size` most promising ones."""
-    inputs = features.pair_inputs(graph, found.pairs)
-    order = torch.argsort(_promise(found, inputs, config), descending=True, stable=True)
+    promise, sharing = _promise(graph, found, features, config)
+    order = torch.argsort(promise, descending=True, stable=True)
     # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
     count = shortlist_size(graph.num_edges, size)
     near, rest = order[:count].sort().values, order[count:]
-    pairs, sharing = found.pairs[near], inputs[near, 0] > 0
+    pairs, sharing = found.pairs[near], sharing[near]
     score = _scored(graph, pairs, scorer, basis)
     log_ratio = config.calibration.log_ratio(score, sharing)
     best = torch.argsort(log_ratio, descending=True, stable=True)
     return Ranked(pairs[best], score[best], sharing[best], log_ratio[best], found.pairs[rest])
 
 
-def _promise(found: Candidates, inputs: Tensor, config: RankingConfig) -> Tensor:
-    return found.score if config.shortlist is None else config.shortlist.score(found.score, inputs)
+def _promise(graph: Graph, found: Candidates, features: NodeFeatures, config: RankingConfig) -> tuple[Tensor, Tensor]:
+    """The score by which candidates come onto the shortlist, `[m]`, and which share a neighbour; some at a time, as the inputs of all would take more memory than all else."""
+    parts = []
+    for begin in range(0, len(found), DESCRIBED):
+        some = slice(begin, begin + DESCRIBED)
+        inputs, listed = features.pair_inputs(graph, found.pairs[some]), found.score[some]
+        parts.append((listed if config.shortlist is None else config.shortlist.score(listed, inputs), inputs[:, 0] > 0))
+    if not parts:
+        return found.score, torch.zeros(0, dtype=torch.bool)
+    promise, sharing = zip(*parts, strict=True)
+    return torch.cat(promise), torch.cat(sharing)
 
 
 def _scored(graph: Graph, pairs: Tensor, scorer: PairScorer, basis: BasisConfig) -> Tensor:
