@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from llwlc import Graph, splits
 from llwlc.cli.app import app
+from llwlc.cli.tables import advice
 from llwlc.errors import InputError
 from llwlc.predict.predictor import LinkPredictor
 from llwlc.splits.linksplit import PARTS, STAGES, LinkSplit
@@ -164,3 +165,6 @@ def test_a_node_of_a_graph_whose_lists_are_cut_gets_its_own_list_in_full(runs, m
     assert len(cut) > 10
     assert {(link.source, link.target) for link in cut} <= every
     assert cut.candidates == len(cut)
+    assert cut.calibrated_on == 1
+    assert "lists of 1 candidates a node" in advice(cut)
+    assert "candidates a node" not in advice(model.recommend(node="Person 07", top=3, budget=1))

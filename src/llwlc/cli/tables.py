@@ -82,6 +82,8 @@ def advice(found: Recommendations) -> str:
         text += (
             f" Only the lists of {found.sources:,} nodes, drawn at random, were used here; llwlc recommend uses all."
         )
+    if found.calibrated_on is not None:
+        text += f" On a graph of this size probabilities were calibrated on lists of {found.calibrated_on:,} candidates a node; of this longer list the order is what counts."
     if not found.calibrated:
         text += " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far too high here; fit again."
     return text

@@ -463,10 +463,12 @@ class LinkPredictor:
             )
         if engine is not None and sources is not None:
             raise InputError("an engine makes the lists of all nodes: leave sources out")
+        before = None
         if number is not None and engine is None and self._lists_are_cut(budget):
             alone = replace(self.lister(between, budget), proposing=1)
             found = candidates(alone, sources=np.array([number]), about="")
-            total = len(found)
+            total, usual = len(found), config.candidates.budget_for(here.num_nodes)
+            before = usual if usual < alone.budget else None
         else:
             found = self._candidates(between, budget, sources, engine)
             total = len(found)
@@ -486,7 +488,7 @@ class LinkPredictor:
             links = tuple(_first(link, here.name(number)) for link in links)
         expected = expected_share(ranked, config, rho, len(links))
         some = None if sources is None or sources >= here.num_nodes else sources
-        return Recommendations(links, rho, expected, total, self.model.ranking is not None, some)
+        return Recommendations(links, rho, expected, total, self.model.ranking is not None, some, before)
 
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
         """Explains why a pair has its score. The explanation of (v, u) is the same; an existing link is explained as if it did not exist.
