@@ -74,6 +74,11 @@ def advice(found: Recommendations) -> str:
         return NO_CANDIDATES
     share, low, high = found.expected
     count = len(found)
+    if found.calibrated_on is not None:
+        return (
+            f"{count:,} links of {found.candidates:,} candidates, best first. Probabilities were calibrated on lists of {found.calibrated_on:,} candidates a node, since the graph is large, and "
+            "say little of this longer list."
+        )
     text = (
         f"{count:,} links of {found.candidates:,} candidates. If {100 * found.missing_share:.3g} % of all links are missing (--missing-share), expect {share * count:.0f} of these "
         f"{count:,} to be missing links ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
@@ -82,8 +87,6 @@ def advice(found: Recommendations) -> str:
         text += (
             f" Only the lists of {found.sources:,} nodes, drawn at random, were used here; llwlc recommend uses all."
         )
-    if found.calibrated_on is not None:
-        text += f" On a graph of this size probabilities were calibrated on lists of {found.calibrated_on:,} candidates a node; of this longer list the order is what counts."
     if not found.calibrated:
         text += " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far too high here; fit again."
     return text
