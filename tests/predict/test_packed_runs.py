@@ -168,3 +168,11 @@ def test_a_node_of_a_graph_whose_lists_are_cut_gets_its_own_list_in_full(runs, m
     assert cut.calibrated_on == 1
     assert "lists of 1 candidates a node" in advice(cut)
     assert "candidates a node" not in advice(model.recommend(node="Person 07", top=3, budget=1))
+
+
+def test_candidates_described_in_parts_are_ranked_alike(runs, monkeypatch):
+    model = LinkPredictor.load(runs / "packed", device="cpu")
+    whole = model.recommend(top=50)
+    monkeypatch.setattr("llwlc.training.ranking.DESCRIBED", 100)
+    for one, two in zip(whole, model.recommend(top=50), strict=True):
+        assert (one.source, one.target, one.score) == (two.source, two.target, two.score)
