@@ -35,7 +35,7 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, *, mapped: bool) -> Tensor
             plain = np.memmap(file, dtype=np.uint8, mode="r+", shape=(size,))
     except OSError as error:
         raise InputError(
-            f"{size / 2**30:.1f} GB of temporary files cannot be written to {folder} ({error.strerror or error}): make room, or set LLWLC_CACHE to another folder"
+            f"{size:,} bytes of temporary files cannot be written to {folder} ({error.strerror or error}): make room, or set LLWLC_CACHE to another folder"
         ) from error
     return torch.from_numpy(plain).view(dtype).reshape(shape)
 
