@@ -3,6 +3,9 @@
     python benchmarks/capacity.py make 22e6 5e6 big.csv           # a generated edge list: rows, nodes at most
     python benchmarks/capacity.py pack big.csv big                # time, bytes, anonymous memory
     python benchmarks/capacity.py open big
+    python benchmarks/capacity.py fit big run 25                  # on a packed graph, within 25 minutes
+    python benchmarks/capacity.py node run user17                 # the missing links of one node
+    python benchmarks/capacity.py all run                         # the hundred likeliest of the graph
     python benchmarks/capacity.py score run pairs.parquet big     # on a packed graph, by one process
     python benchmarks/capacity.py pairs big 100000 pairs.parquet  # half of them two steps apart
     python benchmarks/capacity.py ray run pairs.parquet           # one process, one worker, two workers, in one run
@@ -128,13 +131,33 @@ def open_folder(folder: Path) -> None:
         note("open", folder=folder.name, verify=verify, **watched([sys.executable, "-c", code]))
 
 
-def score(run: Path, file: Path, folder: Path) -> None:
+def fit(folder: Path, run: Path, minutes: str) -> None:
+    found = watched([*LLWLC, "fit", str(folder), "--out", str(run), "--minutes", minutes])
+    size = sum(file.stat().st_size for file in run.rglob("*") if file.is_file() and file.stat().st_nlink == 1)
+    metrics = json.loads((run / "metrics.json").read_text())
+    told = {"minutes": float(minutes), "written_bytes": size, "auc": metrics["auc"], "stages": metrics["stages"]}
+    note("fit on a packed graph", folder=folder.name, **told, **found)
+
+
+def recommend(run: Path, node: str | None) -> None:
+    asked = ["--top", "100"] if node is None else ["--node", node]
+    with tempfile.TemporaryDirectory() as place:
+        out = Path(place) / "top.csv"
+        found = watched([*LLWLC, "recommend", str(run), *asked, "-o", str(out)])
+        links = len(out.read_text().splitlines()) - 1
+    note("recommend on a packed graph", run=run.name, of="all nodes" if node is None else node, links=links, **found)
+
+
+def score(run: Path, file: Path, folder: Path | None = None) -> None:
+    """On the run's own graph, or on another packed one."""
     import pyarrow.parquet
 
+    other = [] if folder is None else ["--graph", str(folder)]
     with tempfile.TemporaryDirectory() as place:
         out = str(Path(place) / "scores.parquet")
-        found = watched([*LLWLC, "score", str(run), str(file), "-o", out, "--graph", str(folder)])
-    note("score on a packed graph", pairs=pyarrow.parquet.read_metadata(file).num_rows, folder=folder.name, **found)
+        found = watched([*LLWLC, "score", str(run), str(file), "-o", out, *other])
+    graph = "the run's" if folder is None else folder.name
+    note("score on a packed graph", pairs=pyarrow.parquet.read_metadata(file).num_rows, folder=graph, **found)
 
 
 def on_ray(run: Path, file: Path) -> None:
@@ -268,7 +291,9 @@ def ranks(name: str, counts: list[int], epochs: int = 4, batch: int = 0) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("make", "pairs", "pack", "open", "score", "ray", "ranks"))
+    parser.add_argument(
+        "what", choices=("make", "pairs", "pack", "open", "fit", "node", "all", "score", "ray", "ranks")
+    )
     parser.add_argument("given", nargs="*", help="paths and numbers, as above")
     parser.add_argument("--batch", type=int, default=0, help="of ranks: links of a step, 0 for the preset's")
     asked = parser.parse_args()
@@ -282,6 +307,12 @@ def main() -> None:
             pack(*paths)
         case "open":
             open_folder(*paths)
+        case "fit":
+            fit(paths[0], paths[1], given[2])
+        case "node":
+            recommend(paths[0], given[1])
+        case "all":
+            recommend(paths[0], None)
         case "score":
             score(*paths)
         case "ray":

@@ -68,7 +68,7 @@ def test_curves_are_those_of_the_scores_that_the_stored_network_gives(model):
 
 def test_a_shortlist_made_in_parts_is_the_same(model, monkeypatch):
     whole = model.recommend(top=30)
-    monkeypatch.setattr(ranking, "PAIRS_AT_ONCE", 11)
+    monkeypatch.setattr(ranking, "DESCRIBED", 11)
     assert model.recommend(top=30) == whole
 
 

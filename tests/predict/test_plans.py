@@ -12,6 +12,7 @@ from llwlc.errors import InputError
 from llwlc.predict import planning
 from llwlc.predict.plan_file import read_plan
 from llwlc.predict.predictor import LinkPredictor
+from llwlc.splits.making import make
 from llwlc.training import plan as plans
 from llwlc.training.fit import fit_split
 from llwlc.training.rates import CandidateRates, LinkRates
@@ -57,6 +58,7 @@ def no_rival(monkeypatch):
 
 
 def test_the_plan_is_there_before_training_and_the_same_command_goes_on_by_it(tmp_path, rates, no_rival):
+    make(people())  # the first split of a process loads compiled code, out of the first budget alone
     rates(5e-3)
     with pytest.raises(Stopped):
         model().fit(people(), minutes=0.2, out=tmp_path / "run", on_epoch=stop)

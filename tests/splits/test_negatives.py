@@ -7,7 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llwlc import Graph
 from llwlc.errors import InputError
+from llwlc.graph.edge_list import EdgeList
+from llwlc.splits import negatives
 from llwlc.splits.negatives import NonEdges, numbered_pair, pair_number
 
 
@@ -71,3 +74,15 @@ def test_pyg_draw_falls_back_where_a_permutation_would_not_fit():
     two = free.sample_as_pyg(1000, torch.Generator().manual_seed(3))
     assert torch.equal(one, two)
     assert len(torch.unique(pair_number(one, 40_000))) == 1000
+
+
+@pytest.mark.parametrize("inside", [None, torch.arange(3, 40)], ids=["all nodes", "some nodes"])
+def test_pairs_left_out_in_parts_and_drawn_in_parts_are_the_same_pairs(inside, tmp_path, monkeypatch):
+    monkeypatch.setenv("LLWLC_CACHE", str(tmp_path))
+    graph = Graph.from_edges(torch.randint(0, 50, (300, 2), generator=torch.Generator().manual_seed(0)), num_nodes=50)
+    more = torch.tensor([[1, 2], [30, 4], [7, 7], [4, 30]])
+    whole = NonEdges(50, torch.cat([graph.edges, more]), inside).sample(200, np.random.default_rng(1))
+    monkeypatch.setattr(negatives, "AT_ONCE", 9)
+    parts = NonEdges(50, [more, EdgeList(graph)], inside, mapped=True)
+    assert torch.equal(parts.sample(200, np.random.default_rng(1)), whole)
+    assert torch.equal(parts.at(parts.ranks(200, np.random.default_rng(1))), whole)

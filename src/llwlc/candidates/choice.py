@@ -50,7 +50,7 @@ def _best(
     lister: Lister, hidden: NDArray[np.int64], tried: list[CandidateConfig], usual: CandidateConfig | None = None
 ) -> CandidateConfig:
     """The first of those under which own lists hold most of the hidden links; `usual`, one of them, unless that is `MARGIN` more, and `ERRORS` standard errors."""
-    length = LONGER * lister.config.budget_for(lister.graph.num_nodes)
+    length = LONGER * lister.budget
     raised = [lister.raised(one) for one in tried]
     held = torch.zeros(len(tried), len(hidden), dtype=torch.bool)
     step = lister.sources_at_once

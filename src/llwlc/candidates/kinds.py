@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
-from llwlc.heuristics.products import adjacency
 from llwlc.support.compiler import exact
 
 Integers = NDArray[np.int64]
@@ -65,19 +63,20 @@ def kinds_of(graph: Graph) -> Kinds:
 
 
 def _two_colouring(graph: Graph) -> Integers | None:
-    parts = connected_components(adjacency(graph), directed=False)[0]
-    if graph.num_edges - graph.num_nodes + parts < EVIDENCE:
-        return None
     side = np.full(graph.num_nodes, 2, dtype=np.int64)
-    return side if _colour(graph.indptr.numpy(), graph.indices.numpy(), side) else None
+    parts = _colour(graph.indptr.numpy(), graph.indices.numpy(), side)
+    return side if parts and graph.num_edges - graph.num_nodes + parts >= EVIDENCE else None
 
 
 @exact
-def _colour(indptr: Integers, indices: Integers, side: Integers) -> bool:
-    """0 and 1 for the nodes that have links, neighbours never alike; False where that cannot be."""
-    stack = np.empty(len(side), dtype=np.int64)
+def _colour(indptr: Integers, indices: Integers, side: Integers) -> int:
+    """0 and 1 for the nodes that have links, neighbours never alike; returns the number of connected parts, 0 where the graph cannot be coloured so."""
+    stack, parts = np.empty(len(side), dtype=np.int64), 0
     for start in range(len(side)):
-        if side[start] != 2 or indptr[start] == indptr[start + 1]:
+        if side[start] != 2:
+            continue
+        parts += 1
+        if indptr[start] == indptr[start + 1]:
             continue
         side[start], stack[0], height = 0, start, 1
         while height:
@@ -89,5 +88,5 @@ def _colour(indptr: Integers, indices: Integers, side: Integers) -> bool:
                     side[v], stack[height] = 1 - side[u], v
                     height += 1
                 elif side[v] == side[u]:
-                    return False
-    return True
+                    return 0
+    return parts

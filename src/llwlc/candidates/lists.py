@@ -57,7 +57,8 @@ class Evidence(NamedTuple):
 class Lister:
     """Makes own lists on a graph, under weights that may be changed (`weighed`).
 
-    `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1.
+    `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1. `proposing`: how many nodes share the candidates that fit in
+    memory, None for all.
     """
 
     graph: Graph
@@ -65,6 +66,12 @@ class Lister:
     config: CandidateConfig
     kinds: Kinds
     device: str = "cpu"
+    proposing: int | None = None
+
+    @property
+    def budget(self) -> int:
+        """Pairs that a node pays for on this graph."""
+        return self.config.budget_for(self.graph.num_nodes if self.proposing is None else self.proposing)
 
     @cached_property
     def weights(self) -> CandidateConfig:
@@ -131,7 +138,7 @@ class Lister:
         """Of walks: coarser on a graph so large that lists are short, whose few best ends are the same (of 10, 99.6 % on a graph of 3.5 million nodes)."""
         if self.exact:
             return PRECISION
-        return PRECISION * min(max(ENDS_OF_A_WALK / (4 * self.config.budget_for(self.graph.num_nodes)), 1.0), COARSEST)
+        return PRECISION * min(max(ENDS_OF_A_WALK / (4 * self.budget), 1.0), COARSEST)
 
     @property
     def exact(self) -> bool:
@@ -211,7 +218,7 @@ class Lister:
         if self.smoothed is not None:
             vectors = self.smoothed.vectors
             query = self.smoothed.without_link(sources, wanted) if removed else vectors[sources]
-            similar = self._similar(sources, 2 * self.config.budget_for(n), query)
+            similar = self._similar(sources, 2 * self.budget, query)
             row = np.arange(len(sources))[:, None] * n
             known = np.isin(row + similar, row + np.where(open_, node, wanted[:, None]))
             node, walk = np.column_stack([node, similar]), np.column_stack([walk, np.zeros(similar.shape)])

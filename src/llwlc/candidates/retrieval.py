@@ -53,7 +53,7 @@ def candidates(
     """
     n = lister.graph.num_nodes
     nodes = np.arange(n) if sources is None else np.sort(sources)
-    budget = lister.config.budget_for(n)
+    budget = lister.budget
     if budget < lister.config.budget:
         warnings.warn(
             f"each of the {n:,} nodes proposes {budget} partners instead of {lister.config.budget}, so that all candidates fit in memory",

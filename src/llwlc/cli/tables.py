@@ -74,6 +74,11 @@ def advice(found: Recommendations) -> str:
         return NO_CANDIDATES
     share, low, high = found.expected
     count = len(found)
+    if found.calibrated_on is not None:
+        return (
+            f"{count:,} links of {found.candidates:,} candidates, best first. Probabilities were calibrated on lists of {found.calibrated_on:,} candidates a node, since the graph is large, and "
+            "say little of this longer list."
+        )
     text = (
         f"{count:,} links of {found.candidates:,} candidates. If {100 * found.missing_share:.3g} % of all links are missing (--missing-share), expect {share * count:.0f} of these "
         f"{count:,} to be missing links ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."

@@ -44,7 +44,8 @@ class Graph:
     Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
     a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
     `report` counts what reading or converting dropped and merged, or is None. `origin` names the dataset it was loaded as, or is None.
-    `encoding`: how a table became `x`, so that further rows are read alike, or None.
+    `encoding`: how a table became `x`, so that further rows are read alike, or None. `folder`: the packed graph that its arrays are mapped from, or those of the graph that it is a
+    part of; None in memory.
 
     >>> graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["Ada", "Bob", "Cleo"])
     >>> graph, graph.degree.tolist(), graph.name(2)
@@ -60,6 +61,7 @@ class Graph:
     report: GraphReport | None = None
     origin: Origin | None = None
     encoding: FeatureEncoding | None = None
+    folder: Path | None = None
 
     @classmethod
     def from_edges(

@@ -6,8 +6,10 @@ contents of all files are checked before kernels index into them, in one pass an
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
-import secrets
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,10 +20,11 @@ import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.graph.csr_check import ONE_WAY, csr_fault
 from llwlc.graph.graph import Graph
 from llwlc.graph.packed_names import PackedNames
 from llwlc.graph.report import GraphReport
-from llwlc.graph.sorted_search import INSIDE, RISING, SORTED, check_rows, texts_rise
+from llwlc.graph.sorted_search import INSIDE, RISING, SORTED, texts_rise
 from llwlc.support.files import file_digest, write_text
 from llwlc.support.json_file import read_json
 from llwlc.support.version import VERSION
@@ -41,11 +44,12 @@ DTYPES: dict[str, torch.dtype] = {
     IDENTITY: torch.int64,
 }
 AT_ONCE = 1 << 22
-"""Entries that are checked at a time."""
+"""Names that are checked at a time."""
 FAULTS = {
     RISING: "indptr does not rise",
     INSIDE: "indices name nodes that do not exist",
     SORTED: "a row is unsorted, repeats a neighbour or has a self-loop",
+    ONE_WAY: "a link is there in one direction only, or with another weight or time in the other",
 }
 
 
@@ -61,9 +65,45 @@ def is_packed(folder: str | Path) -> bool:
 def write_manifest(folder: Path, nodes: int, report: GraphReport) -> None:
     """Writes the manifest: size and digest of every file of a packed graph."""
     there = [name for name in DTYPES if (folder / name).exists()]
-    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in there}
-    about = {"kind": KIND, "format": FORMAT, "llwlc": VERSION, "nodes": nodes, "report": asdict(report), "files": files}
+    _write_about(folder, nodes, report, {name: file_digest(folder / name) for name in there})
+
+
+def _write_about(folder: Path, nodes: int, report: GraphReport | None, digests: Mapping[str, str]) -> None:
+    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": digest} for name, digest in digests.items()}
+    counts = None if report is None else asdict(report)
+    about = {"kind": KIND, "format": FORMAT, "llwlc": VERSION, "nodes": nodes, "report": counts, "files": files}
     write_text(folder / MANIFEST, json.dumps(about, indent=2) + "\n")
+
+
+def write_again(graph: Graph, folder: Path) -> None:
+    """Writes a graph that was opened as another packed folder: its files as links to the same bytes on disk where the file system has such links, else as copies."""
+    assert graph.folder is not None
+    arrays = {INDPTR: graph.indptr, INDICES: graph.indices, WEIGHT: graph.weight}
+    arrays |= {
+        name: graph.time for name, dtype in TIMES.items() if graph.time is not None and graph.time.dtype == dtype
+    }
+    if isinstance(names := graph.names, PackedNames):
+        own = None if names.identity is names.value else names.identity  # integers stand for themselves
+        arrays |= {VALUE: names.value, TEXT: names.text, END: names.end, IDENTITY: own}
+    folder.mkdir()
+    digests = {}
+    for name, array in arrays.items():
+        if array is not None:
+            digests[name] = _link_or_write(graph.folder / name, folder / name, array)
+    _write_about(folder, graph.num_nodes, graph.report, digests)
+
+
+def _link_or_write(source: Path, target: Path, array: Tensor) -> str:
+    """The array as a file, and its digest. The file that it was mapped from may have been replaced since: then it is another one, and the array is written."""
+    data = array.contiguous().numpy().view(np.uint8).data
+    digest = hashlib.sha256(data).hexdigest()
+    with contextlib.suppress(OSError):
+        os.link(source, target)
+        if file_digest(target) == digest:
+            return digest
+        target.unlink()
+    target.write_bytes(data)
+    return digest
 
 
 def open_graph(folder: str | Path, *, verify: bool = True) -> Graph:
@@ -104,8 +144,9 @@ def _opened(folder: Path, about: Mapping[str, Any], verify: bool) -> Graph:
         if name in arrays and len(arrays[name]) != len(indices):
             raise _wrong(folder, f"{name} has {len(arrays[name])} entries, indices {len(indices)}")
     names = _names(folder, arrays, n)
-    report = GraphReport(**(about["report"] | {"notes": tuple(about["report"]["notes"])}))
-    graph = Graph(indptr, indices, arrays.get(WEIGHT), times[0] if times else None, None, names, report)
+    counts = about["report"]
+    report = None if counts is None else GraphReport(**(counts | {"notes": tuple(counts["notes"])}))
+    graph = Graph(indptr, indices, arrays.get(WEIGHT), times[0] if times else None, None, names, report, folder=folder)
     if verify:
         for name in arrays:
             if file_digest(folder / name) != files[name]["sha256"]:
@@ -136,24 +177,11 @@ def _names(folder: Path, arrays: Mapping[str, Tensor], n: int) -> PackedNames | 
 
 
 def _check_contents(folder: Path, graph: Graph) -> None:
-    """Checks that rows are sorted, that every link is there in both directions with the same weight and time, and that names are sorted. The two directions are compared by a sum of
-    salted hashes, which is zero if they agree."""
+    """Checks that rows are sorted, that every link is there in both directions with the same weight and time, and that names are sorted."""
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
-    salt, total, begin = np.uint64(secrets.randbits(64)), 0, 0
-    while begin < graph.num_nodes:
-        end = max(begin + 1, int(np.searchsorted(indptr, indptr[begin] + AT_ONCE, side="right")) - 1)
-        end = min(end, graph.num_nodes, begin + AT_ONCE)
-        first, last = int(indptr[begin]), int(indptr[end])
-        if not 0 <= first <= last <= len(indices):
-            raise _wrong(folder, FAULTS[RISING])
-        values = _values(folder, graph, first, last)
-        # `values` holds the entries from `first` to `last` only, so that memory does not grow with the graph
-        fault, part = check_rows(indptr, indices, values, begin, end, salt, first)
-        if fault:
-            raise _wrong(folder, FAULTS[fault])
-        total, begin = (total + int(part)) % (1 << 64), end
-    if total:
-        raise _wrong(folder, "a link is there in one direction only, or with another weight or time in the other")
+    fault = csr_fault(indptr, indices, lambda first, last: _values(folder, graph, first, last))
+    if fault:
+        raise _wrong(folder, FAULTS[fault])
     if isinstance(graph.names, PackedNames):
         _check_names(folder, graph.names)
 

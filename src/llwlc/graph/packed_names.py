@@ -35,7 +35,8 @@ class PackedNames(Sequence[str]):
     def __getitem__(self, at: slice) -> list[str]: ...
     def __getitem__(self, at: int | slice) -> str | list[str]:
         if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
+            begin, end, step = at.indices(len(self))
+            return self._between(begin, end) if step == 1 else [self[i] for i in range(begin, end, step)]
         at = int(at)
         if not -len(self) <= at < len(self):
             raise IndexError(at)
@@ -45,6 +46,20 @@ class PackedNames(Sequence[str]):
         assert self.text is not None
         assert self.end is not None
         return bytes(self.text[int(self.end[at]) : int(self.end[at + 1])].numpy()).decode()
+
+    def _between(self, begin: int, end: int) -> list[str]:
+        """The names from `begin` to `end`, decoded together: one by one takes a hundred times as long."""
+        if begin >= end:
+            return []
+        if self.value is not None:
+            return list(map(str, self.value[begin:end].tolist()))
+        assert self.text is not None
+        assert self.end is not None
+        ends = self.end[begin : end + 1]
+        offsets, text = (ends - ends[0]).numpy(), self.text[int(ends[0]) : int(ends[-1])].numpy()
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+        found: list[str] = pa.Array.from_buffers(pa.large_string(), end - begin, buffers).to_pylist()
+        return found
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), AT_ONCE):

@@ -463,11 +463,18 @@ class LinkPredictor:
             )
         if engine is not None and sources is not None:
             raise InputError("an engine makes the lists of all nodes: leave sources out")
-        found = self._candidates(between, budget, sources, engine)
-        total = len(found)
-        if number is not None:
-            own = found.of(number)
-            found = replace(found, pairs=found.pairs[own], score=found.score[own])
+        before = None
+        if number is not None and engine is None and self._lists_are_cut(budget):
+            alone = replace(self.lister(between, budget), proposing=1)
+            found = candidates(alone, sources=np.array([number]), about="")
+            total, usual = len(found), config.candidates.budget_for(here.num_nodes)
+            before = usual if usual < alone.budget else None
+        else:
+            found = self._candidates(between, budget, sources, engine)
+            total = len(found)
+            if number is not None:
+                own = found.of(number)
+                found = replace(found, pairs=found.pairs[own], score=found.score[own])
         scorer = self._scorer(here, features) if engine is None else engine
         ranked = rank(here, found, features, scorer, self.model.basis, config, size=self.model.limits.shortlist)
         if prior is not None:
@@ -481,7 +488,7 @@ class LinkPredictor:
             links = tuple(_first(link, here.name(number)) for link in links)
         expected = expected_share(ranked, config, rho, len(links))
         some = None if sources is None or sources >= here.num_nodes else sources
-        return Recommendations(links, rho, expected, total, self.model.ranking is not None, some)
+        return Recommendations(links, rho, expected, total, self.model.ranking is not None, some, before)
 
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
         """Explains why a pair has its score. The explanation of (v, u) is the same; an existing link is explained as if it did not exist.
@@ -539,6 +546,12 @@ class LinkPredictor:
             lists = None if engine is None else engine.lists
             self._found = {key: candidates(self.lister(between, budget), sources=drawn, lists=lists)}
         return self._found[key]
+
+    def _lists_are_cut(self, budget: int | None) -> bool:
+        """Whether lists of all nodes would be shorter than asked, or were more than the plan of the run allowed: then the list of one node is its own, in full, and no other is made."""
+        config, n, some = self._ranking.candidates, self.graph.num_nodes, self.model.limits.sources
+        wanted = config if budget is None else replace(config, budget=budget)
+        return wanted.budget_for(n) < wanted.budget or (some is not None and some < n)
 
     def _kinds(self, graph: Graph) -> Kinds | None:
         return None if self.run.kinds is None else Kinds.as_linked(self.run.kinds, graph)

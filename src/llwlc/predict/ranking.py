@@ -44,7 +44,8 @@ class Recommendation:
 class Recommendations(Sequence[Recommendation]):
     """The best links, best first. `missing_per_known`: how many links are taken to be missing for each known one; `expected`: the share of missing links to expect
     among these, and a range of it; `candidates`: how many pairs they were chosen from; `calibrated`: whether probabilities were calibrated on
-    validation links among candidates; `sources`: nodes whose lists they were chosen from, None for all."""
+    validation links among candidates; `sources`: nodes whose lists they were chosen from, None for all; `calibrated_on`: how many candidates a node had when probabilities were calibrated, if
+    this list of a node is longer."""
 
     links: tuple[Recommendation, ...] = ()
     missing_per_known: float = 0.0
@@ -52,6 +53,7 @@ class Recommendations(Sequence[Recommendation]):
     candidates: int = 0
     calibrated: bool = True
     sources: int | None = None
+    calibrated_on: int | None = None
 
     @overload
     def __getitem__(self, at: int) -> Recommendation: ...

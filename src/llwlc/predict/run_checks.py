@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from llwlc.baselines.network import Shape
@@ -22,7 +21,9 @@ from llwlc.baselines.opponent import blank
 from llwlc.baselines.recipes import ACTIVATIONS, Recipe
 from llwlc.baselines.registry import METHODS
 from llwlc.errors import InputError
+from llwlc.graph.csr_check import ONE_WAY, csr_fault
 from llwlc.graph.graph import Graph
+from llwlc.graph.sorted_search import INSIDE
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.opponent import reason
 from llwlc.predict.run_format import CONFIG, GRAPH, HISTORY, METRICS, MODEL, SPLIT, RunConfig
@@ -104,12 +105,15 @@ def _check_ranking(where: Path, ranking: RankingConfig) -> None:
         raise _wrong(where, "the candidates' calibration is NaN, infinite or negative")
 
 
+def check_links(folder: Path, stored: Mapping[str, Tensor], names: object) -> None:
+    """Checks that the links form a valid graph, whose nodes have names of their own."""
+    _check_names(folder / GRAPH, names, check_csr(folder / GRAPH, stored))
+
+
 def check_arrays(
-    folder: Path, config: RunConfig, model: Mapping[str, Tensor], stored: Mapping[str, Tensor], names: object
+    folder: Path, config: RunConfig, model: Mapping[str, Tensor], stored: Mapping[str, Tensor], n: int
 ) -> None:
-    """Checks that the weights fit the network of the configuration, the features fit the weights, and the links form a valid graph."""
-    n = check_csr(folder / GRAPH, stored)
-    _check_names(folder / GRAPH, names, n)
+    """Checks that the weights fit the network of the configuration, and the features the weights and the `n` nodes."""
     _check_weights(folder / MODEL, config, model)
     where, width = folder / GRAPH, 0 if config.preset is None else config.preset.net.feature_channels
     compact = stored.get("features")
@@ -159,6 +163,8 @@ def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
         _require_nodes(where, "nodes", split.nodes, num_nodes)
     for name in STAGES:
         graph: Graph = getattr(split, name)
+        if any(graph is getattr(split, other) for other in STAGES[: STAGES.index(name)]):
+            continue  # stages of a packed graph share theirs
         arrays = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
         check_csr(where, {key: array for key, array in arrays.items() if array is not None}, prefix=f"{name}.")
 
@@ -202,28 +208,25 @@ def check_csr(where: Path, arrays: Mapping[str, Tensor], prefix: str = "") -> in
     n, entries = len(indptr) - 1, len(indices)
     if n < 0 or indptr[0] != 0 or indptr[-1] != entries or (np.diff(indptr) < 0).any():
         raise _wrong(where, f"{prefix}indptr does not rise from 0 to the {entries} entries of indices")
-    if entries and not 0 <= int(indices.min()) <= int(indices.max()) < n:
+    fault = csr_fault(indptr, indices)
+    if fault == INSIDE:
         raise _wrong(where, f"{prefix}indices name nodes outside 0 to {n - 1}")
-    rising = np.diff(indices) > 0
-    borders = indptr[1:-1]
-    rising[borders[(borders > 0) & (borders < entries)] - 1] = True  # a new row begins anywhere
-    row = np.repeat(np.arange(n), np.diff(indptr))
-    if not rising.all() or (row == indices).any():
-        raise _wrong(where, f"{prefix}indices are unsorted, repeated or name a node itself")
-    back = csr_array((np.arange(entries), indices, indptr), shape=(n, n)).T.tocsr()  # sorted by row and column again
-    if not (np.array_equal(back.indptr, indptr) and np.array_equal(back.indices, indices)):
+    if fault == ONE_WAY:
         raise _wrong(where, f"{prefix}indices have a link in one direction only")
+    if fault:
+        raise _wrong(where, f"{prefix}indices are unsorted, repeated or name a node itself")
     for name in ("weight", "time"):
-        _check_values(where, prefix + name, arrays.get(name), back.data)
+        if name in arrays:
+            _check_values(where, prefix + name, arrays[name], indptr, indices)
     return n
 
 
-def _check_values(where: Path, name: str, values: Tensor | None, back: np.ndarray) -> None:
-    if values is None:
-        return
-    if values.shape != (len(back),):
-        raise _wrong(where, f"{name} has shape {tuple(values.shape)}, the graph {len(back)} entries")
-    if not torch.equal(values, values[torch.from_numpy(back)]):  # NaN neither
+def _check_values(where: Path, name: str, values: Tensor, indptr: np.ndarray, indices: np.ndarray) -> None:
+    if values.shape != (len(indices),):
+        raise _wrong(where, f"{name} has shape {tuple(values.shape)}, the graph {len(indices)} entries")
+    given = values.contiguous().numpy()
+    bits = given.view(f"u{given.itemsize}")
+    if np.isnan(given).any() or csr_fault(indptr, indices, lambda a, b: bits[a:b].astype(np.uint64)):
         raise _wrong(where, f"{name} is NaN, or not the same in both directions")
     if name.endswith("weight") and not (
         values.is_floating_point() and torch.isfinite(values).all() and (values > 0).all()

@@ -21,6 +21,7 @@ from llwlc.baselines.opponent import FittedOpponent, restored
 from llwlc.errors import InputError
 from llwlc.graph.feature_encoding import FeatureEncoding
 from llwlc.graph.graph import Graph
+from llwlc.graph.packed_folder import open_graph, write_again
 from llwlc.nn.net import LLwLCNet
 from llwlc.predict.model_card import Model, model_card
 from llwlc.predict.plan_file import WrittenPlan, read_plan, write_plan
@@ -29,6 +30,7 @@ from llwlc.predict.run_checks import (
     check_arrays,
     check_config,
     check_features,
+    check_links,
     check_records,
     check_shortlist,
     check_split,
@@ -43,6 +45,8 @@ from llwlc.predict.run_format import (
     METRICS,
     MODEL,
     OPTIONAL,
+    PACKED,
+    PACKED_NEED,
     PICTURE,
     PLAN,
     SPLIT,
@@ -92,6 +96,10 @@ def save(folder: Path, run: Run) -> None:
     try:
         write_tensors(partial / MODEL, _model_tensors(fitted))
         write_tensors(partial / GRAPH, _graph_tensors(run.graph, fitted.features.compact, run.kinds))
+        needs = {need: about for need, about in run.info.needs.items() if need != PACKED_NEED}
+        if run.graph.folder is not None:
+            write_again(run.graph, partial / PACKED)
+            needs[PACKED_NEED] = {}
         run.split.save(partial / SPLIT)
         write_text(partial / METRICS, json.dumps(fitted.metrics.as_dict(), indent=2, ensure_ascii=False) + "\n")
         write_text(partial / HISTORY, "".join(json.dumps(record.as_dict()) + "\n" for record in fitted.history))
@@ -101,11 +109,14 @@ def save(folder: Path, run: Run) -> None:
         preset, method = (None, fitted.config) if isinstance(fitted, FittedOpponent) else (fitted.preset, None)
         if run.plan is not None:
             write_plan(partial, run.plan)
-        config = RunConfig(run.info, preset, fitted.calibration, fitted.ranking, method)
+        config = RunConfig(replace(run.info, needs=needs), preset, fitted.calibration, fitted.ranking, method)
         write_text(partial / CONFIG, json.dumps(config.as_dict(), indent=2) + "\n")
         write_manifest(partial)
         for name in (MANIFEST, CONFIG):
             (folder / name).unlink(missing_ok=True)  # never leave a mixture of two runs
+        remove(folder / PACKED)
+        if (partial / PACKED).is_dir():
+            os.replace(partial / PACKED, folder / PACKED)
         for name in (*FILES, *OPTIONAL, MANIFEST):
             if (partial / name).exists():
                 os.replace(partial / name, folder / name)
@@ -158,9 +169,9 @@ def load(folder: Path, config: RunConfig | None = None) -> Run:
 
 def _assemble(folder: Path, config: RunConfig) -> Run:
     model, stored = load_file(folder / MODEL), load_file(folder / GRAPH)
-    names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
     check_config(folder, config)
-    check_arrays(folder, config, model, stored, names)
+    known = _links(folder, config, stored)
+    check_arrays(folder, config, model, stored, known.num_nodes)
     compactor = None
     if "compactor.weight" in model:
         weight, shift, components, counts = (
@@ -168,8 +179,8 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
         )
         compactor = Compactor(weight, shift, components, bool(counts))
     x = _features(stored)
-    check_features(folder, x, len(stored["indptr"]) - 1, None if compactor is None else len(compactor.weight))
-    graph = Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), x, names)
+    check_features(folder, x, known.num_nodes, None if compactor is None else len(compactor.weight))
+    graph = replace(known, x=x)
     if "encoding" in stored:
         graph = replace(graph, encoding=_encoding(folder, stored["encoding"], x))
     features = NodeFeatures.of(x, compactor, stored.get("features"))
@@ -197,6 +208,15 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     return Run(fitted, graph, split, config.info, _texts(stored, "kinds"), read_plan(folder))
 
 
+def _links(folder: Path, config: RunConfig, stored: dict[str, Tensor]) -> Graph:
+    """The graph without its features: opened where the run was fitted on a packed one, else from the arrays of `GRAPH`."""
+    if PACKED_NEED in config.info.needs:
+        return replace(open_graph(folder / PACKED), report=None)
+    names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
+    check_links(folder, stored, names)
+    return Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), None, names)
+
+
 def load_split(path: Path, graph: Graph) -> LinkSplit:
     """The split of a graph that a file holds, checked as that of a run is."""
     try:
@@ -222,11 +242,12 @@ def _model_tensors(fitted: Model) -> dict[str, Tensor]:
 
 
 def _graph_tensors(graph: Graph, features: Tensor | None, kinds: Sequence[str] | None) -> dict[str, Tensor]:
-    """Links, names, raw features as `x` (or `x.indptr` and so on where they are sparse), compact ones as `features`. Further arrays may be added:
-    a reader takes what it knows."""
-    parts = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
-    parts["features"] = features
-    for name, texts in (("names", graph.names), ("kinds", kinds)):
+    """Links, names, raw features as `x` (or `x.indptr` and so on where they are sparse), compact ones as `features`; of a packed graph no links and names, which are in its folder.
+    Further arrays may be added: a reader takes what it knows."""
+    packed = graph.folder is not None
+    links = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
+    parts = {"features": features} | ({} if packed else links)
+    for name, texts in (("names", None if packed else graph.names), ("kinds", kinds)):
         if texts is not None:
             parts[name] = torch.frombuffer(bytearray(json.dumps(list(texts)).encode()), dtype=torch.uint8)
     if graph.encoding is not None:
@@ -236,7 +257,7 @@ def _graph_tensors(graph: Graph, features: Tensor | None, kinds: Sequence[str] |
     elif graph.x is not None:
         parts |= {f"x.{k}": torch.as_tensor(getattr(graph.x, k)) for k in ("indptr", "indices", "data")}
         parts["x.shape"] = torch.tensor(graph.x.shape)
-    return {k: t.contiguous().clone() for k, t in parts.items() if t is not None}
+    return {k: t for k, t in parts.items() if t is not None}
 
 
 def _encoding(folder: Path, stored: Tensor, x: Features | None) -> FeatureEncoding:

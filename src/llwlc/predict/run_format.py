@@ -1,6 +1,7 @@
 """The format of a run directory: its files, its manifest, and how older ones are read.
 
-Format 2: `manifest.json` names every other file with its size and SHA-256 and is written last, so a folder without it is no finished run. Format 1 had no
+Format 2: `manifest.json` names every other file with its size and SHA-256 and is written last, so a folder without it is no finished run. (The files of a packed graph stand in a
+manifest of their own, which it names.) Format 1 had no
 manifest; the digests of its three arrays stood in `config.json`. An entry that an older reader may ignore needs no new format; what it
 must not ignore stands in `needs`, and a run whose needs are not met is refused. Options that were added later say in their record what their absence
 means (`support.records`), so that an older run keeps its scores.
@@ -41,6 +42,8 @@ FILES = (MODEL, GRAPH, SPLIT, METRICS, HISTORY, CARD, CONFIG)
 """All files that every run has but the manifest."""
 OPTIONAL = (PICTURE, PLAN)
 """Files that a run may have."""
+PACKED, PACKED_MANIFEST, PACKED_NEED = "graph", f"graph/{MANIFEST}", "graph packed"
+"""The folder with the graph of a run that was fitted on a packed one, the file of it whose digest is the run's, and the need that the run states: older versions look for the links in `GRAPH`."""
 RANKING = "calibrated candidates"
 """Missing in runs that were fitted before candidates were calibrated: their recommendations are ranked like random pairs."""
 KINDS: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS, "readout": READOUTS}
@@ -95,7 +98,7 @@ class RunConfig:
 
 def write_manifest(folder: Path) -> None:
     """Writes the manifest: the digests of all files of a run."""
-    there = [name for name in (*FILES, *OPTIONAL) if (folder / name).exists()]
+    there = [name for name in (*FILES, *OPTIONAL, PACKED_MANIFEST) if (folder / name).exists()]
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in there}
     about = {"format": FORMAT, "llwlc": VERSION, "files": files}
     write_text(folder / MANIFEST, json.dumps(about, indent=2) + "\n")
@@ -179,6 +182,8 @@ def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
 def _require_needs(folder: Path, needs: Mapping[str, Mapping[str, str]]) -> None:
     """Refuses a run that needs code which is not loaded: code is never imported from a run, nor automatically."""
     for need, about in needs.items():
+        if need == PACKED_NEED:
+            continue
         kind, _, name = need.partition(" ")
         if kind not in KINDS:
             raise InputError(f"the run {folder} needs {need!r}, which this version of llwlc does not know: update it")
@@ -206,7 +211,8 @@ def _manifest(folder: Path) -> dict[str, str]:
     missing = [name for name in FILES if name not in files]
     if missing:
         raise InputError(f"{folder}/{MANIFEST} does not name {missing[0]}: copy it again, or fit again")
-    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in (*FILES, *OPTIONAL)}
+    known = (*FILES, *OPTIONAL, PACKED_MANIFEST)
+    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in known}
 
 
 def _verify(folder: Path, digests: Mapping[str, str]) -> None:

@@ -65,13 +65,19 @@ class LinkSplit:
         tensors = {name: getattr(self, name).contiguous() for name in PARTS}
         if self.nodes is not None:
             tensors["nodes"] = self.nodes
+        shared: dict[str, str] = {}
         for stage in STAGES:
             graph: Graph = getattr(self, stage)
+            # stages often share one graph; of a packed one, which older readers do not know, it is written once
+            first = next(other for other in STAGES if getattr(self, other) is graph)
+            if first != stage and graph.folder is not None:
+                shared[stage] = first
+                continue
             for name in ("indptr", "indices", "weight", "time"):
                 if getattr(graph, name) is not None:
-                    # stages often share one graph, and safetensors refuses shared memory
-                    tensors[f"{stage}.{name}"] = getattr(graph, name).clone()
+                    tensors[f"{stage}.{name}"] = getattr(graph, name)
         about = {"repeated": dict(self.repeated), "notes": list(self.notes), "metric": self.metric}
+        about |= {"shared": shared} if shared else {}
         meta = {"protocol": self.protocol, "seed": str(self.seed), "about": json.dumps(about)}
         write_tensors(Path(path), tensors, meta)
 
@@ -104,21 +110,19 @@ class LinkSplit:
             raise InputError(
                 f"{path} is no readable split ({reason(error)}): make it again with llwlc.splits.make"
             ) from error
-        missing = {*PARTS, *(f"{stage}.indptr" for stage in STAGES)} - set(tensors)
-        if missing or "about" not in meta:
+        about = json.loads(meta.get("about", "{}"))
+        held = [stage for stage in STAGES if stage not in about.get("shared", {})]
+        missing = {*PARTS, *(f"{stage}.indptr" for stage in held)} - set(tensors)
+        if missing or not about:
             raise InputError(f"{path} is no split: it lacks {', '.join(sorted(missing)) or 'its description'}")
-        stages = (
-            _stage(tensors, "train_graph", graph),
-            _stage(tensors, "valid_graph", graph),
-            _stage(tensors, "test_graph", graph),
-        )
-        for stage in stages:
+        found = {stage: _stage(tensors, stage, graph) for stage in held}
+        train, valid, test = (found[about.get("shared", {}).get(stage, stage)] for stage in STAGES)
+        for stage in (train, valid, test):
             if stage.num_nodes != graph.num_nodes:
                 raise InputError(
                     f"{path} splits a graph of {stage.num_nodes} nodes, the graph given has {graph.num_nodes}: "
                     "load the graph the split was made of"
                 )
-        about = json.loads(meta["about"])
         return LinkSplit(
             meta["protocol"],
             int(meta["seed"]),
@@ -128,7 +132,9 @@ class LinkSplit:
             tensors["valid_neg"],
             tensors["test_pos"],
             tensors["test_neg"],
-            *stages,
+            train,
+            valid,
+            test,
             nodes=tensors.get("nodes"),
             repeated=about["repeated"],
             notes=tuple(about["notes"]),

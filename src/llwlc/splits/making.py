@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.graph.edge_list import EdgeList
 from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.negatives import NonEdges
@@ -62,36 +63,36 @@ def make(
         as_published: LinkSplit | None = _call(record.published, graph, protocol=protocol, seed=seed)
         if as_published is not None:
             return _call(record.allow, as_published) if record.allow is not None else as_published
-    nodes, edges = _scope(graph, record)
-    size = sizes(protocol, len(edges), val=val, test=test)
-    _require_edges(protocol, len(edges), size, val=val, test=test)
+    edges = EdgeList(graph)
+    nodes, inside = _scope(edges, record)
+    count = len(edges) if inside is None else len(inside)
+    size = sizes(protocol, count, val=val, test=test)
+    _require_edges(protocol, count, size, val=val, test=test)
 
     generator = torch.Generator().manual_seed(seed)
-    order = torch.randperm(len(edges), generator=generator)
+    order = torch.randperm(count, generator=generator)
     notes: list[str] = []
     if nodes is not None:
         notes = [f"largest component: {len(nodes)} of {graph.num_nodes} nodes, original node ids"]
     if record.order is not None:
         order, notes = _call(record.order, graph, order, size)
-    free, wanted = NonEdges(graph.num_nodes, edges, nodes), size.valid_neg + size.test_neg
-    if record.as_pyg:
-        negative = free.sample_as_pyg(wanted, generator)
-    else:
-        negative = free.sample(wanted, np.random.default_rng(seed))
-    train, valid, test_pos = _parts(record, edges[order], size, generator)
-    message = graph.with_edges(train)
+    order = order if inside is None else inside[order]
+    negative = _negatives(edges, order, size, generator, record, nodes, seed)
+    parts = _parts(record, edges, order, size, generator)
+    del order  # as large as the graph, like what follows
+    message, last = _messages(edges, parts, late=record.late)
     split = LinkSplit(
         protocol,
         seed,
-        train,
+        parts.train,
         torch.empty(0, 2, dtype=torch.long),
-        valid,
+        parts.valid,
         negative[: size.valid_neg],
-        test_pos,
+        parts.test,
         negative[size.valid_neg :],
         message,
         message,
-        graph.with_edges(torch.cat([train, valid])) if record.late else message,
+        last,
         nodes,
         notes=tuple(notes),
         metric=record.metric,
@@ -105,7 +106,8 @@ def make(
 
 def part_sizes(graph: Graph, protocol: str) -> Sizes:
     """How many links and negatives each part of a graph has under a protocol that draws them."""
-    return sizes(protocol, len(_scope(graph, PROTOCOLS[protocol])[1]))
+    inside = _scope(EdgeList(graph), PROTOCOLS[protocol])[1]
+    return sizes(protocol, graph.num_edges if inside is None else len(inside))
 
 
 def brought(graph: Graph, *, protocol: str, seed: int) -> LinkSplit:
@@ -157,17 +159,24 @@ def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, co
     torch.Size([17, 2])
     """
     free = training_non_edges(split)
+    return free.at(fresh_ranks(split, free, epoch=epoch, seed=seed, count=count))
+
+
+def fresh_ranks(
+    split: LinkSplit, free: NonEdges, *, epoch: int, seed: int | None = None, count: int | None = None
+) -> Tensor:
+    """The ranks of `fresh_negatives` among `free`, the `training_non_edges` of the split."""
     wanted = min(len(split.train_pos), len(free)) if count is None else count
-    return free.sample(wanted, np.random.default_rng([split.seed if seed is None else seed, epoch]))
+    return free.ranks(wanted, np.random.default_rng([split.seed if seed is None else seed, epoch]))
 
 
 def training_non_edges(split: LinkSplit) -> NonEdges:
     """The pairs that training negatives are drawn from; see `fresh_negatives`."""
     # Hard negatives are not excluded: they are drawn near links and can be so many that leaving them out would reveal where links are.
     held = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
-    free = NonEdges(
-        split.train_graph.num_nodes, torch.cat([split.train_pos, split.train_graph.edges, *held]), split.nodes
-    )
+    graph = split.train_graph
+    excluded: list[Tensor | EdgeList] = [split.train_pos, EdgeList(graph), *held]
+    free = NonEdges(graph.num_nodes, excluded, split.nodes, mapped=graph.folder is not None)
     if not len(free):
         raise InputError("no pair without a link is left to train on: the graph is too dense for this split")
     return free
@@ -195,26 +204,72 @@ def largest_component(graph: Graph) -> Tensor:
     return (label == torch.bincount(label).argmax()).nonzero().view(-1)
 
 
-def _scope(graph: Graph, protocol: Protocol) -> tuple[Tensor | None, Tensor]:
-    """The nodes (None: all) and the links `[m, 2]` that a protocol splits."""
+def _scope(edges: EdgeList, protocol: Protocol) -> tuple[Tensor | None, Tensor | None]:
+    """The nodes and the numbers of the links that a protocol splits; None for all."""
     if protocol.nodes is None:
-        return None, graph.edges
+        return None, None
+    graph = edges.graph
     nodes: Tensor = _call(protocol.nodes, graph)
     inside = torch.zeros(graph.num_nodes, dtype=torch.bool)
     inside[nodes] = True
-    return nodes, graph.edges[inside[graph.edges].all(1)]
+    return nodes, torch.cat(
+        [torch.zeros(0, dtype=torch.bool), *(inside[part].all(1) for part in edges.parts())]
+    ).nonzero().view(-1)
 
 
-def _parts(protocol: Protocol, edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Train, valid and test of the edges in drawn order: validation first, as in PyG's `train_test_split_edges`."""
+def _negatives(
+    edges: EdgeList,
+    order: Tensor,
+    size: Sizes,
+    generator: torch.Generator,
+    protocol: Protocol,
+    nodes: Tensor | None,
+    seed: int,
+) -> Tensor:
+    """The negatives of validation and test, one after the other."""
+    excluded = edges if nodes is None else edges.at(order)
+    free, wanted = (
+        NonEdges(edges.graph.num_nodes, [excluded], nodes, mapped=edges.mapped),
+        size.valid_neg + size.test_neg,
+    )
+    if protocol.as_pyg:
+        return free.sample_as_pyg(wanted, generator)
+    return free.sample(wanted, np.random.default_rng(seed))
+
+
+class _Parts(NamedTuple):
+    """The links of each part, and their numbers, where they are links of the graph."""
+
+    train: Tensor
+    valid: Tensor
+    test: Tensor
+    numbers: tuple[Tensor, Tensor] | None
+
+
+def _parts(protocol: Protocol, edges: EdgeList, order: Tensor, size: Sizes, generator: torch.Generator) -> _Parts:
+    """The parts of the edges in drawn order: validation first, as in PyG's `train_test_split_edges`."""
     if protocol.parts is not None:
-        train, valid, test = _call(protocol.parts, edges, size, generator)
-        return train, valid, test
+        train, valid, test = _call(protocol.parts, edges.at(order), size, generator)
+        numbers = edges.numbers(train), edges.numbers(valid)
+        known = all(bool((some >= 0).all()) for some in numbers)
+        return _Parts(train, valid, test, numbers if known else None)
     if protocol.order is not None:
         test_from = size.train + size.valid
-        return edges[: size.train], edges[size.train : test_from], edges[test_from:]
-    test_to = size.valid + size.test
-    return edges[test_to:], edges[: size.valid], edges[size.valid : test_to]
+        train, valid, test = order[: size.train], order[size.train : test_from], order[test_from:]
+    else:
+        test_to = size.valid + size.test
+        train, valid, test = order[test_to:], order[: size.valid], order[size.valid : test_to]
+    return _Parts(edges.at(train), edges.at(valid), edges.at(test), (train, valid))
+
+
+def _messages(edges: EdgeList, parts: _Parts, *, late: bool) -> tuple[Graph, Graph]:
+    """The graphs of the training links, and of those that carry messages at test time."""
+    if parts.numbers is None:  # a protocol of the user's own made up links
+        message = edges.graph.with_edges(parts.train)
+        return message, edges.graph.with_edges(torch.cat([parts.train, parts.valid])) if late else message
+    train, valid = parts.numbers
+    message = edges.kept(edges.flags(train))
+    return message, edges.kept(edges.flags(train, valid)) if late else message
 
 
 def ncn_parts(edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -230,8 +285,7 @@ def by_time(graph: Graph, order: Tensor, size: Sizes) -> tuple[Tensor, list[str]
     """The edges in order of time, ties in drawn order, and a note for each border between parts that separates links of equal time."""
     if graph.time is None:
         raise InputError("protocol 'temporal' needs the time of every link: load the graph with a time column")
-    row, col = graph.edge_index
-    time = graph.time[row < col]
+    time = EdgeList(graph).once(graph.time)
     if torch.isnan(time.double()).any():
         raise InputError("protocol 'temporal': some links have no time (NaN); drop them or fill them in")
     order = order[torch.argsort(time[order], stable=True)]

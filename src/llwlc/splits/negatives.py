@@ -7,19 +7,26 @@ search. Distinct ranks r give distinct pairs; a complete graph simply has no ran
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
+from llwlc.graph.edge_list import EdgeList
+from llwlc.support.scratch import empty
 
 # torch's permutation of all non-edges is what PyG draws from; beyond this it would take more than 2 GB
 PERMUTABLE = 2**28
+AT_ONCE = 1 << 21
+"""Pairs whose numbers are computed together."""
 
 
 def canonical(pairs: Tensor) -> Tensor:
     """The pairs `[..., 2]` with the smaller node first."""
-    return torch.stack([pairs.amin(-1), pairs.amax(-1)], -1)
+    u, v = pairs[..., 0], pairs[..., 1]
+    return torch.stack([torch.minimum(u, v), torch.maximum(u, v)], -1)
 
 
 def pair_number(pairs: Tensor, num_nodes: int) -> Tensor:
@@ -38,44 +45,84 @@ def numbered_pair(number: Tensor, num_nodes: int) -> Tensor:
     >>> numbered_pair(torch.tensor([0, 1, 5]), 4).tolist()
     [[0, 1], [0, 2], [2, 3]]
     """
+    return _numbered_pair(number, _first_numbers(num_nodes))
+
+
+def _first_numbers(num_nodes: int) -> Tensor:
+    """The number of the first pair of each row."""
     node = torch.arange(num_nodes)
-    first = node * (2 * num_nodes - node - 1) // 2
+    return node * (2 * num_nodes - node - 1) // 2
+
+
+def _numbered_pair(number: Tensor, first: Tensor) -> Tensor:
     lo = torch.searchsorted(first, number, right=True) - 1
     # the last node is the smaller one of no pair: its row is empty and must not be chosen
-    lo = lo.clamp(max=max(num_nodes - 2, 0))
+    lo = lo.clamp(max=max(len(first) - 2, 0))
     return torch.stack([lo, number - first[lo] + lo + 1], 1)
 
 
 class NonEdges:
-    """The pairs of `nodes` (default: all) that are not among the `excluded` ones `[k, 2]`: a sequence whose elements are computed when asked for, never stored.
+    """The pairs of `nodes` (default: all) that are not among the `excluded` ones `[k, 2]`, given at once or in several parts: a sequence whose elements are computed when asked for,
+    never stored. `mapped`: what is drawn is as large as a graph that does not fit, and belongs into a file.
 
     >>> free = NonEdges(4, torch.tensor([[0, 1], [2, 1], [2, 3]]))
     >>> len(free), free.at(torch.arange(3)).tolist()
     (3, [[0, 2], [0, 3], [1, 3]])
     """
 
-    def __init__(self, num_nodes: int, excluded: Tensor, nodes: Tensor | None = None) -> None:
-        self.nodes = torch.arange(num_nodes) if nodes is None else nodes
-        self.num_local = len(self.nodes)
-        local = torch.full((num_nodes,), -1)
-        local[self.nodes] = torch.arange(self.num_local)
-        pairs = local[excluded]
-        number = pair_number(pairs[(pairs >= 0).all(1) & (pairs[:, 0] != pairs[:, 1])], self.num_local)
-        number = torch.unique(number)
-        self._below = number - torch.arange(len(number))
+    def __init__(
+        self,
+        num_nodes: int,
+        excluded: Tensor | Sequence[Tensor | EdgeList],
+        nodes: Tensor | None = None,
+        *,
+        mapped: bool = False,
+    ) -> None:
+        self.nodes, self.mapped = nodes, mapped
+        self.num_local = num_nodes if nodes is None else len(nodes)
+        local = None
+        if nodes is not None:
+            local = torch.full((num_nodes,), -1)
+            local[nodes] = torch.arange(self.num_local)
+        parts = [excluded] if isinstance(excluded, Tensor) else excluded
+        # in one array that is sorted in place: it is the largest of a split
+        number, done = np.empty(sum(map(len, parts)), dtype=np.int64), 0
+        for pairs in _chunks(parts):
+            own = pairs if local is None else local[pairs]
+            proper = (own[:, 0] >= 0) & (own[:, 1] >= 0) & (own[:, 0] != own[:, 1])
+            own = own if bool(proper.all()) else own[proper]
+            number[done : done + len(own)] = pair_number(own, self.num_local).numpy()
+            done += len(own)
+        number = number[:done]
+        number.sort()
+        first = np.ones(len(number), dtype=bool)
+        np.not_equal(number[1:], number[:-1], out=first[1:])
+        number = number[first]
+        number -= np.arange(len(number))
+        self._below = torch.from_numpy(number)
 
     def __len__(self) -> int:
         return self.num_local * (self.num_local - 1) // 2 - len(self._below)
 
     def at(self, rank: Tensor) -> Tensor:
         """The pairs `[m, 2]` at these ranks, 0 to len − 1."""
-        number = rank + torch.searchsorted(self._below, rank, right=True)
-        return self.nodes[numbered_pair(number, self.num_local)]
+        found, first = empty((len(rank), 2), torch.long, mapped=self.mapped), _first_numbers(self.num_local)
+        for begin in range(0, len(rank), AT_ONCE):
+            part, order = rank[
+                begin : begin + AT_ONCE
+            ].sort()  # in order, a search finds in the cache what the last one left
+            pairs = _numbered_pair(part + torch.searchsorted(self._below, part, right=True), first)
+            found[begin : begin + AT_ONCE][order] = pairs if self.nodes is None else self.nodes[pairs]
+        return found
+
+    def ranks(self, count: int, rng: np.random.Generator) -> Tensor:
+        """The ranks `[count]` of distinct pairs, all equally likely."""
+        self.require(count)
+        return torch.from_numpy(rng.choice(len(self), count, replace=False))
 
     def sample(self, count: int, rng: np.random.Generator) -> Tensor:
         """`count` distinct pairs `[count, 2]`, all equally likely."""
-        self.require(count)
-        return self.at(torch.from_numpy(rng.choice(len(self), count, replace=False)))
+        return self.at(self.ranks(count, rng))
 
     def sample_as_pyg(self, count: int, generator: torch.Generator) -> Tensor:
         """Like `sample`, by PyG's own draw (the head of one permutation), so that a torch seed gives the pairs of the published code."""
@@ -91,3 +138,8 @@ class NonEdges:
                 f"{count} pairs without a link are needed, but only {len(self)} of the pairs of {self.num_local} nodes are free: "
                 "the graph is too dense for this split; hold out fewer links"
             )
+
+
+def _chunks(parts: Sequence[Tensor | EdgeList]) -> Iterator[Tensor]:
+    for part in parts:
+        yield from part.parts() if isinstance(part, EdgeList) else torch.split(part, AT_ONCE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
-from safetensors.torch import save
+import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
@@ -25,6 +26,19 @@ from llwlc.support.lock import alive
 PARTIAL = ".partial"
 """The ending of a file that is being written; one found later was left behind by a killed process."""
 
+TYPES = {
+    torch.bool: "BOOL",
+    torch.uint8: "U8",
+    torch.int8: "I8",
+    torch.int16: "I16",
+    torch.int32: "I32",
+    torch.int64: "I64",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.float32: "F32",
+    torch.float64: "F64",
+}
+"""The types of a safetensors file, by those of torch."""
 
 _OWN: set[Path] = set()  # files that this process is writing
 
@@ -132,10 +146,22 @@ def _to_disk(path: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
-    """A safetensors file, whole or not at all. (The library's own writer leaves files of random names behind when it is killed.)"""
-    write_bytes(
-        path, save({name: t.contiguous() for name, t in tensors.items()}, None if about is None else dict(about))
-    )
+    """A safetensors file, whole or not at all, written tensor by tensor: a mapped one is never in memory as a whole. (The library's own writer makes a copy of all of them first, and leaves
+    files of random names behind when it is killed.)"""
+    # wide types first, as the library does, so that every tensor begins at a multiple of its type
+    named = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    header: dict[str, object] = {} if about is None else {"__metadata__": dict(about)}
+    end = 0
+    for name, tensor in named:
+        begin, end = end, end + tensor.nbytes
+        header[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with whole_file(path) as partial, partial.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, tensor in named:
+            if tensor.numel():
+                file.write(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -14,10 +14,11 @@ from torch import Tensor
 from llwlc.bases.cache import cached
 from llwlc.bases.encoded_links import EncodedLinks, encode, messages_on
 from llwlc.bases.pair_inputs import PairInputs
+from llwlc.graph.edge_list import EdgeList
 from llwlc.graph.graph import Graph
 from llwlc.splits.heart import training_negatives
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.splits.making import fresh_negatives
+from llwlc.splits.making import fresh_negatives, fresh_ranks, training_non_edges
 from llwlc.support.stopwatch import Stopwatch
 from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
@@ -143,12 +144,14 @@ class EncodedSplit:
     def _training_pairs(self) -> Tensor:
         config = self.preset.train
         # epoch 0 of the split's seed is its train_neg, so the pool begins elsewhere
-        draws = range(1, 1 + pool_draws(config))
-        pools = [fresh_negatives(self.split, epoch=e, seed=config.seed) for e in draws]
-        random, wanted = torch.cat(pools), config.negative_pool * self.num_positive
-        if len(random) > wanted:  # only a share of the links is trained on
-            order = np.random.default_rng([config.seed, 5]).permutation(len(random))[:wanted]
-            random = random[torch.from_numpy(np.sort(order))]
+        draws, free = range(1, 1 + pool_draws(config)), training_non_edges(self.split)
+        # pairs are made only of the ranks that are used, which may be few of those drawn
+        rank = torch.cat([fresh_ranks(self.split, free, epoch=e, seed=config.seed) for e in draws])
+        wanted = config.negative_pool * self.num_positive
+        if len(rank) > wanted:  # only a share of the links is trained on
+            order = np.random.default_rng([config.seed, 5]).permutation(len(rank))[:wanted]
+            rank = rank[torch.from_numpy(np.sort(order))]
+        random = free.at(rank)
         hard = training_negatives(self.split, round((config.hard_share or 0.0) * len(random)), config.seed)
         chosen = self.positives[:0] if self.candidates is None else self.candidates.negatives
         return torch.cat([self.positives, random[: len(random) - len(hard)], hard, chosen])
@@ -237,4 +240,4 @@ def _thinned(graph: Graph, share: float, copy: int, seed: int) -> Graph:
     if not copy:
         return graph
     keep = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(seed * 1_000 + copy)) >= share
-    return graph.with_edges(graph.edges[keep])
+    return EdgeList(graph).kept(keep)

@@ -48,6 +48,8 @@ from llwlc.training.setting_up import set_up
 
 LOG = logging.getLogger("llwlc")
 TRAINING = "training"
+BASES_IN_MEMORY, BASES_OF_PACKED = 2 << 30, 1 << 26
+"""Bytes of bases that a part of a split keeps in memory, and one of a packed graph, whose user expects a fit to be small."""
 OnForecast = Callable[[Forecast], None]
 
 
@@ -90,7 +92,7 @@ def fit_split(
     *,
     device: str = "auto",
     cache: Path | None = None,
-    memory_budget: int = 2 << 30,
+    memory_budget: int | None = None,
     checkpoint: Checkpoint | None = None,
     compact: tuple[Compactor | None, Tensor] | None = None,
     rank_candidates: bool = True,
@@ -102,12 +104,15 @@ def fit_split(
 ) -> Fitted:
     """Train on the split's training links, choose the epoch and calibrate on validation, measure once on test.
 
-    `checkpoint`: the file from which an interrupted run continues; `compact`: compact features, if they were computed already; `rank_candidates`: whether the run will be used to
+    `memory_budget`: bytes up to which the bases of a part are kept in memory; larger ones are mapped from the cache, as most of those of a packed graph
+    are by default. `checkpoint`: the file from which an interrupted run continues; `compact`: compact features, if they were computed already; `rank_candidates`: whether the run will be used to
     `recommend`, so that candidates are calibrated; `kinds`: which nodes a link may join; `on_forecast` is called with the forecast before the long work begins; `ranks`: the
     processes that train together, of which this is the first; `encoded`: a replacement for `EncodedSplit`, for experiments that encode links in another way.
     """
     begin, target, watch = time.perf_counter(), pick_device(device), Stopwatch()
     require_held_out(split)
+    if memory_budget is None:
+        memory_budget = BASES_IN_MEMORY if split.train_graph.folder is None else BASES_OF_PACKED
     if preset.train.use_validation:
         split = split.with_validation_trained()
         LOG.warning(

@@ -33,7 +33,8 @@ from llwlc.training.shortlist import Shortlist, fit_shortlist
 SHORTLIST, FOR_EACH_LINK = 10_000, 4
 """How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is more."""
 COMPARED = 2_000_000_000  # limit for the number of tested links times the number of nodes: each link is compared with all nodes
-PAIRS_AT_ONCE = 1 << 20  # candidates whose statistics are held together
+DESCRIBED = 1 << 21
+"""Candidates whose inputs are computed together."""
 VALID_FEWEST, VALID_MOST = 1_000, 4_000  # candidates by which an epoch is judged
 
 
@@ -102,13 +103,13 @@ def rank(
 
 
 def _promise(graph: Graph, found: Candidates, features: NodeFeatures, config: RankingConfig) -> Tensor:
-    """By which the shortlist is made, `[m]`; part by part, since the statistics of twenty million pairs take several times the memory of the pairs."""
+    """By which the shortlist is made, `[m]`; some at a time, since the statistics of twenty million pairs take several times the memory of the pairs."""
     if config.shortlist is None:
         return found.score
     inputs, promise = features.pair_inputs, torch.empty(len(found))
-    for at in range(0, len(found), PAIRS_AT_ONCE):
-        part = slice(at, at + PAIRS_AT_ONCE)
-        promise[part] = config.shortlist.score(found.score[part], inputs(graph, found.pairs[part]))
+    for begin in range(0, len(found), DESCRIBED):
+        some = slice(begin, begin + DESCRIBED)
+        promise[some] = config.shortlist.score(found.score[some], inputs(graph, found.pairs[some]))
     return promise
 
 

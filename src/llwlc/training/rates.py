@@ -130,7 +130,7 @@ def candidate_rates(
     with timed() as preparing:
         lister = lister_of(graph, features, CandidateConfig(budget=budget), kinds=kinds, device=str(device))
         _ = lister.crowd  # computed once for each graph, before its lists
-    longest = min(2 * lister.config.budget_for(graph.num_nodes), max(graph.num_nodes - 1, 1))
+    longest = min(2 * lister.budget, max(graph.num_nodes - 1, 1))
     # every call first allocates scratch memory in proportion to the number of nodes
     nodes = rng.permutation(graph.num_nodes)[: 256 if lister.exact else 2048]
     listing = _rate(lambda some: lister(np.sort(nodes[:some]), longest), len(nodes))
