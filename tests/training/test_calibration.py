@@ -1,5 +1,7 @@
 """Calibration: known truths, scikit-learn's logistic regression, Bayes' rule."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -99,3 +101,14 @@ def test_two_links_do_not_make_certainty():
     few = fit_calibration(torch.tensor([0.300, 0.301]), torch.tensor([0.299, 0.298]))
     assert few.slope == pytest.approx(1, abs=0.2)
     assert 0.3 < float(few.probability(torch.tensor(2.0))) < 0.95
+
+
+def test_a_probability_has_the_same_bits_alone_and_in_any_batch():
+    score = 3 * torch.randn(1003, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    calibration = Calibration(1.3, -0.2)
+    together = calibration.probability(score, prior=0.1)
+    for size in (1, 7, 100):
+        assert torch.equal(
+            torch.cat([calibration.probability(part, prior=0.1) for part in score.split(size)]), together
+        )
+    assert torch.allclose(together, torch.sigmoid(1.3 * score - 0.2 + math.log(0.1 / 0.9)), rtol=1e-14, atol=0)

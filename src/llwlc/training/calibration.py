@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from scipy.special import expit
 from torch import Tensor
 
 from llwlc.errors import InputError
@@ -29,8 +31,9 @@ class Calibration:
         return self.at(score, log_odds(prior))
 
     def at(self, score: Tensor, odds: float) -> Tensor:
-        """`probability` for a checked prior, as its `log_odds`."""
-        return torch.sigmoid(self.slope * score + self.offset + odds)
+        """`probability` for a checked prior, as its `log_odds`; by scipy: torch computes the last few of a batch by another routine, so that a probability had other last bits in another batch."""
+        logit = (self.slope * score.detach() + self.offset + odds).cpu().numpy()
+        return torch.from_numpy(np.asarray(expit(logit)))
 
 
 def log_odds(prior: float) -> float:
