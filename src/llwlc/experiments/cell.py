@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from llwlc.errors import InputError
@@ -30,12 +31,12 @@ class Cell:
     leak: str = ""
     seed: int = 0
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A text that is equal for equal runs, whatever the order of their options."""
         return json.dumps(asdict(self) | {"options": dict(self.options)}, sort_keys=True)
 
-    @property
+    @cached_property
     def row(self) -> str:
         """A text that is equal for all seeds of a row."""
         return replace(self, seed=0).key
