@@ -302,7 +302,7 @@ def test_pairs_without_a_header_lose_none(write):
     ("text", "message"),
     [
         ("u,v\nAda,Bob\nAda,Cloe\n", "'Cloe' in row 2.* Did you mean 'Cleo'?"),
-        ("u,v\nBob,Bob\n", "row 1 pairs 'Bob' with itself"),
+        ("u,v\nBob,Bob\n", "pairs 'Bob' with itself in row 1"),
         ("u,v\n", "no pairs"),
     ],
 )

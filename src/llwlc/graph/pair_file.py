@@ -135,5 +135,5 @@ def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) 
     if len(same):
         who = names[0][int(same[0])].as_py()
         more_same = f", and {len(same) - 1:,} rows more are such pairs" if len(same) > 1 else ""
-        text.append(f"in row {same[0] + 1} pairs {quoted(who)} with itself{more_same}: a link needs two nodes.")
+        text.append(f"pairs {quoted(who)} with itself in row {same[0] + 1}{more_same}: a link needs two nodes.")
     return f"{path}: {int(absent.sum()) + len(same):,} of {len(at):,} pairs cannot be scored. It " + " It ".join(text)
