@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc.graph.graph import Graph
+from llwlc.graph.sorted_search import first_not_below
 from llwlc.support.compiler import exact
 from llwlc.support.scratch import empty
 
@@ -152,14 +153,8 @@ class EdgeList:
 @exact
 def _first_numbers(indptr: Integers, indices: Integers, first: Integers) -> None:
     for u in range(len(indptr) - 1):
-        low, high = indptr[u], indptr[u + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if indices[middle] < u:
-                low = middle + 1
-            else:
-                high = middle
-        first[u + 1] = first[u] + indptr[u + 1] - low
+        larger = first_not_below(indices, indptr[u], indptr[u + 1], u)
+        first[u + 1] = first[u] + indptr[u + 1] - larger
 
 
 @exact
@@ -186,15 +181,9 @@ def _numbers_of(indptr: Integers, indices: Integers, first: Integers, pairs: Int
             continue
         end = indptr[u + 1]
         begin = end - (first[u + 1] - first[u])
-        low, high = begin, end
-        while low < high:
-            middle = (low + high) // 2
-            if indices[middle] < v:
-                low = middle + 1
-            else:
-                high = middle
-        if low < end and indices[low] == v:
-            found[i] = first[u] + low - begin
+        at = first_not_below(indices, begin, end, v)
+        if at < end and indices[at] == v:
+            found[i] = first[u] + at - begin
 
 
 @exact

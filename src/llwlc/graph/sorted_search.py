@@ -16,18 +16,24 @@ RISING, INSIDE, SORTED = 1, 2, 3
 
 
 @exact
+def first_not_below(values: Integers, low: int, high: int, wanted: int) -> int:
+    """The first position from `low` on whose value is not below the wanted one, among sorted values up to `high`; `high` where all are."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@exact
 def are_linked(indptr: Integers, indices: Integers, pairs: Integers, found: NDArray[np.bool_]) -> None:
     """Whether v stands in the row of u, for pairs (u, v) `[m, 2]`."""
     for i in range(len(pairs)):
         u, v = pairs[i, 0], pairs[i, 1]
-        low, high = indptr[u], indptr[u + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if indices[middle] < v:
-                low = middle + 1
-            else:
-                high = middle
-        found[i] = low < indptr[u + 1] and indices[low] == v
+        at = first_not_below(indices, indptr[u], indptr[u + 1], v)
+        found[i] = at < indptr[u + 1] and indices[at] == v
 
 
 @exact

@@ -25,6 +25,7 @@ from llwlc.nn.gpu_network import GpuNetwork, not_on_gpu, unknown_to_kernel
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import PRESETS
 from llwlc.training.scoring import CANDIDATES, Scorer
+from nets import by_torch, make_net
 
 TOLERANCE = 1e-5  # in probability
 ANCHORED = PRESETS["anchored"]
@@ -33,25 +34,6 @@ ANCHORED = PRESETS["anchored"]
 @pytest.fixture(params=ENGINES)
 def engine(request):
     return request.param()
-
-
-def make_net(config: NetConfig, seed: int = 0, scale: float = 1.5) -> LLwLCNet:
-    """With weights large enough for scores to differ."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        net = LLwLCNet(config).eval()
-        with torch.no_grad():
-            for p in net.parameters():
-                p.mul_(scale).add_(0.05 * torch.randn_like(p))
-    return net
-
-
-def by_torch(net: LLwLCNet, data: EncodedLinks, x: torch.Tensor | None) -> torch.Tensor:
-    batch = data.batch(torch.arange(len(data))).to("cpu", torch.float64)
-    with torch.inference_mode():
-        double = LLwLCNet(net.config).double().eval()
-        double.load_state_dict(net.state_dict())
-        return double.outputs(batch, None if x is None else x.double())
 
 
 def features_of(graph: Graph, width: int) -> torch.Tensor | None:
