@@ -216,6 +216,45 @@ def test_the_vector_of_an_end_without_its_link_is_that_of_the_graph_without_it(g
         np.testing.assert_allclose(found, wanted, atol=2e-4)
 
 
+def dense_mixture(graph: nx.Graph, x: np.ndarray, gist: np.ndarray, share: float) -> np.ndarray:
+    """Vectors whose inner products are the two sums of cosines, weighed."""
+    parts = (1 - share) ** 0.5 * dense_vectors(graph, x), share**0.5 * dense_vectors(graph, gist)
+    return np.concatenate(parts, 1)
+
+
+@settings(deadline=None, max_examples=30)
+@given(graphs, seeds, st.sampled_from([0.15, 0.5, 1.0]))
+def test_leading_directions_have_their_share_of_the_similarity(graph, seed, share):
+    x, gist = features(len(graph), seed), features(len(graph), seed + 1)[:, :2]
+    smoothed, mixed = Smoothed.of(of(graph), x, gist, share), dense_mixture(graph, x, gist, share)
+    np.testing.assert_allclose(smoothed.vectors @ smoothed.vectors.T, mixed @ mixed.T, atol=4e-5)
+    for u, v in list(graph.edges)[:10]:
+        wanted = dense_mixture(without(graph, u, v), x, gist, share)[[u, v]]
+        found = smoothed.without_link(np.array([u, v]), np.array([v, u]))
+        np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=4e-4)
+
+
+def test_a_share_of_nothing_changes_no_bit():
+    graph, x = of(nx.karate_club_graph()), features(34, 3)
+    plain = Smoothed.of(graph, x).vectors
+    assert (Smoothed.of(graph, x, x[:, :2], 0.0).vectors == plain).all()
+    assert (Smoothed.of(graph, x, None, 0.15).vectors == plain).all()
+
+
+def test_lists_with_leading_directions_are_the_best_of_their_mixture():
+    graph, x = nx.barabasi_albert_graph(40, 2, seed=4), features(40, 4)
+    config, kinds = CandidateConfig(budget=6, gist=0.3, crowd=0.2), Kinds.any(40)
+    lister = lister_for(of(graph), x, config, gist=x[:, :3])
+    mixed = dense_mixture(graph, x, x[:, :3], 0.3)
+    check_lists(lister, graph, brute_scores(graph, x, config, kinds, vectors=mixed), 12)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_a_share_outside_the_unit_interval_is_refused(share):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        CandidateConfig(gist=share)
+
+
 # own lists
 
 
@@ -791,4 +830,4 @@ def test_kinds_as_linked_are_those_that_a_link_joins(graph, seed):
 
 def test_a_run_that_was_written_before_there_were_crowds_lists_without_them():
     old = {"budget": 100, "degree": 0.04, "walk": 0.05}
-    assert read_record(CandidateConfig, old, "run") == CandidateConfig(100, 0.04, 0.05, crowd=0.0)
+    assert read_record(CandidateConfig, old, "run") == CandidateConfig(100, 0.04, 0.05, crowd=0.0, gist=0.0)

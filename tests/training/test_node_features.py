@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, random_array
 
 from llwlc.training import node_features
 from llwlc.training.features import fit_compactor
-from llwlc.training.node_features import NodeFeatures
+from llwlc.training.node_features import GIST, NodeFeatures
 
 
 def words(n: int = 30, width: int = 50) -> csr_array:
@@ -103,3 +103,18 @@ def test_where_raw_features_are_not_kept_nodes_are_compared_by_compact_ones():
     assert found.unit is None
     np.testing.assert_array_equal(found.comparable, compact.numpy())
     np.testing.assert_array_equal(found.of_nodes(np.array([2, 0])).comparable, compact.numpy()[[2, 0]])
+
+
+def test_the_gist_is_of_features_that_are_many_and_compared_in_full(monkeypatch):
+    many = words(80, 4 * GIST)
+    found = NodeFeatures.of(many, None)
+    assert found.gist is not None
+    assert found.gist.shape == (80, GIST)
+    # leading directions: no other 64 hold more of the rows
+    values = np.linalg.svd(dense(found.unit), compute_uv=False)
+    assert np.isclose((found.gist**2).sum(), (values[:GIST] ** 2).sum(), rtol=1e-3)
+    assert NodeFeatures.of(words(80, 4 * GIST - 1), None).gist is None
+    assert NodeFeatures(torch.ones(3, 300)).gist is None
+    assert NodeFeatures().gist is None
+    monkeypatch.setattr(node_features, "WIDE", 80 * 4 * GIST - 1)
+    assert NodeFeatures.of(many, None).gist is None

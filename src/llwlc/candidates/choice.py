@@ -41,7 +41,7 @@ def chosen(lister: Lister, hidden: Tensor, *, links: int = LINKS, seed: int = 0)
     if lister.smoothed is None:
         return _best(lister, looked_at, [replace(config, degree=d, walk=1.0) for d in DEGREE])
     crowds = CROWD if lister.crowds else CROWD[:1]
-    usual = replace(USUAL, budget=config.budget, crowd=min(USUAL.crowd, crowds[-1]))
+    usual = replace(USUAL, budget=config.budget, crowd=min(USUAL.crowd, crowds[-1]), gist=config.gist)
     tried = [replace(config, degree=d, walk=w, crowd=c) for d, w, c in product(DEGREE, WALK, crowds)]
     return _best(lister, looked_at, tried, usual)
 

@@ -16,7 +16,7 @@ class CandidateConfig:
 
     `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION) − crowd · crowd of the partner`,
 
-    where the similarity is the sum of two cosines, of features smoothed once and twice, PageRank is personalised to the node, and the crowd
+    where the similarity is the sum of two cosines, of features smoothed once and twice (a share `gist` of it the same of their leading directions), PageRank is personalised to the node, and the crowd
     of a partner is the mean of its five largest similarities: a node that is like many others is on many lists, and means less there. The
     weights are chosen by validation links (`candidates.choice`).
     """
@@ -26,6 +26,7 @@ class CandidateConfig:
     degree: float = 0.0
     walk: float = 0.05
     crowd: float = 0.0
+    gist: float = 0.0
 
     def budget_for(self, num_nodes: int) -> int:
         """The budget on a graph of so many nodes: smaller where all candidates together would not fit in memory.
@@ -36,5 +37,7 @@ class CandidateConfig:
         return max(1, min(self.budget, MOST // max(num_nodes, 1)))
 
     def __post_init__(self) -> None:
+        if not 0 <= self.gist <= 1:
+            raise InputError(f"the share of the leading directions is between 0 and 1, got {self.gist}")
         if self.budget < 1:
             raise InputError(f"the budget of candidates is at least 1 a node, got {self.budget}")

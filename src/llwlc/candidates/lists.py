@@ -326,11 +326,17 @@ CROWD, CROWDED_NODES = 5, 10_000
 
 
 def lister_for(
-    graph: Graph, x: Floats | None, config: CandidateConfig, *, kinds: Kinds | None = None, device: str = "cpu"
+    graph: Graph,
+    x: Floats | None,
+    config: CandidateConfig,
+    *,
+    gist: Floats | None = None,
+    kinds: Kinds | None = None,
+    device: str = "cpu",
 ) -> Lister:
-    """`x`: features `[n, F]` in which cosines mean something, dense, or None."""
+    """`x`: features `[n, F]` in which cosines mean something, dense, or None; `gist`: their leading directions, where the configuration gives those a weight."""
     usable = x is not None and nearest.available(graph.num_nodes)
-    smoothed = Smoothed.of(graph, x) if usable and x is not None else None
+    smoothed = Smoothed.of(graph, x, gist, config.gist) if usable and x is not None else None
     return Lister(graph, smoothed, config, Kinds.any(graph.num_nodes) if kinds is None else kinds, device)
 
 

@@ -19,28 +19,38 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """Âx and Â²x of all nodes, Â = D^−½ (A + I) D^−½, each of length one, side by side: `vectors [n, 2 F]`. An inner product is the sum of two cosines."""
+    """Âx and Â²x of all nodes, Â = D^−½ (A + I) D^−½, each of length one, side by side: `vectors [n, 2 F]`. An inner product is the sum of two cosines.
+
+    With a second kind of features (`gist`), whose cosines have the weight `share` and the first ones the rest, x has the columns of both, `width` those of the first.
+    """
 
     graph: Graph
     scaled: Vectors  # x / √d
     summed: Vectors  # (A + I) x / √d
     vectors: Vectors
+    width: int
+    share: float = 0.0
 
     @classmethod
-    def of(cls, graph: Graph, x: Vectors) -> Smoothed:
+    def of(cls, graph: Graph, x: Vectors, gist: Vectors | None = None, share: float = 0.0) -> Smoothed:
+        width = x.shape[1]
+        if gist is None or not share:
+            share = 0.0
+        else:
+            x = np.concatenate([x, gist], 1)
         root = np.sqrt(graph.degree.numpy() + 1).astype(np.float32)[:, None]
         matrix = adjacency(graph).astype(np.float32)
         scaled = x / root
         summed = matrix @ scaled + scaled
         once = summed / root**2
         twice = matrix @ once + once
-        return cls(graph, scaled, summed, np.concatenate([_unit(summed), _unit(twice)], 1))
+        return cls(graph, scaled, summed, _beside(summed, twice, width, share), width, share)
 
     def without_link(self, sources: Integers, removed: Integers) -> Vectors:
         """The vectors of the sources `[m, 2 F]` on the graph that lacks their link with `removed`."""
         indptr, indices = self.graph.indptr.numpy(), self.graph.indices.numpy()
-        width = self.scaled.shape[1]
-        out = np.zeros((len(sources), 2 * width), dtype=np.float32)
+        columns = self.scaled.shape[1]
+        out = np.zeros((len(sources), 2 * columns), dtype=np.float32)
         over_links(
             len(sources),
             number_of_threads(len(sources), 0),
@@ -50,7 +60,16 @@ class Smoothed:
                 )
             ),
         )
-        return np.concatenate([_unit(out[:, :width]), _unit(out[:, width:])], 1)
+        return _beside(out[:, :columns], out[:, columns:], self.width, self.share)
+
+
+def _beside(once: Vectors, twice: Vectors, width: int, share: float) -> Vectors:
+    """Unit vectors of the first `width` columns of both, and of the others, scaled so that cosines of the latter count for a `share` in an inner product."""
+    parts = [_unit(once[:, :width]), _unit(twice[:, :width])]
+    if share:
+        parts = [np.float32((1 - share) ** 0.5) * part for part in parts]
+        parts += [np.float32(share**0.5) * _unit(part[:, width:]) for part in (once, twice)]
+    return np.concatenate(parts, 1)
 
 
 def _unit(x: Vectors) -> Vectors:

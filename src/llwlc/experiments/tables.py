@@ -19,6 +19,7 @@ from llwlc.experiments.presets_section import (
     HELD,
     LADDER,
     LEADS,
+    OTHER_ROWS,
     PLANETOID,
     PRESET_ROWS,
 )
@@ -186,6 +187,7 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
         AccuracySection("Presets by protocol", PRESET_ROWS, more={"MRR": "mrr", "ECE": "calibration_error"}),
         AccuracySection("Under BUDDY's protocol; published: BUDDY's", BUDDY_ROWS),
         AccuracySection("HeaRT's hard negatives, regenerated; published: the best known", HEART_ROWS, metric="mrr"),
+        AccuracySection("Other graphs, the same preset; published: SEAL's AUC", OTHER_ROWS, metric="auc"),
     ),
     "ladder": (AccuracySection("From the paper's network to `anchored`, one change after the other", LADDER),),
     "leads": (

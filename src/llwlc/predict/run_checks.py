@@ -86,7 +86,8 @@ def _check_method(where: Path, method: Mapping[str, Any]) -> None:
 
 def _check_ranking(where: Path, ranking: RankingConfig) -> None:
     """Checks that the numbers of the ranking are finite, and their counts consistent."""
-    numbers = [ranking.candidates.degree, ranking.candidates.walk, ranking.candidates.crowd, ranking.missing_per_known]
+    found = ranking.candidates
+    numbers = [found.degree, found.walk, found.crowd, found.gist, ranking.missing_per_known]
     for curve in (ranking.calibration.sharing, ranking.calibration.apart):
         size = len(curve.knots) + 2
         if (

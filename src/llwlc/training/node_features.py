@@ -17,6 +17,8 @@ from llwlc.training.features import Compactor, Features, fit_compactor, leading
 WIDE = 1 << 24
 """Entries up to which nodes are compared by all of their features; beyond, by `DIRECTIONS` leading ones."""
 DIRECTIONS = 256
+GIST = 64
+"""Leading directions that say what the features of a node are about, beside single ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +57,10 @@ class NodeFeatures:
             dense = self.unit if isinstance(self.unit, np.ndarray) else self.unit.toarray()
             return np.ascontiguousarray(dense, dtype=np.float32)
         return leading(self.unit, DIRECTIONS)
+
+    @cached_property
+    def gist(self) -> NDArray[np.float32] | None:
+        """Rows of the `GIST` leading directions, where nodes are compared by many more features than these; else None."""
+        if self.unit is None or self.unit.shape[0] * self.unit.shape[1] > WIDE or self.unit.shape[1] < 4 * GIST:
+            return None
+        return leading(self.unit, GIST)

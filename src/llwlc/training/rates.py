@@ -15,7 +15,6 @@ from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import encode, messages_on
 from llwlc.bases.warmup import warm_up
 from llwlc.candidates import choice
-from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
 from llwlc.candidates.retrieval import would_be_candidates
 from llwlc.heuristics.registry import HEURISTICS
@@ -26,7 +25,7 @@ from llwlc.training.encoded_split import TrainingLinks
 from llwlc.training.loop import adam, train_epoch
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import lister_of
+from llwlc.training.ranking import first_config, lister_of
 from llwlc.training.scoring import CANDIDATES, Scorer
 from llwlc.training.step import Stepper
 
@@ -128,7 +127,7 @@ def candidate_rates(
     """Measures the cost of the search for candidates."""
     graph, rng = split.valid_graph, np.random.default_rng(4)
     with timed() as preparing:
-        lister = lister_of(graph, features, CandidateConfig(budget=budget), kinds=kinds, device=str(device))
+        lister = lister_of(graph, features, first_config(features, budget), kinds=kinds, device=str(device))
         _ = lister.crowd  # computed once for each graph, before its lists
     longest = min(2 * lister.budget, max(graph.num_nodes - 1, 1))
     # every call first allocates scratch memory in proportion to the number of nodes
