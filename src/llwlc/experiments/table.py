@@ -98,7 +98,8 @@ def row_cells(kind: str, rows: Sequence[Row], chosen: Selection) -> list[Cell]:
 
 
 def row_lines(kind: str, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[Line]:
-    return list(of_row(lines, row.cell(kind, data, protocol=chosen.protocol), chosen.seeds))
+    own = None if row.seeds is None else row.seeds.get(data)
+    return list(of_row(lines, row.cell(kind, data, protocol=chosen.protocol), chosen.seeds or own))
 
 
 def spread(lines: Sequence[Line], name: str, scale: float = 100, digits: int = 2) -> str:
