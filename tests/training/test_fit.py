@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from llwlc import metrics, splits
+from llwlc.bases.cache import cached
 from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode, estimate_bytes
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.registry import HEURISTICS
 from llwlc.support.devices import pick_device
+from llwlc.training import encoded_split
 from llwlc.training.checkpoint import Checkpoint
 from llwlc.training.encoded_split import CandidateLinks, EncodedSplit
 from llwlc.training.fingerprint import fingerprint
@@ -288,3 +290,19 @@ def test_the_fingerprint_is_of_all_that_weights_depend_on(graph, split):
         fingerprint(replace(graph, weight=torch.ones(len(graph.indices))), split, quick()),
     ]
     assert len({base, *others}) == len(others) + 1
+
+
+@pytest.mark.parametrize("protocol", ["random", "heart"])
+def test_a_large_test_is_measured_block_by_block_with_the_same_result(protocol, monkeypatch, tmp_path):
+    graph = communities()
+    split = splits.make(graph, protocol=protocol, seed=0, **({"num_hard": 10} if protocol == "heart" else {}))
+    whole = fit_split(graph, split, quick(epochs=1), device="cpu", rank_candidates=False).metrics
+    monkeypatch.setattr(encoded_split, "LOOKED_AT_ONCE", 7)
+    kept = []
+    monkeypatch.setattr(
+        encoded_split, "cached", lambda *given, **named: kept.append(named["about"]) or cached(*given, **named)
+    )
+    blocks = fit_split(graph, split, quick(epochs=1), device="cpu", rank_candidates=False, cache=tmp_path).metrics
+    assert blocks.test == whole.test
+    assert kept
+    assert not any("test" in about for about in kept)

@@ -42,7 +42,7 @@ class LinkKept(EncodedSplit):
 
     labels = False
 
-    def _encoded(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
+    def _encoded(self, graph: Graph, pairs: Tensor, about: str, *, stored: bool = True) -> EncodedLinks:
         return encode_with_link(graph, pairs, self.preset.basis, labels=self.labels).to(self.device)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +20,15 @@ from llwlc.graph.graph import Graph
 from llwlc.splits.heart import training_negatives
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.splits.making import fresh_negatives, fresh_ranks, training_non_edges
+from llwlc.support.progress import track
 from llwlc.support.stopwatch import Stopwatch
 from llwlc.training.config import TrainConfig
 from llwlc.training.presets import Preset
 from llwlc.training.ranks import Ranks
 
 HARD_FOR_SELECTION = 100
+LOOKED_AT_ONCE = 1 << 18
+"""Links of a part that are encoded together and kept; of a part with more, which is looked at once, blocks of so many, one after the other."""
 ENCODING = "eigenbases"
 """The stage in which links are encoded."""
 
@@ -129,6 +133,17 @@ class EncodedSplit:
             self._kept[name] = self._encode(graph, getattr(self.asked, name).reshape(-1, 2), name.replace("_", " "))
         return self._kept[name]
 
+    def blocks(self, name: str) -> Iterator[EncodedLinks]:
+        """A part that is looked at once: whole where it is small, else block by block, none of which is kept. (HeaRT's test of Pubmed has two million negatives, 77 GB of bases.)"""
+        pairs = getattr(self.asked, name).reshape(-1, 2)
+        if len(pairs) <= LOOKED_AT_ONCE:
+            yield self.part(name)
+            return
+        graph: Graph = getattr(self.split, f"{name.split('_')[0]}_graph")
+        starts = range(0, len(pairs), LOOKED_AT_ONCE)
+        for at in track(starts, f"measuring, {name.replace('_', ' ')}"):
+            yield self._encode(graph, pairs[at : at + LOOKED_AT_ONCE], "", stored=False)
+
     def valid_candidates(self) -> tuple[EncodedLinks, EncodedLinks] | None:
         """Validation links that are candidates, and a sample of the other candidates; None where candidates have no head, or one of the two is empty."""
         found = self.candidates
@@ -177,13 +192,13 @@ class EncodedSplit:
         sizes = None if self.ranks is None else self.ranks.gathered(data.sizes, links)
         return TrainingLinks(data, self.num_positive, random, self.member, sizes)
 
-    def _encode(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
+    def _encode(self, graph: Graph, pairs: Tensor, about: str, *, stored: bool = True) -> EncodedLinks:
         with self.watch(ENCODING):
-            return self._encoded(graph, pairs, about)
+            return self._encoded(graph, pairs, about, stored=stored)
 
-    def _encoded(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
-        about, messages = f"eigenbases, {about}", self._messages(graph)
-        if self.cache is None:
+    def _encoded(self, graph: Graph, pairs: Tensor, about: str, *, stored: bool = True) -> EncodedLinks:
+        about, messages = f"eigenbases, {about}" if about else "", self._messages(graph)
+        if self.cache is None or not stored:
             data = encode(messages, pairs, self.preset.basis, about=about)
         else:
             data = cached(

@@ -301,7 +301,7 @@ def measured_ranking(
 def measure(scorer: Scorer, links: EncodedSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:
     """All metrics of the test links, the calibration error, and the share of links (the prior) that probabilities are computed for."""
     with one_thread():
-        pos, neg = (scorer(links.part(part)) for part in ("test_pos", "test_neg"))
+        pos, neg = (torch.cat([scorer(block) for block in links.blocks(part)]) for part in ("test_pos", "test_neg"))
     label = torch.cat([torch.ones_like(pos), torch.zeros_like(neg)])
     share = len(pos) / len(label)
     probability = calibration.probability(torch.cat([pos, neg]), prior=share)
