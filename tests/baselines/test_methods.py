@@ -1,9 +1,14 @@
 """Methods behind one interface: fitted on a split, asked for scores."""
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
-from llwlc import baselines, datasets, heuristics, splits
+from llwlc import baselines, datasets, heuristics, metrics, splits
+from llwlc.baselines import recipes
+from llwlc.baselines.recipes import recipe
 from llwlc.errors import InputError
 
 
@@ -44,3 +49,44 @@ def test_every_method_has_a_name_and_a_line_about_it():
 def test_an_unknown_method_is_named_with_the_nearest_one():
     with pytest.raises(InputError, match=r"no method is called 'adamic'; there are .* Did you mean adamic-adar"):
         baselines.get("adamic")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dropout": 5}, "dropout is from 0 to below 1, got 5"),
+        ({"hidden": "abc"}, "hidden is a whole number, got 'abc'"),
+        ({"hidden": 0}, "hidden is above 0, got 0"),
+        ({"epochs": 0}, "epochs is above 0"),
+        ({"negatives": 0}, "negatives is above 0"),
+        ({"learning_rate": 0}, "learning_rate is above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate is above 0"),
+        ({"learning_rate": "fast"}, "learning_rate is a number"),
+        ({"select": "foo"}, "select is auc, mrr or hits@K"),
+        ({"optimizer": "foo"}, "optimizer is adam or adamw"),
+        ({"activation": "foo"}, "activation is relu or"),
+        ({"mask": 1}, "mask is true or false"),
+        ({"permutations": 64}, "no option of gae is called 'permutations'; there are activation, batch_size, clip, decay"),
+        ({"epoch": 3}, "no option of gae is called 'epoch'"),
+    ],
+)  # fmt: skip
+def test_options_outside_their_range_are_refused_in_a_sentence(options, words):
+    with pytest.raises(InputError, match=words):
+        recipe("gae").changed("gae", **options)
+
+
+def test_options_that_only_some_methods_read_may_be_set_where_their_file_names_them():
+    folder, seen = Path(recipes.__file__).parent, 0
+    for name, methods in recipes.READ_BY.items():
+        assert set(methods) <= set(baselines.names())
+        for method in ("mlp", "gcn", "sage", "gae", "seal", "lanczosnet", "buddy"):
+            if re.search(rf"\b(recipe|r)\.{name}\b", (folder / f"{method}.py").read_text()):
+                assert method in methods, (method, name)
+                seen += 1
+    assert seen > 5
+
+
+def test_an_untrained_score_has_the_metrics_of_its_test_links(split):
+    fitted = baselines.get("adamic-adar").fit(datasets.load("cora"), split)
+    assert fitted.metrics == metrics.evaluate(fitted.score(split.test_pos), fitted.score(split.test_neg))
+    assert 0.5 < fitted.metrics["auc"] < 1

@@ -42,6 +42,9 @@ def test_no_file_has_no_lines(tmp_path):
         json.dumps({k: v for k, v in CELL.items() if k != "data"}),
         json.dumps(CELL | {"options": 3}),
         json.dumps(CELL)[:-1] + ', "auc": NaN}',
+        json.dumps(CELL | {"hits@100": "a"}),
+        json.dumps(CELL | {"parameters": None}),
+        json.dumps(CELL | {"auc": True}),
         "",
     ],
 )
@@ -49,6 +52,13 @@ def test_a_damaged_file_is_refused_by_name_and_line(tmp_path, damaged):
     file = tmp_path / "runs.jsonl"
     file.write_text(json.dumps(CELL) + "\n" + damaged + "\n" + json.dumps(CELL | {"seed": 4}) + "\n")
     with pytest.raises(InputError, match=r"runs\.jsonl, line 2 is damaged .*delete that line"):
+        read_lines(file)
+
+
+def test_bytes_that_are_no_text_are_refused_by_name_and_line(tmp_path):
+    file = tmp_path / "runs.jsonl"
+    file.write_bytes(json.dumps(CELL).encode() + b"\n\xff\xfe\n")
+    with pytest.raises(InputError, match=r"runs\.jsonl, line 2 is damaged"):
         read_lines(file)
 
 

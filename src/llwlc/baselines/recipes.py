@@ -6,6 +6,8 @@ commands of their read-me files. Where ours differs (SEAL), the entry says why; 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -119,23 +121,82 @@ class Recipe:
     """Constraints of LLwLC, named as in `BasisConfig`: with some, this is LLwLC with LanczosNet's powers of L in addition to the basis."""
 
     def __post_init__(self) -> None:
-        if self.draw_by not in ("name", "number"):
-            raise InputError(f"draw_by must be 'name' or 'number', got {self.draw_by!r}")
+        for name, allowed in ONE_OF.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} is {' or '.join(allowed)}, got {getattr(self, name)!r}")
+        if self.select and self.select not in ("auc", "mrr") and not re.fullmatch(r"hits@[1-9]\d*", self.select):
+            raise InputError(f"select is auc, mrr or hits@K, got {self.select!r}")
         # JSON has lists
         for name in ("short", "long"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        for field_ in fields(self):
+            name, value = field_.name, getattr(self, field_.name)
+            if field_.type in ("int", "float", "float | None") and value is not None:
+                _require_range(name, value)
 
-    def changed(self, **options: Any) -> Recipe:
-        """The recipe with other values of some fields; an unknown name is refused.
+    def changed(self, method: str = "", **options: Any) -> Recipe:
+        """The recipe with other values of some fields; an unknown name is refused, and one that the method does not read.
 
         Args:
+            method: the method that the options are for, "" for any.
             **options: fields and their new values.
         """
-        known = {field.name for field in fields(self)}
-        unknown = sorted(set(options) - known)
+        known = sorted(f.name for f in fields(self) if not method or method in READ_BY.get(f.name, (method,)))
+        unknown = sorted(set(options) - set(known))
         if unknown:
-            raise InputError(f"no option of a method is called {unknown[0]!r}; there are {', '.join(sorted(known))}")
+            raise InputError(
+                f"no option of {method or 'a method'} is called {unknown[0]!r}; there are {', '.join(known)}"
+            )
+        for field_ in fields(self):
+            if field_.name in options:
+                _require_kind(field_.name, str(field_.type), options[field_.name])
         return replace(self, **options)
+
+
+ONE_OF: Mapping[str, tuple[str, ...]] = {
+    "draw_by": ("name", "number"),
+    "optimizer": ("adam", "adamw"),
+    "activation": ACTIVATIONS,
+}
+FROM_0 = ("folds", "clip", "embedding", "layers", "decay", "completion_scale", "completion_offset", "completion_prior", "completion_weight")  # fmt: skip
+"""Numbers that may be 0; all others are above it, and shares of dropout lie from 0 to below 1."""
+READ_BY: Mapping[str, tuple[str, ...]] = (
+    dict.fromkeys(("decay", "residual"), ("gae",))
+    | dict.fromkeys(("overlap_dropout", "deep_head"), ("ncn", "ncnc"))
+    | dict.fromkeys(("completion_scale", "completion_offset", "completion_prior", "completion_weight"), ("ncnc",))
+    | dict.fromkeys(("permutations", "registers", "label_dropout"), ("buddy",))
+    | {"hops": ("buddy", "seal", "lanczosnet"), "draw_by": ("buddy", "lanczosnet"), "ends": ("seal", "lanczosnet")}
+    | dict.fromkeys(("steps", "short", "long", "constraints"), ("lanczosnet",))
+)
+"""Options that only some methods read; all methods read the others, or have no use for them."""
+
+
+def _require_kind(name: str, kind: str, value: Any) -> None:
+    """`kind`: the annotation of the field."""
+    whole = type(value) is int
+    if kind.startswith("tuple"):
+        fits, what = isinstance(value, list | tuple) and all(type(x) is int and x > 0 for x in value), "whole numbers"
+    elif kind == "int":
+        fits, what = whole, "a whole number"
+    elif kind.startswith("float"):
+        fits, what = whole or isinstance(value, float) or (value is None and "None" in kind), "a number"
+    elif kind == "bool":
+        fits, what = isinstance(value, bool), "true or false"
+    else:
+        fits, what = isinstance(value, str), "a word"
+    if not fits:
+        raise InputError(f"{name} is {what}, got {value!r}")
+
+
+def _require_range(name: str, value: float) -> None:
+    if name.endswith("dropout"):
+        fits, range_ = 0 <= value < 1, "from 0 to below 1"
+    elif name in FROM_0:
+        fits, range_ = 0 <= value < math.inf, "0 or more"
+    else:
+        fits, range_ = 0 < value < math.inf, "above 0"
+    if not fits:
+        raise InputError(f"{name} is {range_}, got {value}")
 
 
 _PRODUCT = Recipe(

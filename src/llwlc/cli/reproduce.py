@@ -61,13 +61,15 @@ def reproduce(
     if table not in NAMES:
         raise InputError(f"no table is called {table!r}; there are {', '.join(NAMES)}")
     from llwlc.experiments.lines import read_lines
-    from llwlc.experiments.rendering import FORMATS, render
+    from llwlc.experiments.rendering import FORMATS, PICTURES, render
     from llwlc.experiments.rendering import plot as draw
     from llwlc.experiments.table import Selection
     from llwlc.experiments.tables import TABLES
 
     if form not in FORMATS:
         raise InputError(f"--format is {', '.join(FORMATS)}, got {form!r}")
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise InputError(f"--plot ends in {', '.join(PICTURES)}, got {plot}")
     file = results or (COMMITTED if COMMITTED.exists() else Path("paper.jsonl"))
     if show and not file.exists():
         raise InputError(
@@ -120,5 +122,10 @@ def run_missing(
 
     alone = [cell for cell in ready if cell.kind in TIMED]
     beside = [cell for cell in ready if cell.kind not in TIMED]
+    missing = 0
     for part, at_once in ((alone, 1), (beside, processes)):
-        run_cells(part, file, device=where, processes=at_once, seconds=seconds, minutes=minutes, report=report)
+        missing += run_cells(
+            part, file, device=where, processes=at_once, seconds=seconds, minutes=minutes, report=report
+        )
+    if missing:
+        say(f"{missing} of {total} cells have no line yet: the same command goes on with them")

@@ -35,25 +35,51 @@ def read_lines(path: Path) -> list[Line]:
         return []
     lines: dict[str, Line] = {}
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+        data = path.read_bytes()
+    except OSError as error:
         raise InputError(f"{path} cannot be read ({reason(error)}): copy it again") from error
-    for number, content in enumerate(text.splitlines(), 1):
+    content_of = data.split(b"\n")
+    whole = content_of[-1] == b""  # what is behind the last end of a line
+    for number, content in enumerate(content_of[:-1] if whole else content_of, 1):
         try:
-            found = json.loads(content, parse_constant=_refuse)
+            found = json.loads(content.decode(), parse_constant=_refuse)
             if not isinstance(found, dict):
                 raise InputError("it is no mapping")
             cell = read_cell(found)
+            _check_numbers(found)
         except (ValueError, TypeError, RecursionError) as error:
             raise InputError(
                 f"{path}, line {number} is damaged ({reason(error)}): delete that line, and the run is made again, or copy the file again"
             ) from error
         lines.setdefault(cell.key, Line(cell, found))
-    if text and not text.endswith("\n"):
+    if not whole:
         raise InputError(
-            f"{path}, line {len(text.splitlines())} is damaged (it has no end): delete that line, and the run is made again"
+            f"{path}, line {len(content_of)} is damaged (it has no end): delete that line, and the run is made again"
         )
     return list(lines.values())
+
+
+def _check_numbers(found: Mapping[str, Any]) -> None:
+    """Refuses a line that has something else where tables print a number."""
+    for name, value in found.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name.startswith(NUMBERS) and not number and not (value is None and name.endswith("_seconds")):
+            raise InputError(f"{name} is {str(value)[:60]!r}")
+
+
+NUMBERS = (
+    "hits@",
+    "auc",
+    "mrr",
+    "ap",
+    "num_",
+    "parameters",
+    "epoch_seconds",
+    "before_seconds",
+    "microseconds",
+    "valid_",
+)
+"""How the names of numbers that tables print begin."""
 
 
 def _refuse(constant: str) -> None:

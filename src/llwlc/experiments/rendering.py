@@ -66,6 +66,9 @@ def _latex(title: str, header: list[str], body: list[list[str]], notes: list[str
     return "\n".join([*begin, rows[0], r"\midrule", *rows[1:], r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
 
+PICTURES = (".png", ".pdf", ".svg")
+
+
 def plot(sections: Sequence[Section], lines: Sequence[Line], chosen: Selection, path: Path) -> None:
     """Ours with its spread and the published number, a row each, for every row that has a number of ours."""
     shown = []
@@ -73,17 +76,19 @@ def plot(sections: Sequence[Section], lines: Sequence[Line], chosen: Selection, 
         header = section.header()
         if "ours" not in header:
             continue
-        ours, known, data, method = (header.index(name) for name in ("ours", "published", "data", "method"))
+        names = ("ours", "published", "data", "method", "protocol", "metric")
+        ours, known, data, method, protocol, metric = (header.index(name) for name in names)
         for row in section.body(lines, chosen):
             measured = MEASURED.match(row[ours])
             if measured:
                 published = re.match(r"\d+(\.\d+)?", row[known])
                 shown.append(
                     (
-                        f"{row[data]}, {row[method]}",
+                        f"{row[data]}, {row[method]} ({row[protocol]}, {row[metric]})",
                         float(measured[1]),
                         float(measured[2] or 0),
                         None if published is None else float(published[0]),
+                        "(" in row[known],
                     )
                 )
     if not shown:
@@ -91,9 +96,10 @@ def plot(sections: Sequence[Section], lines: Sequence[Line], chosen: Selection, 
     figure, axes = new_figure(8, 1 + 0.22 * len(shown))
     at = range(len(shown), 0, -1)
     axes.errorbar([s[1] for s in shown], at, xerr=[s[2] for s in shown], fmt="o", markersize=3, label="ours")
-    pairs = [(s[3], y) for s, y in zip(shown, at, strict=True) if s[3] is not None]
-    if pairs:
-        axes.plot(*zip(*pairs, strict=True), "x", color="tab:red", label="published")
+    for elsewhere, color, label in ((False, "tab:red", "published"), (True, "tab:gray", "published, other protocol")):
+        pairs = [(s[3], y) for s, y in zip(shown, at, strict=True) if s[3] is not None and s[4] == elsewhere]
+        if pairs:
+            axes.plot(*zip(*pairs, strict=True), "x", color=color, label=label)
     axes.set_yticks(list(at), [s[0] for s in shown], fontsize=6)
     axes.set_xlabel("percent")
     axes.legend(loc="lower left", fontsize=7)
