@@ -178,8 +178,9 @@ def _by_kernel(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> 
     from llwlc.kernels.numba.fused import encode_links
 
     plan = plan_of(config, epoch=epoch, dtype=torch.float32)
-    adjacency = adjacency_of(graph, config.drawn_by(graph))
-    made = encode_links(adjacency, pairs.contiguous().numpy(), reach_of(config), plan, config.distance_cap)
+    reach = reach_of(config)
+    adjacency = adjacency_of(graph, config.drawn_by(graph), reach, len(pairs))
+    made = encode_links(adjacency, pairs.contiguous().numpy(), reach, plan, config.distance_cap)
     warn_of_hubs(graph, len(pairs), int(made.encoded.full.sum()), config.max_nodes_per_hop)
     found = {
         "sizes": np.diff(made.ptr),

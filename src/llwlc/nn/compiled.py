@@ -60,7 +60,7 @@ class CompiledNetwork:
         known = self._known(pair, len(pairs))
         found, full = score_pairs(
             self.weights,
-            adjacency_of(graph, config.drawn_by(graph)),
+            adjacency_of(graph, config.drawn_by(graph), reach, len(pairs)),
             pairs.contiguous().numpy(),
             reach,
             plan,

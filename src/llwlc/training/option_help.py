@@ -19,6 +19,7 @@ OPTION_HELP = {
     "laplacian": OptionHelp("normalized or combinatorial", "the matrix whose eigenvectors are taken"),
     "max_nodes_per_hop": OptionHelp("1 or more, none for all", "most nodes that a hop adds to the subgraph; more are sampled at random"),
     "draw_by": OptionHelp("name or number", "what identifies a node in random draws; number: as in runs of older versions"),
+    "cap_by": OptionHelp("window or pair", "how max_nodes_per_hop samples; pair: as in runs of older versions, slower at nodes of many links"),
     "distance_cap": OptionHelp("1 to 21", "distances from the ends are distinguished up to this one"),
     "redraw": OptionHelp("true or false", "whether random starts and deleted vertices are redrawn in each epoch; by default deleted vertices are"),
     "labels": OptionHelp("distance, drnl or none", "how a node's distances to the two ends are encoded for the network"),
