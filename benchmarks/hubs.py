@@ -1,11 +1,11 @@
-"""What a pair beside a hub costs, as the hub grows: microseconds a pair of subgraphs, bases, statistics of pairs and scores: the table of hubs in docs/budget.md.
+"""What a pair beside a hub costs, as the hub grows: microseconds of processor time a pair, of all threads together, for subgraphs, bases, statistics of pairs and scores: the table of hubs in docs/budget.md.
 
     python benchmarks/hubs.py
     python benchmarks/hubs.py --degrees 1000 100000 --caps 100
 
-One graph of 2²⁰ nodes with two links a node at random, and one node more that is linked to the first `degree` of them: all that changes from row to row is the hub.
-Pairs of two kinds: the hub with a node (`end`), and two of its neighbours (`between`), whose second hop would be all the others. The network is untrained: the time does not
-depend on the weights. The median of some turns, in which everything is timed once.
+One graph of 2²⁰ nodes with two links a node at random, and one node more that is linked to some of them: all that changes from row to row is the hub.
+Pairs of two kinds: the hub with a node (`end`), every other one of them linked, and two of its neighbours (`between`), whose second hop would be all the others. The network is
+untrained: the time does not depend on the weights. The median of some turns, in which everything is timed once; processor time, as other work on the machine changes it least.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -31,28 +32,28 @@ KINDS = ("end", "between")
 STAGES = ("subgraph", "basis", "statistics", "score")
 
 
-def hub_graph(degree: int, seed: int = 0) -> Graph:
-    """A sparse random graph, and node `NODES`, which is linked to the first `degree` nodes."""
+def hub_graph(degree: int, seed: int = 0) -> tuple[Graph, torch.Tensor]:
+    """A sparse random graph with a hub, node `NODES`; and all other nodes, those that it is linked to first: anywhere, so that memory is as far away beside a small hub as beside a large one."""
     draw = torch.Generator().manual_seed(seed)
     sparse = torch.randint(NODES, (2 * NODES, 2), generator=draw)
-    hub = torch.stack([torch.full((degree,), NODES), torch.arange(degree)], 1)
-    return Graph.from_edges(torch.cat([sparse[sparse[:, 0] != sparse[:, 1]], hub]), num_nodes=NODES + 1)
+    others = torch.randperm(NODES, generator=draw)
+    hub = torch.stack([torch.full((degree,), NODES), others[:degree]], 1)
+    return Graph.from_edges(torch.cat([sparse[sparse[:, 0] != sparse[:, 1]], hub]), num_nodes=NODES + 1), others
 
 
-def pairs_at(kind: str, degree: int, count: int) -> torch.Tensor:
+def pairs_at(kind: str, degree: int, count: int, others: torch.Tensor) -> torch.Tensor:
     draw = torch.Generator().manual_seed(1)
-    if kind == "end":  # as many linked as not, where there are nodes that are not
-        leaf = torch.randint(min(2 * degree, NODES), (count,), generator=draw)
-        return torch.stack([leaf, torch.full((count,), NODES)], 1)
     leaf = torch.randint(degree, (2 * count, 2), generator=draw)
-    return leaf[leaf[:, 0] != leaf[:, 1]][:count]
+    leaf = others[leaf[leaf[:, 0] != leaf[:, 1]][:count]]
+    if kind == "between":
+        return leaf
+    leaf[::2, 0] = others[-len(leaf[::2]) :]
+    return torch.stack([leaf[:, 0], torch.full((len(leaf),), NODES)], 1)
 
 
 def work(graph: Graph, pairs: torch.Tensor, cap: int) -> dict[str, Callable[[], object]]:
     net, features, chosen = default_network(graph, graph.num_edges)
     scorer = Scorer(net, features)
-    from dataclasses import replace
-
     basis = replace(chosen.basis, max_nodes_per_hop=cap)
     return {
         "subgraph": lambda: extract(graph, pairs, basis.hops, max_nodes_per_hop=cap),
@@ -63,19 +64,20 @@ def work(graph: Graph, pairs: torch.Tensor, cap: int) -> dict[str, Callable[[], 
 
 
 def measure(degree: int, kind: str, cap: int, count: int, turns: int) -> dict[str, float]:
-    """Microseconds a pair by stage, and `first`: seconds of the first call on a graph, with all that is made once for a graph (and, in a new process, compiled)."""
-    graph, pairs = hub_graph(degree), pairs_at(kind, degree, count)
+    """Microseconds a pair by stage, and `first`: seconds of the first calls on a graph, with all that is made once for a graph (and, in a new process, compiled)."""
+    graph, others = hub_graph(degree)
+    pairs = pairs_at(kind, degree, count, others)
     stages = work(graph, pairs, cap)
-    begin = time.perf_counter()
+    begin = time.process_time()
     for stage in stages.values():
         stage()
-    first = time.perf_counter() - begin
+    first = time.process_time() - begin
     times: dict[str, list[float]] = {name: [] for name in stages}
     for _ in range(turns):
         for name, stage in stages.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             stage()
-            times[name].append(time.perf_counter() - begin)
+            times[name].append(time.process_time() - begin)
     return {name: 1e6 * statistics.median(found) / len(pairs) for name, found in times.items()} | {"first": first}
 
 
@@ -87,7 +89,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"load {os.getloadavg()[0]:.1f}, {torch.get_num_threads()} threads, {options.pairs} pairs, µs a pair")
+    print(
+        f"load {os.getloadavg()[0]:.1f}, {torch.get_num_threads()} threads, {options.pairs} pairs, processor time in µs a pair"
+    )
     print("| nodes a hop | the hub is | its links |", *(f" {stage} |" for stage in STAGES), " first calls, s |", sep="")
     print("| --- " * (4 + len(STAGES)) + "|")
     for cap in options.caps:

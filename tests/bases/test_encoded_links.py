@@ -119,6 +119,7 @@ OTHERS = {
     "max_nodes_per_hop": 7,
     "seed": 1,
     "draw_by": "number",
+    "cap_by": "pair",
     "distance_cap": 2,
 }
 

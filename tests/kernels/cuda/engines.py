@@ -106,7 +106,14 @@ ENGINES = [
 
 
 def extract(
-    engine, graph: Graph, pairs: torch.Tensor, *, hops: int = 2, cap: int | None = None, seed: int = 0, windowed: bool = True
+    engine,
+    graph: Graph,
+    pairs: torch.Tensor,
+    *,
+    hops: int = 2,
+    cap: int | None = None,
+    seed: int = 0,
+    windowed: bool = True,
 ) -> Subgraphs:
     """`subgraphs.extract` on the engine, brought back to the CPU."""
     indptr, indices, pairs = (x.to(engine.device).contiguous() for x in (graph.indptr, graph.indices, pairs))

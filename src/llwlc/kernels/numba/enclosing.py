@@ -226,8 +226,7 @@ def count_edges(graph: Adjacency, n: int, inside_bits: np.ndarray, node: np.ndar
         else:
             for p in range(begin, end):
                 total += inside(inside_bits, graph.indices[p])
-    begin, end = graph.indptr[node[0]], graph.indptr[node[0] + U(1)]
-    return int(total) - 2 if has(graph.indices, begin, end, node[1]) else int(total)
+    return int(total) - 2 if linked(graph, node[0], node[1]) else int(total)
 
 
 @compiled
