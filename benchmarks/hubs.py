@@ -1,4 +1,4 @@
-"""What a pair beside a hub costs, as the hub grows: microseconds of processor time a pair, of all threads together, for subgraphs, bases, statistics of pairs and scores: the table of hubs in docs/budget.md.
+"""What a pair beside a hub costs, as the hub grows: processor time of subgraphs, bases, statistics of pairs and scores, by pair: the table of hubs in docs/budget.md.
 
     python benchmarks/hubs.py
     python benchmarks/hubs.py --degrees 1000 100000 --caps 100

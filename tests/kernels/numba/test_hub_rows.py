@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -182,7 +183,7 @@ def test_every_neighbour_of_a_hub_is_taken_about_as_often(at_once):
     assert 0.5 * mean < taken.min() < taken.max() < 1.6 * mean
     # two pairs do not see the same window
     sets = [set(subs.node[subs.ptr[b] + 2 : subs.ptr[b + 1]].tolist()) for b in range(100)]
-    shared = [len(a & b) for a, b in zip(sets, sets[1:], strict=False)]
+    shared = [len(a & b) for a, b in pairwise(sets)]
     assert np.mean(shared) == pytest.approx(cap * cap / leaves, abs=6)
 
 
