@@ -37,6 +37,8 @@ VARIANTS = {
     "20 epochs": {"epochs": 20},
     "10 epochs": {"epochs": 10},
     "no copies": {"copies": 0},
+    "10 epochs, no copies": {"epochs": 10, "copies": 0},
+    "10 epochs, no copies, bases in half precision": {"epochs": 10, "copies": 0, "stored_bits": 16},
     "no copies, one negative a link": {"copies": 0, "negative_pool": 1, "candidate_pool": 1},
     "3,000 candidates ranked": {"shortlist": 3000},
     "30 candidates a node": {"budget": 30},

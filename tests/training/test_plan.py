@@ -80,6 +80,23 @@ def test_bases_that_no_memory_holds_are_not_planned(split, rated, monkeypatch):
         plan(split, 10)
 
 
+def test_bases_are_halved_only_where_they_do_not_fit_and_before_links_are_left_out(split, rated, monkeypatch):
+    rated({1: 1e-6, 2: 1e-6})
+    whole = plan(split, 10)
+    assert whole.preset.basis.stored_bits == 32
+    monkeypatch.setattr(plans, "MOST_BYTES", whole.forecast.num_bytes - 1)
+    found = plan(split, 10)
+    assert found.preset == preset("anchored", stored_bits=16)
+    assert 0.55 < found.forecast.num_bytes / whole.forecast.num_bytes < 0.7
+    assert found.cost == pytest.approx(plans.STORED[1][0])
+    assert found.sentence.startswith("bases stored in half precision, as they do not fit otherwise")
+    kept = plan(split, 10, kept={"stored_bits"})
+    assert kept.preset.basis.stored_bits == 32
+    assert kept.cost > found.cost
+    repeated = with_plan(preset("anchored"), found.preset)
+    assert repeated.basis.stored_bits == 16
+
+
 @pytest.mark.parametrize("options", [{"epochs": 30}, {"hops": 2, "max_nodes_per_hop": 500}, {"fraction": 0.5}])
 def test_what_was_asked_for_is_kept(split, rated, options):
     rated({1: 2e-4, 2: 5e-3})

@@ -72,6 +72,9 @@ class BasisConfig:
     distance_cap: int = 3
     """Distances from the ends are told apart up to here. Bases do not depend on it, but the encoded links do."""
 
+    stored_bits: int = field(default=32, metadata={"absent": 32})
+    """Bits of an entry of the basis vectors that are kept for training, in memory and in the cache: 32, or 16 where there is too little room. A network reads 32 in any case, and pairs that
+    are scored are never kept."""
     redraw: bool | None = field(default=None, metadata={"absent": None})
     """Whether each epoch of training draws its random starts and deleted vertices anew; None: deleted vertices are redrawn (the paper's), with them the starts, and starts alone are
     drawn once."""
@@ -94,6 +97,9 @@ class BasisConfig:
             raise InputError(f"draw_by must be 'name' or 'number', got {self.draw_by!r}")
         if self.cap_by not in ("window", "pair"):
             raise InputError(f"cap_by must be 'window' or 'pair', got {self.cap_by!r}")
+        require_whole("stored_bits", self.stored_bits, least=16, most=32)
+        if self.stored_bits not in (16, 32):
+            raise InputError(f"stored_bits must be 16 or 32, got {self.stored_bits!r}")
         require_whole("distance_cap", self.distance_cap, least=1, most=MOST_DISTANCE)
         if not callable(self.constraints):
             families(self.constraints)

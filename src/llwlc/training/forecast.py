@@ -138,7 +138,7 @@ def expected(
         stored,
         links.mean_size,
         links.largest,
-        estimate_bytes(kept, links.mean_size, preset.basis.steps),
+        estimate_bytes(kept, links.mean_size, preset.basis.steps, preset.basis.stored_bits),
         stages,
         usual * epoch + test * links.score_encoded,
     )

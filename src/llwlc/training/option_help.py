@@ -21,6 +21,7 @@ OPTION_HELP = {
     "draw_by": OptionHelp("name or number", "what identifies a node in random draws; number: as in runs of older versions"),
     "cap_by": OptionHelp("window or pair", "how max_nodes_per_hop samples; pair: as in runs of older versions, slower at nodes of many links"),
     "distance_cap": OptionHelp("1 to 21", "distances from the ends are distinguished up to this one"),
+    "stored_bits": OptionHelp("16 or 32", "bits of each number of the bases that training keeps; 16 take little more than half the room"),
     "redraw": OptionHelp("true or false", "whether random starts and deleted vertices are redrawn in each epoch; by default deleted vertices are"),
     "labels": OptionHelp("distance, drnl or none", "how a node's distances to the two ends are encoded for the network"),
     "node_features": OptionHelp("true or false", "whether features are part of every node's input"),

@@ -48,6 +48,10 @@ POOLS: tuple[Choice, ...] = (
 )
 
 
+STORED: tuple[Choice, ...] = ((0.0, {}), (0.02, {"stored_bits": 16}))
+"""Half precision costs nothing that six fits of two graphs could tell from nothing; it is taken only where bases do not fit otherwise, before anything else is left out for their sake."""
+
+
 def _evaluation_limits(evaluated: int, *, shortlist: int, **rest: int) -> dict[str, int]:
     """The limits of a choice: as many candidates are measured as validation or test links."""
     return {"evaluated": evaluated, "shortlist": shortlist, "measured": min(evaluated, shortlist), **rest}
@@ -63,7 +67,17 @@ EVALUATION: tuple[Choice, ...] = (
     (1.2, _evaluation_limits(2_000, shortlist=2_000, judged=200, weighed=20, sources=20_000, budget=10)),
 )
 PLANNED = (
-    *("hops", "max_nodes_per_hop", "fraction", "epochs", "negative_pool", "candidate_pool", "copies", "budget"),
+    *(
+        "hops",
+        "max_nodes_per_hop",
+        "stored_bits",
+        "fraction",
+        "epochs",
+        "negative_pool",
+        "candidate_pool",
+        "copies",
+        "budget",
+    ),
     *("evaluated", "shortlist", "measured", "sources", "judged", "weighed"),
 )
 """The options of a preset that a plan may change."""
@@ -97,6 +111,8 @@ def _words(preset: Preset) -> Iterator[str]:
     if basis.hops == 1 or (cap is not None and cap < DEFAULT_CAP):
         reach = "one-hop" if basis.hops == 1 else f"{basis.hops}-hop"
         yield f"{reach} subgraphs" + ("" if cap is None else f" of at most {cap:,} nodes a hop")
+    if basis.stored_bits == 16:
+        yield "bases stored in half precision, as they do not fit otherwise"
     if train.fraction < 1:
         yield f"{100 * train.fraction:g} % of the training links"
     if train.epochs < TrainConfig.epochs:
@@ -124,7 +140,7 @@ def combinations(preset: Preset, kept: Collection[str] = ()) -> Iterator[Choice]
         return list(found.values())
 
     shares = [(FIFTH * log(1 / share, 5), {"fraction": share} if share < 1 else {}) for share in SHARES]
-    rooms = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATION)
+    rooms = (REACH, STORED, tuple(shares), EPOCHS, POOLS, EVALUATION)
     for parts in product(*map(allowed, rooms)):
         options: dict[str, Any] = {}
         for _, some in parts:
