@@ -187,7 +187,8 @@ def make_plan(
         if ahead.num_bytes > room:
             continue
         gone = spent + time.perf_counter() - begin
-        needed = gone + SAFETY * ahead.seconds
+        # the margin is for all that may go wrong, the rival among it
+        needed = gone + max(SAFETY * ahead.seconds, ahead.at_most)
         if needed <= 60 * minutes:
             return Plan(found, ahead, cost, minutes)
         if least is None or needed < least[0]:
