@@ -39,6 +39,13 @@ VARIANTS = {
     "no copies": {"copies": 0},
     "10 epochs, no copies": {"epochs": 10, "copies": 0},
     "10 epochs, no copies, bases in half precision": {"epochs": 10, "copies": 0, "stored_bits": 16},
+    "10 epochs, no copies, 30 nodes a hop": {"epochs": 10, "copies": 0, "max_nodes_per_hop": 30},
+    "10 epochs, no copies, 30 nodes a hop, drawn by pair": {
+        "epochs": 10,
+        "copies": 0,
+        "max_nodes_per_hop": 30,
+        "cap_by": "pair",
+    },
     "no copies, one negative a link": {"copies": 0, "negative_pool": 1, "candidate_pool": 1},
     "3,000 candidates ranked": {"shortlist": 3000},
     "30 candidates a node": {"budget": 30},
