@@ -48,8 +48,8 @@ POOLS: tuple[Choice, ...] = (
 )
 
 
-STORED: tuple[Choice, ...] = ((0.0, {}), (0.03, {"stored_bits": 16}))
-"""The cost of half precision is small, so that it is tried before anything is left out where bases do not fit; where they fit it is not, as it saves no time."""
+HALF: Choice = (0.03, {"stored_bits": 16})
+"""Half precision of what is stored: tried where a combination does not fit otherwise, and only there, as it saves no time."""
 
 
 def _evaluation_limits(evaluated: int, *, shortlist: int, **rest: int) -> dict[str, int]:
@@ -140,7 +140,7 @@ def combinations(preset: Preset, kept: Collection[str] = ()) -> Iterator[Choice]
         return list(found.values())
 
     shares = [(FIFTH * log(1 / share, 5), {"fraction": share} if share < 1 else {}) for share in SHARES]
-    rooms = (REACH, STORED, tuple(shares), EPOCHS, POOLS, EVALUATION)
+    rooms = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATION)
     for parts in product(*map(allowed, rooms)):
         options: dict[str, Any] = {}
         for _, some in parts:
@@ -184,6 +184,10 @@ def make_plan(
         found = without_idle(preset, options)
         tried = found.adapted(sizes.train)
         ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
+        if ahead.num_bytes > room and "stored_bits" not in kept:
+            cost, found = cost + HALF[0], found.changed(**HALF[1])
+            tried = found.adapted(sizes.train)
+            ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
         if ahead.num_bytes > room:
             continue
         gone = spent + time.perf_counter() - begin
