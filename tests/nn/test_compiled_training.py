@@ -114,3 +114,15 @@ def test_no_number_of_threads_changes_a_bit():
 def test_a_readout_that_sorts_is_trained_by_torch():
     assert "trained in torch" in not_trainable(LLwLCNet(PRESETS["paper"].net))
     assert not not_trainable(LLwLCNet(STILL))
+
+
+def test_half_precision_is_read_as_the_rounded_vectors_to_the_last_bit():
+    data = links_of("hubs")
+    kept = replace(data, vectors=data.vectors.half())
+    rounded = replace(data, vectors=kept.vectors.float())
+    net, x = setting(replace(STILL, feature_channels=WIDTH), data, torch.float32)
+    index = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))[: len(data) - 3]
+    one, two = (CompiledTraining(net, x).outputs(links, index) for links in (kept, rounded))
+    assert torch.equal(one, two)
+    ours, theirs = gradients(net, one), gradients(net, two)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)

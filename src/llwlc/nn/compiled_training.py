@@ -50,6 +50,7 @@ class CompiledTraining:
     def outputs(self, links: EncodedLinks, index: Tensor, draws: Tensor | None = None) -> Tensor:
         """`net.outputs(links.batch(index, draws), features)`."""
         net, c = self.net, self.net.config
+        links, index = links.in_single(index)
         set_links(net, draws)
         values = links.values[index].to(self.learned[0].dtype)
         rows = self._rows(links, index, values)
