@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from llwlc.kernels.numba.hashing import link_key, mix
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 from llwlc.support.counter import DROPPED
 
 SITE, LANE, LOW, SIGN = np.uint64(40), np.uint64(16), np.uint64(0xFFFF), np.uint64(0x8000)
@@ -25,13 +25,13 @@ class Dropout(NamedTuple):
     by_number: np.ndarray
 
 
-@compiled
+@inner
 def bits_of_link(dropout: Dropout, u: int, v: int) -> np.uint64:
     """`EncodedLinks.draws` of one link."""
     return mix(link_key(dropout.seed, dropout.epoch, DROPPED, u, v, dropout.by_number))
 
 
-@compiled
+@inner
 def kept(dropout: Dropout, place: int, link: np.uint64, entries: int, out: np.ndarray, at: int) -> None:
     """Writes the factors of `entries` entries, and up to three more, from `at` on: 0 where an entry is dropped."""
     drop, site = np.uint64(dropout.drop[place]), np.uint64(dropout.site[place]) << SITE

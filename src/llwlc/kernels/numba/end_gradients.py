@@ -11,7 +11,7 @@ from llwlc.kernels.numba.gradients import BlockGradientScratch, Transposed
 from llwlc.kernels.numba.lanes import LANES, constant, fma, load, plus, store, times
 from llwlc.kernels.numba.network import COSINE_EPS, NORM_EPS, Ends, dot
 from llwlc.kernels.numba.products import add_row, multiply, project_gathered, whole_fours, zero_entries
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 
 
 class EndGradientScratch(NamedTuple):
@@ -56,7 +56,7 @@ def end_gradient_scratch(ends: Ends, filters: int, kappa: int) -> EndGradientScr
     )
 
 
-@compiled
+@inner
 def features_forward(
     w: Ends, S: int, gain: int, node: np.ndarray, p: int, n: int, live: int, blocks: BlockGradientScratch, s: EndGradientScratch,
     rows: np.ndarray, first: int, parts: np.ndarray, at: int,
@@ -88,7 +88,7 @@ def features_forward(
         cosines_forward(F, S, rows, first, s, parts, at + 2 * channels)
 
 
-@compiled
+@inner
 def mix_and_normalise(w: Ends, rows: np.ndarray, begin: int, wide: int, end: int, s: EndGradientScratch) -> None:
     """The linear layer and LayerNorm of one end; keeps the normalised row."""
     D = w.mix.shape[1]
@@ -109,7 +109,7 @@ def mix_and_normalise(w: Ends, rows: np.ndarray, begin: int, wide: int, end: int
         s.mixed[to + c] = s.unit[to + c] * w.norm[c] + w.norm_bias[c]
 
 
-@compiled
+@inner
 def cosines_forward(
     F: int, S: int, rows: np.ndarray, first: int, s: EndGradientScratch, parts: np.ndarray, at: int
 ) -> None:
@@ -128,7 +128,7 @@ def cosines_forward(
             at += 1
 
 
-@compiled
+@inner
 def features_backward(
     w: Ends, S: int, gain: int, live: int, transposed: Transposed, blocks: BlockGradientScratch, s: EndGradientScratch,
     rows: np.ndarray, first: int, parts: np.ndarray, at: int, mixed: np.ndarray, to: int, grads: Ends,
@@ -159,7 +159,7 @@ def features_backward(
             blocks.gain[gain + q * kappa + k] = one + other
 
 
-@compiled
+@inner
 def through_norm(w: Ends, end: int, s: EndGradientScratch, back: np.ndarray, to: int, grads: Ends) -> None:
     """The gradient of LayerNorm of one end, in place; padding stays zero."""
     D, scale = w.mix.shape[1], s.scale[end]
@@ -179,7 +179,7 @@ def through_norm(w: Ends, end: int, s: EndGradientScratch, back: np.ndarray, to:
         grads.bias[c] += change
 
 
-@compiled
+@inner
 def cosines_backward(
     F: int, S: int, rows: np.ndarray, first: int, parts: np.ndarray, at: int, s: EndGradientScratch
 ) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from llwlc.kernels.numba.blocks import Filters
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 
 
-@compiled
+@inner
 def filter_forward(
     filters: Filters, values: np.ndarray, dropped: int, keep: np.ndarray, live: int, kappa: int, hidden: np.ndarray, gain: np.ndarray
 ) -> None:  # fmt: skip
@@ -34,7 +34,7 @@ def filter_forward(
                 gain[(f * S + q) * kappa + k] = sums
 
 
-@compiled
+@inner
 def filter_backward(
     filters: Filters, values: np.ndarray, dropped: int, keep: np.ndarray, live: int, kappa: int, hidden: np.ndarray, gain_gradient: np.ndarray,
     back: np.ndarray, grads: Filters,

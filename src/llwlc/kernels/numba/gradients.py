@@ -31,7 +31,7 @@ from llwlc.kernels.numba.lanes import (
 )
 from llwlc.kernels.numba.products import PAIR, multiply, project, whole_fours, zero_entries
 from llwlc.kernels.numba.readouts import PoolScratch, SortReadout, pool_classes, pool_scratch
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 
 
 class Transposed(NamedTuple):
@@ -100,7 +100,7 @@ def block_gradient_scratch(n: int, steps: int, blocks: Blocks, filters: Filters,
     )
 
 
-@compiled
+@inner
 def rows_of_link(
     blocks: Blocks, filters: Filters, jumping: bool, vectors: np.ndarray, degree: np.ndarray, label: np.ndarray, p: int, n: int, live: int,
     values: np.ndarray, dropped: int, s: BlockGradientScratch,
@@ -119,7 +119,7 @@ def rows_of_link(
     pool_classes(s.blocks.states, first, pooled, stride, C, label, p, n, s.pool)
 
 
-@compiled
+@inner
 def through_blocks(
     blocks: Blocks, filters: Filters, transposed: Transposed, jumping: bool, label: np.ndarray, p: int, n: int, live: int, values: np.ndarray,
     dropped: int, s: BlockGradientScratch, grads: Blocks, filter_grads: Filters,
@@ -149,7 +149,7 @@ def through_blocks(
     filter_backward(filters, values, dropped, s.keep, live, kappa, s.hidden, s.gain, s.back, filter_grads)
 
 
-@compiled
+@inner
 def count_ties(s: BlockGradientScratch, n: int, pooled: int, first: int, C: int) -> None:
     """Counts the rows that have the largest entry of each channel: they share its gradient, as in torch."""
     rows = whole_fours(n) * C
@@ -162,7 +162,7 @@ def count_ties(s: BlockGradientScratch, n: int, pooled: int, first: int, C: int)
             store(s.ties, block * C + o, ties)
 
 
-@compiled
+@inner
 def add_pooled(
     label: np.ndarray, p: int, n: int, block: int, part: int, C: int, here: int, s: BlockGradientScratch
 ) -> None:  # fmt: skip
@@ -180,14 +180,14 @@ def add_pooled(
             store(s.rows, to, plus(row, where_equal(load(s.blocks.states, states + i * C + o), most, share)))
 
 
-@compiled
+@inner
 def through_relu(block: int, n: int, C: int, here: int, s: BlockGradientScratch) -> None:
     states = block * whole_fours(n) * C
     for at in range(0, whole_fours(n) * C, LANES):
         store(s.rows, here + at, where_positive(load(s.blocks.states, states + at), load(s.rows, here + at)))
 
 
-@compiled
+@inner
 def add_bias(block: int, n: int, C: int, here: int, s: BlockGradientScratch, grads: Blocks) -> None:
     for o in range(0, C, LANES):
         sums = load(grads.bias, block * C + o)
@@ -196,7 +196,7 @@ def add_bias(block: int, n: int, C: int, here: int, s: BlockGradientScratch, gra
         store(grads.bias, block * C + o, sums)
 
 
-@compiled
+@inner
 def first_weights(
     label: np.ndarray, p: int, n: int, live: int, C: int, here: int, transposed: Transposed, s: BlockGradientScratch, grads: Blocks
 ) -> None:  # fmt: skip
@@ -217,7 +217,7 @@ def first_weights(
     multiply(s.mixed, 0, C, whole_fours(live), C, transposed.first, 0, transposed.first.shape[1], s.filtered, 0, False)
 
 
-@compiled
+@inner
 def first_gains(blocks: Blocks, live: int, s: BlockGradientScratch) -> None:
     inputs, kappa, wide = blocks.classes + 1, s.blocks.kappa, -(-blocks.filters * (blocks.classes + 1) // PAIR) * PAIR
     for q in range(blocks.filters):
@@ -228,7 +228,7 @@ def first_gains(blocks: Blocks, live: int, s: BlockGradientScratch) -> None:
             s.gain[q * kappa + k] = sums
 
 
-@compiled
+@inner
 def next_weights(block: int, n: int, live: int, C: int, here: int, s: BlockGradientScratch, grads: Blocks) -> None:
     before, wide, kappa = (block - 1) * whole_fours(n) * C, grads.filters * C, s.blocks.kappa
     if len(grads.skip) > 0:
@@ -238,7 +238,7 @@ def next_weights(block: int, n: int, live: int, C: int, here: int, s: BlockGradi
     )  # fmt: skip
 
 
-@compiled
+@inner
 def next_gains(block: int, blocks: Blocks, transposed: Transposed, live: int, s: BlockGradientScratch) -> None:
     """Gradients of the filters at the eigenvalues, and of the spectrum VᵀX that they multiply."""
     C, S, kappa = blocks.bias.shape[1], blocks.filters, s.blocks.kappa
@@ -255,7 +255,7 @@ def next_gains(block: int, blocks: Blocks, transposed: Transposed, live: int, s:
             s.gain[(block * S + q) * kappa + k] = total(sums)
 
 
-@compiled
+@inner
 def rows_before(
     block: int, transposed: Transposed, n: int, live: int, C: int, here: int, there: int, s: BlockGradientScratch
 ) -> None:

@@ -12,7 +12,7 @@ from llwlc.kernels.numba.lanes import LANES, constant, fma, load, plus, store, t
 from llwlc.kernels.numba.network import Head, dot
 from llwlc.kernels.numba.products import add_row, rectify, zero_entries
 from llwlc.kernels.numba.readouts import ClassReadout
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 
 
 class HeadScratch(NamedTuple):
@@ -35,7 +35,7 @@ def head_scratch(head: Head) -> HeadScratch:
     return HeadScratch(zeros(H), zeros(H), np.zeros(2), np.zeros(2), zeros(width + LANES))
 
 
-@compiled
+@inner
 def heads_forward(head: Head, sharing: bool, parts: np.ndarray, at: int, s: HeadScratch) -> None:
     """The logits from the parts from `at` on."""
     width, H = head.hidden.shape
@@ -53,7 +53,7 @@ def heads_forward(head: Head, sharing: bool, parts: np.ndarray, at: int, s: Head
         s.out[1] = mine + head.ranking_bias[kind]
 
 
-@compiled
+@inner
 def cross_entropy(wanted: np.ndarray, counts: np.ndarray, outputs: int, s: HeadScratch) -> float:
     """The link's part of `training.step.population_loss`; its gradient with respect to the logits in the scratch. `wanted [1 + outputs]`: 0 or 1, then the link's weight in each population;
     `counts`: the links of each."""
@@ -68,7 +68,7 @@ def cross_entropy(wanted: np.ndarray, counts: np.ndarray, outputs: int, s: HeadS
     return loss
 
 
-@compiled
+@inner
 def heads_backward(
     head: Head, sharing: bool, transposed: Transposed, parts: np.ndarray, at: int, hidden: np.ndarray, to: int, s: HeadScratch, grads: Head
 ) -> None:  # fmt: skip
@@ -100,7 +100,7 @@ def heads_backward(
             store(grads.ranking, here, fma(second, load(parts, at + o), load(grads.ranking, here)))
 
 
-@compiled
+@inner
 def readout_backward(
     w: ClassReadout, transposed: Transposed, used: int, parts: np.ndarray, out: np.ndarray, to: int, blocks: BlockGradientScratch, grads: ClassReadout
 ) -> None:  # fmt: skip

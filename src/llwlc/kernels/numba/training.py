@@ -38,7 +38,7 @@ from llwlc.kernels.numba.network import Network
 from llwlc.kernels.numba.products import FOUR, project, whole_fours, zero_entries
 from llwlc.kernels.numba.readouts import class_readout
 from llwlc.kernels.numba.turns import take_next
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import entered, inner
 
 
 class TrainingLinks(NamedTuple):
@@ -115,77 +115,74 @@ def training_scratch(n: int, steps: int, net: Network, sums: np.ndarray, grads: 
     return TrainingScratch(blocks, ends, head_scratch(net.head), sums, grads)
 
 
-@compiled
+@entered
 def train_groups(
     net: Network, transposed: Transposed, links: TrainingLinks, batch: Batch, dropout: Dropout, groups: int, turn: np.ndarray, s: TrainingScratch,
     tape: Tape, sums: np.ndarray,
 ) -> None:  # fmt: skip
-    """Takes groups of links until none is left, and writes the gradients of each to its row of `sums`. `turn [1]`: the next group, shared with the other threads."""
+    """Takes groups of links until none is left, each link forward and backward, and writes the gradients of a group to its row of `sums`. `turn [1]`: the next group, shared with the other
+    threads. (All in one function, since numba optimises whatever a function calls once more with it.)"""
     count, size = len(batch.chosen), sums.shape[1]
+    S, F, width, outputs = net.blocks.filters, net.ends.table.shape[1], tape.parts.shape[1], 2 if len(net.head.ranking) > 0 else 1
+    cosines = (S + 1) * (S + 2) // 2 if net.ends.cosines else 0
+    ends_at = net.head.pooled
+    features_at = ends_at + (2 * net.head.channels if net.head.ends else 0)
+    pair_at = features_at + (2 * net.ends.channels + cosines if F > 0 else 0)
+    gain = len(net.blocks.bias) * S * s.blocks.blocks.kappa
+    parts, rows, linear, readout = tape.parts.reshape(-1), tape.filtered.reshape(-1), tape.mixed.reshape(-1), tape.readout.reshape(-1)
     group = take_next(turn)
     while group < groups:
         zero_entries(s.sums, 0, size)
         for b in range(count * group // groups, count * (group + 1) // groups):
-            train_link(net, transposed, links, batch, dropout, b, s, tape)
+            chosen = np.int64(batch.chosen[b])
+            p, values, live = links.ptr[chosen], links.values[chosen], live_columns(links.mask[chosen])
+            n, at, filtered, mixed = links.ptr[chosen + 1] - p, b * width, 2 * b * (S + 1) * F, 2 * b * net.ends.mix.shape[1]
+            sharing = links.pair.shape[1] > 0 and links.pair[chosen, 0] > 0
+            dropped = draw_dropout(net, dropout, links, p, s)
+            rows_of_link(
+                net.blocks, net.filters, net.jumping, links.vectors, links.degree, links.label, p, n, live, values, dropped, s.blocks
+            )  # fmt: skip
+            class_readout(net.class_readout, s.blocks.pool)
+            keep_pooled(net, b, s.blocks, tape)
+            if net.head.ends:
+                ends_forward(net, n, s.blocks, parts, at + ends_at)
+            if F > 0:
+                features_forward(
+                    net.ends, S, gain, links.node, p, n, live, s.blocks, s.ends, rows, filtered, parts, at + features_at
+                )  # fmt: skip
+            for c in range(links.pair.shape[1]):
+                parts[at + pair_at + c] = links.pair[chosen, c]
+            heads_forward(net.head, sharing, parts, at, s.head)
+            tape.loss[b] = cross_entropy(batch.wanted[b], batch.counts, outputs, s.head)
+            heads_backward(
+                net.head, sharing, transposed, parts, at, tape.hidden, b * tape.hidden.shape[1], s.head, s.grads.head
+            )  # fmt: skip
+            readout_backward(
+                net.class_readout, transposed, ends_at, s.head.parts, readout, b * tape.readout.shape[1], s.blocks, s.grads.class_readout
+            )  # fmt: skip
+            ends_backward(net, n, s.blocks, s.head.parts, ends_at)
+            if F > 0:
+                features_backward(
+                    net.ends, S, gain, live, transposed, s.blocks, s.ends, rows, filtered, s.head.parts, features_at, linear, mixed, s.grads.ends
+                )  # fmt: skip
+            through_blocks(
+                net.blocks, net.filters, transposed, net.jumping, links.label, p, n, live, values, dropped, s.blocks, s.grads.blocks, s.grads.filters
+            )  # fmt: skip
         for c in range(0, size, LANES):
             store(sums, group * size + c, load(s.sums, c))
         group = take_next(turn)
 
 
-@compiled
-def train_link(
-    net: Network, transposed: Transposed, links: TrainingLinks, batch: Batch, dropout: Dropout, b: int, s: TrainingScratch, tape: Tape
-) -> None:  # fmt: skip
-    """Forward and backward for link b of the batch."""
-    chosen = np.int64(batch.chosen[b])
-    p = links.ptr[chosen]
-    n, live, values = links.ptr[chosen + 1] - p, 0, links.values[chosen]
-    for k in range(links.mask.shape[1]):
-        live += links.mask[chosen, k]
-    dropped = draw_dropout(net, dropout, links, p, s)
-    rows_of_link(net.blocks, net.filters, net.jumping, links.vectors, links.degree, links.label, p, n, live, values, dropped, s.blocks)
-    class_readout(net.class_readout, s.blocks.pool)
-    keep_pooled(net, b, s.blocks, tape)
-    width, F = tape.parts.shape[1], net.ends.table.shape[1]
-    at, used = b * width, net.head.pooled
-    for c in range(used):
-        tape.parts[b, c] = s.blocks.pool.out[c]
-    ends = used
-    if net.head.ends:
-        ends_forward(net, n, s.blocks, tape.parts, at + ends)
-        used += 2 * net.head.channels
-    features, S = used, net.blocks.filters
-    gain, filtered, mixed = len(net.blocks.bias) * S * s.blocks.blocks.kappa, 2 * b * (S + 1) * F, 2 * b * net.ends.mix.shape[1]
-    parts, rows, linear = tape.parts.reshape(-1), tape.filtered.reshape(-1), tape.mixed.reshape(-1)
-    if F > 0:
-        features_forward(
-            net.ends, S, gain, links.node, p, n, live, s.blocks, s.ends, rows, filtered, parts, at + features
-        )  # fmt: skip
-        used += 2 * net.ends.channels + ((S + 1) * (S + 2) // 2 if net.ends.cosines else 0)
-    pairs = links.pair.shape[1]
-    for c in range(pairs):
-        tape.parts[b, used + c] = links.pair[chosen, c]
-    sharing = pairs > 0 and links.pair[chosen, 0] > 0
-    heads_forward(net.head, sharing, tape.parts, at, s.head)
-    outputs = 2 if len(net.head.ranking) > 0 else 1
-    tape.loss[b] = cross_entropy(batch.wanted[b], batch.counts, outputs, s.head)
-    heads_backward(
-        net.head, sharing, transposed, tape.parts, at, tape.hidden, b * tape.hidden.shape[1], s.head, s.grads.head
-    )  # fmt: skip
-    readout_backward(
-        net.class_readout, transposed, net.head.pooled, s.head.parts, tape.readout.reshape(-1), b * tape.readout.shape[1], s.blocks, s.grads.class_readout
-    )  # fmt: skip
-    ends_backward(net, n, s.blocks, s.head.parts, ends)
-    if F > 0:
-        features_backward(
-            net.ends, S, gain, live, transposed, s.blocks, s.ends, rows, filtered, s.head.parts, features, linear, mixed, s.grads.ends
-        )  # fmt: skip
-    through_blocks(
-        net.blocks, net.filters, transposed, net.jumping, links.label, p, n, live, values, dropped, s.blocks, s.grads.blocks, s.grads.filters
-    )  # fmt: skip
+@inner
+def live_columns(mask: np.ndarray) -> int:
+    """How many columns of a basis are live. (A function of its own: where a literal 0 begins a sum, numba compiles what is called with the sum for the literal too.)"""
+    live = np.int64(0)
+    for k in range(len(mask)):
+        live += np.int64(mask[k])
+    return live
 
 
-@compiled
+@inner
 def draw_dropout(net: Network, dropout: Dropout, links: TrainingLinks, p: int, s: TrainingScratch) -> int:
     """The factors of all dropout of the link that begins at node p; returns how many filters have dropout. Places: the filters of all blocks, the ends' output, the features, the head."""
     link = bits_of_link(dropout, links.node[p], links.node[p + 1])
@@ -200,28 +197,31 @@ def draw_dropout(net: Network, dropout: Dropout, links: TrainingLinks, p: int, s
     return count if dropout.drop[0] > 0 else 0
 
 
-@compiled
+@inner
 def keep_pooled(net: Network, b: int, s: BlockGradientScratch, tape: Tape) -> None:
+    """The inputs of the readout, and its output as the first of the parts."""
     H, classes, wide = s.pooled, net.blocks.classes, tape.pooled.shape[1]
     for c in range(0, classes * H, LANES):
         store(tape.pooled, b * wide + c, load(s.pool.mean, c))
     for c in range(0, H, LANES):
         store(tape.pooled, b * wide + classes * H + c, load(s.pool.largest, c))
+    for c in range(net.head.pooled):
+        tape.parts[b, c] = s.pool.out[c]
     for j in range(classes):
         tape.number[b, j] = math.log1p(s.pool.size[j])
 
 
-@compiled
+@inner
 def ends_forward(net: Network, n: int, s: BlockGradientScratch, parts: np.ndarray, at: int) -> None:
     """Product and distance of the ends' rows of the last block."""
     count, C = net.blocks.bias.shape
-    u, channels, flat = (count - 1) * whole_fours(n) * C, net.head.channels, parts.reshape(-1)
+    u, channels = (count - 1) * whole_fours(n) * C, net.head.channels
     for c in range(channels):
         a, b = s.blocks.states[u + c], s.blocks.states[u + C + c]
-        flat[at + c], flat[at + channels + c] = a * b, abs(a - b)
+        parts[at + c], parts[at + channels + c] = a * b, abs(a - b)
 
 
-@compiled
+@inner
 def ends_backward(net: Network, n: int, s: BlockGradientScratch, parts: np.ndarray, at: int) -> None:
     """The gradients of the ends' rows of the last block, zero where they are not read."""
     count, C = net.blocks.bias.shape
@@ -234,7 +234,7 @@ def ends_backward(net: Network, n: int, s: BlockGradientScratch, parts: np.ndarr
             s.rows[c], s.rows[C + c] = product * b + apart, product * a - apart
 
 
-@compiled
+@entered
 def large_layers(tape: Tape, links: int, classes: int, part: int, parts: int, grads: Network) -> None:
     """The gradients of the large layers' matrices from the tape of so many links: the `part`-th of so many parts of each matrix. Each entry is summed in the order of links."""
     H, O = grads.class_readout.largest.shape
@@ -248,7 +248,7 @@ def large_layers(tape: Tape, links: int, classes: int, part: int, parts: int, gr
         slice_of(tape.filtered, 0, wide, 2 * links, wide, tape.mixed, D, part, parts, grads.ends.mix)
 
 
-@compiled
+@inner
 def slice_of(
     inputs: np.ndarray, first: int, stride: int, rows: int, columns: int, back: np.ndarray, width: int, part: int, parts: int, out: np.ndarray
 ) -> None:  # fmt: skip
