@@ -46,6 +46,7 @@ class CompiledTraining:
         self._links: EncodedLinks | None = None
         self._arrays: TrainingLinks
         self._tape: Tape | None = None
+        self._dropouts: dict[bool, Dropout] = {}
         self._scratch: list[TrainingScratch] = []
         self._room, self._steps = -1, 0
         self._sums = np.zeros((GROUPS, self.packing.small), self.dtype)
@@ -130,6 +131,11 @@ class CompiledTraining:
         return self._tape
 
     def _dropout(self, seed: int, epoch: int) -> Dropout:
+        if self.net.training not in self._dropouts:
+            self._dropouts[self.net.training] = self._made_dropout()
+        return self._dropouts[self.net.training]._replace(seed=seed, epoch=epoch)
+
+    def _made_dropout(self) -> Dropout:
         from llwlc.kernels.numba.dropout import Dropout
 
         net: Any = self.net
@@ -138,7 +144,7 @@ class CompiledTraining:
         drop = [round(place.p * LEVELS) if net.training else 0 for place in places]
         factor = [LEVELS / (LEVELS - one) for one in drop]
         site = np.array([place.site for place in places])
-        return Dropout(seed, epoch, site, np.array(drop), np.array(factor), np.zeros(0, np.int64))
+        return Dropout(0, 0, site, np.array(drop), np.array(factor), np.zeros(0, np.int64))
 
 
 def groups_of(links: int) -> int:

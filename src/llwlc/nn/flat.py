@@ -60,7 +60,7 @@ class FlatPacking:
             self._begins[name] = end
             end += _room(self._shapes[name])
         self.size = end
-        index = np.zeros(self.size + sum(_room(x.shape) for x in turned), np.int64)
+        index = np.zeros(self.size + sum(_room(x.shape) for x in turned), np.int32)
         found = dict(leaves(places))
         for name, begin in self._begins.items():
             index[begin : begin + found[name].size] = found[name].ravel()
@@ -72,7 +72,7 @@ class FlatPacking:
             begin += _room(x.shape)
         self._index = index
         # of the packed weights, without the transposed copies; number 0 is padding
-        self._back = np.argsort(index[: self.size], kind="stable")[-len(flat.vector) :]
+        self._back = np.argsort(index[: self.size], kind="stable")[-len(flat.vector) :].astype(np.int32)
         self._given = np.zeros(len(flat.vector) + 1, dtype)
         self._packed = np.zeros(len(index), dtype)
         self.weights = self.cut(self._packed)
@@ -80,12 +80,18 @@ class FlatPacking:
 
     def pack(self, vector: Tensor) -> None:
         """Writes the parameters to the arrays `weights` and `transposed`."""
+        from llwlc.kernels.numba.training import gather
+
         self._given[1:] = vector.numpy()
-        np.take(self._given, self._index, out=self._packed, mode="clip")
+        gather(self._given, self._index, self._packed)
 
     def gradient(self, sums: np.ndarray) -> Tensor:
         """The vector of gradients from those of the packed weights, `[size]`."""
-        return torch.from_numpy(np.take(sums, self._back))
+        from llwlc.kernels.numba.training import gather
+
+        found = np.empty(len(self._back), self.dtype)
+        gather(sums, self._back, found)
+        return torch.from_numpy(found)
 
     def cut(self, flat: np.ndarray) -> Network:
         """The network's arrays as views of a flat one; where that has only `small` entries, those of the large layers are empty."""

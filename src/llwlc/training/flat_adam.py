@@ -5,6 +5,8 @@ The optimizer's own state becomes views of vectors too, so that checkpoints and 
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
@@ -20,7 +22,12 @@ class FlatAdam:
     def __init__(
         self, optimizer: torch.optim.Optimizer, flat: FlatParameters, net: LLwLCNet, mean: LLwLCNet | None
     ) -> None:
-        self.flat, self.groups = flat, optimizer.param_groups
+        self.flat = flat
+        sizes = [sum(p.numel() for p in group["params"]) for group in optimizer.param_groups]
+        ends = list(itertools.accumulate(sizes))
+        self.groups = [
+            (slice(end - size, end), group) for size, end, group in zip(sizes, ends, optimizer.param_groups, strict=True)
+        ]
         self.mean = None if mean is None else FlatParameters(_in_order_of(flat, net, mean)).vector
         self.moments = [self._flattened(optimizer, name) for name in ("exp_avg", "exp_avg_sq")]
         # every parameter has had a gradient in every step, so all of them have the same number
@@ -36,17 +43,14 @@ class FlatAdam:
 
     def step(self, gradient: Tensor, follow: float) -> None:
         """A step against the gradient; the average then moves towards the parameters by the share `follow`."""
-        begin, taken = 0, self.steps[0].clone()
-        for group in self.groups:
-            end = begin + sum(p.numel() for p in group["params"])
-            vectors = [[x[begin:end]] for x in (self.flat.vector, gradient, *self.moments)]
+        for part, group in self.groups:
+            vectors = [[x[part]] for x in (self.flat.vector, gradient, *self.moments)]
             beta1, beta2 = group["betas"]
             adam(
-                *vectors, [], [taken.clone()],
+                *vectors, [], [self.steps[0].clone()],
                 amsgrad=False, beta1=beta1, beta2=beta2, lr=group["lr"], weight_decay=group["weight_decay"], eps=group["eps"],
                 maximize=group["maximize"], fused=True,
             )  # fmt: skip
-            begin = end
         self.steps.add_(1)
         if self.mean is not None:
             self.mean.lerp_(self.flat.vector, follow)

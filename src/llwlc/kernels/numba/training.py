@@ -256,3 +256,10 @@ def slice_of(
     fours = (columns + FOUR - 1) // FOUR
     begin, end = FOUR * (fours * part // parts), min(FOUR * (fours * (part + 1) // parts), columns)
     project(inputs, first + begin, stride, rows, end - begin, back, 0, width, out, begin * width, False)
+
+
+@entered
+def gather(values: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
+    """out = values[index]."""
+    for i in range(len(index)):
+        out[i] = values[index[i]]
