@@ -101,9 +101,7 @@ class CompiledTraining:
                 f"the links have distance class {most}, this network knows 0 to {self.net.classes - 1}: its distance_cap is not the basis's"
             )
         if c.pair_channels and (pair is None or pair.shape[1] != c.pair_channels):
-            raise InputError(
-                f"this network reads {c.pair_channels} inputs of a pair: encode its links with PairInputs"
-            )
+            raise InputError(f"this network reads {c.pair_channels} inputs of a pair: encode its links with PairInputs")
         if pair is None or not c.pair_channels:
             pair = torch.zeros(0, 0)
         fields = (links.ptr, links.vectors, links.node, links.label, links.degree, links.values, links.mask, pair)

@@ -36,7 +36,7 @@ class FlatParameters:
     def cut(self, vector: Tensor) -> list[Tensor]:
         """Views of a vector in the shapes of the parameters."""
         sizes = [p.numel() for p in self.parameters]
-        return [part.view(p.shape) for part, p in zip(vector.split(sizes), self.parameters, strict=True)]
+        return [part.view(p.shape) for part, p in zip(torch.split(vector, sizes), self.parameters, strict=True)]
 
 
 class FlatPacking:
@@ -102,7 +102,8 @@ class FlatPacking:
             views[name] = (
                 flat[begin:end].reshape(shape) if end <= len(flat) else np.zeros((0,) * len(shape), flat.dtype)
             )
-        return _with(self.net, views)
+        found: Network = _with(self.net, views)
+        return found
 
     def _cut_transposed(self) -> Transposed:
         parts = zip(self._turned, self._turned_begins, strict=True)

@@ -26,7 +26,8 @@ class FlatAdam:
         sizes = [sum(p.numel() for p in group["params"]) for group in optimizer.param_groups]
         ends = list(itertools.accumulate(sizes))
         self.groups = [
-            (slice(end - size, end), group) for size, end, group in zip(sizes, ends, optimizer.param_groups, strict=True)
+            (slice(end - size, end), group)
+            for size, end, group in zip(sizes, ends, optimizer.param_groups, strict=True)
         ]
         self.mean = None if mean is None else FlatParameters(_in_order_of(flat, net, mean)).vector
         self.moments = [self._flattened(optimizer, name) for name in ("exp_avg", "exp_avg_sq")]
@@ -44,10 +45,10 @@ class FlatAdam:
     def step(self, gradient: Tensor, follow: float) -> None:
         """A step against the gradient; the average then moves towards the parameters by the share `follow`."""
         for part, group in self.groups:
-            vectors = [[x[part]] for x in (self.flat.vector, gradient, *self.moments)]
+            first, second = self.moments
             beta1, beta2 = group["betas"]
             adam(
-                *vectors, [], [self.steps[0].clone()],
+                [self.flat.vector[part]], [gradient[part]], [first[part]], [second[part]], [], [self.steps[0].clone()],
                 amsgrad=False, beta1=beta1, beta2=beta2, lr=group["lr"], weight_decay=group["weight_decay"], eps=group["eps"],
                 maximize=group["maximize"], fused=True,
             )  # fmt: skip

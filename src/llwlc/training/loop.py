@@ -171,7 +171,8 @@ def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epo
         for pos, *negs in zip(*drawn, strict=False)
     ]
     # labels of all steps at once: a small operation takes as long as a few links
-    labels = populations(torch.cat(steps), links, random).split([len(index) for index in steps]) if steps else ()
+    lengths = [len(index) for index in steps]
+    labels = torch.split(populations(torch.cat(steps), links, random), lengths) if steps else ()
     total, seen = torch.zeros((), device=device), 0
     stepper.net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):

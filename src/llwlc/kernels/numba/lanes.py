@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.datamodel import models, register_default
+from numba.core.types.misc import CPointer
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -40,7 +41,7 @@ def _vector(scalar: Any) -> ir.VectorType:
 
 
 def _place(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
-    begin = value if isinstance(array, types.CPointer) else make_array(array)(context, builder, value).data
+    begin = make_array(array)(context, builder, value).data if isinstance(array, types.Array) else value
     return builder.gep(begin, [index])
 
 
@@ -51,7 +52,7 @@ def memory(typing: Any, array: Any, index: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _place(context, builder, array, *arguments)
 
-    return types.CPointer(array.dtype)(array, types.int64), code
+    return CPointer(array.dtype)(array, types.int64), code
 
 
 def _as_lanes(builder: Any, place: Any, array: types.Array) -> Any:

@@ -123,20 +123,22 @@ def train_groups(
     """Takes groups of links until none is left, each link forward and backward, and writes the gradients of a group to its row of `sums`. `turn [1]`: the next group, shared with the other
     threads. (All in one function, since numba optimises whatever a function calls once more with it.)"""
     count, size = len(batch.chosen), sums.shape[1]
-    S, F, width, outputs = net.blocks.filters, net.ends.table.shape[1], tape.parts.shape[1], 2 if len(net.head.ranking) > 0 else 1
+    S, F, D, width = net.blocks.filters, net.ends.table.shape[1], net.ends.mix.shape[1], tape.parts.shape[1]
+    outputs = 2 if len(net.head.ranking) > 0 else 1
     cosines = (S + 1) * (S + 2) // 2 if net.ends.cosines else 0
     ends_at = net.head.pooled
     features_at = ends_at + (2 * net.head.channels if net.head.ends else 0)
     pair_at = features_at + (2 * net.ends.channels + cosines if F > 0 else 0)
     gain = len(net.blocks.bias) * S * s.blocks.blocks.kappa
-    parts, rows, linear, readout = tape.parts.reshape(-1), tape.filtered.reshape(-1), tape.mixed.reshape(-1), tape.readout.reshape(-1)
+    parts, readout = tape.parts.reshape(-1), tape.readout.reshape(-1)
+    rows, linear = tape.filtered.reshape(-1), tape.mixed.reshape(-1)
     group = take_next(turn)
     while group < groups:
         zero_entries(s.sums, 0, size)
         for b in range(count * group // groups, count * (group + 1) // groups):
             chosen = np.int64(batch.chosen[b])
             p, values, live = links.ptr[chosen], links.values[chosen], live_columns(links.mask[chosen])
-            n, at, filtered, mixed = links.ptr[chosen + 1] - p, b * width, 2 * b * (S + 1) * F, 2 * b * net.ends.mix.shape[1]
+            n, at, filtered, mixed = links.ptr[chosen + 1] - p, b * width, 2 * b * (S + 1) * F, 2 * b * D
             sharing = links.pair.shape[1] > 0 and links.pair[chosen, 0] > 0
             dropped = draw_dropout(net, dropout, links, p, s)
             rows_of_link(
@@ -176,9 +178,9 @@ def train_groups(
 @inner
 def live_columns(mask: np.ndarray) -> int:
     """How many columns of a basis are live. (A function of its own: where a literal 0 begins a sum, numba compiles what is called with the sum for the literal too.)"""
-    live = np.int64(0)
+    live = 0
     for k in range(len(mask)):
-        live += np.int64(mask[k])
+        live += int(mask[k])
     return live
 
 
@@ -242,7 +244,8 @@ def large_layers(tape: Tape, links: int, classes: int, part: int, parts: int, gr
     slice_of(tape.pooled, 0, R, links, classes * H, tape.readout, O, part, parts, grads.class_readout.mean)
     slice_of(tape.pooled, classes * H, R, links, H, tape.readout, O, part, parts, grads.class_readout.largest)
     slice_of(tape.number, 0, N, links, classes, tape.readout, O, part, parts, grads.class_readout.number)
-    slice_of(tape.parts, 0, width, links, len(grads.head.hidden), tape.hidden, tape.hidden.shape[1], part, parts, grads.head.hidden)
+    head, hidden = grads.head.hidden, tape.hidden.shape[1]
+    slice_of(tape.parts, 0, width, links, len(head), tape.hidden, hidden, part, parts, head)
     if len(grads.ends.mix) > 0:
         wide, D = tape.filtered.shape[1], tape.mixed.shape[1]
         slice_of(tape.filtered, 0, wide, 2 * links, wide, tape.mixed, D, part, parts, grads.ends.mix)
