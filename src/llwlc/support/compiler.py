@@ -54,7 +54,7 @@ def entered(function: F) -> F:
 
 def inner(function: F) -> F:
     """`entered`, for functions that only other compiled functions call, never Python: without the code that reads Python's objects. For a record of a hundred arrays that takes longer
-    to compile than what is done with them; and counting references to each of them took half of the time of the training step."""
+    to compile than what is done with them, and nobody needs references to each of them counted."""
     return _compiled(function, FASTMATH, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
