@@ -1,5 +1,6 @@
-"""Compiled blocks and pooling against torch's autograd, and gradients whose last bit no number of threads changes."""
+"""The compiled step against torch's autograd, and gradients whose last bit no number of threads changes."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -8,10 +9,12 @@ import torch
 from kernel_cases import NASTY, graph_of, some_pairs
 from llwlc.bases.encoded_links import EncodedLinks, encode
 from llwlc.bases.pair_inputs import PairInputs
+from llwlc.errors import InputError
 from llwlc.nn import LLwLCNet, NetConfig
 from llwlc.nn.compiled_training import CompiledTraining, not_trainable
 from llwlc.support.threads import one_thread
 from llwlc.training.presets import PRESETS
+from llwlc.training.step import population_loss
 
 WIDTH = 24
 STILL = NetConfig(feature_channels=WIDTH, pair_channels=5, dropout=0.0, feature_dropout=0.0)
@@ -39,29 +42,51 @@ def setting(config: NetConfig, data: EncodedLinks, dtype: torch.dtype) -> tuple[
     return net, x
 
 
-def gradients(net: LLwLCNet, out: torch.Tensor) -> dict[str, torch.Tensor]:
-    net.zero_grad()
-    weight = torch.randn(out.shape, generator=torch.Generator().manual_seed(9)).to(out.dtype)
-    (out * weight).sum().backward()
-    return {name: p.grad.clone() for name, p in net.named_parameters()}
+def labels_of(count: int, outputs: int = 2) -> tuple[torch.Tensor, torch.Tensor]:
+    """Links and non-links, some in both populations, some in one, some in none; and how many members the populations have, of which these are a part."""
+    draw = torch.Generator().manual_seed(9)
+    label = torch.rand(count, 1 + outputs, generator=draw)
+    label[:, 0] = label[:, 0].round()
+    label[:, 1:] *= label[:, 1:] > 0.3
+    return label, label[:, 1:].sum(0) + 1
+
+
+def by_torch(net: LLwLCNet, x: torch.Tensor | None, data: EncodedLinks, index: torch.Tensor, **draws: int):
+    """The loss and its gradients by name, of torch in float64."""
+    double = LLwLCNet(net.config).double().train(net.training)
+    double.load_state_dict(net.state_dict())
+    bits = data.draws(index, **draws) if draws else None
+    out = double.outputs(data.batch(index, bits).to("cpu", torch.float64), None if x is None else x.double())
+    label, members = labels_of(len(index))
+    loss = population_loss(out, label.double(), members.double())
+    loss.backward()
+    return loss.item(), {name: p.grad for name, p in double.named_parameters()}
+
+
+def by_kernel(net: LLwLCNet, x: torch.Tensor | None, data: EncodedLinks, index: torch.Tensor, seed=0, epoch=0):
+    compiled = CompiledTraining(net, x)
+    loss, gradient = compiled.gradient(data, index, *labels_of(len(index)), seed=seed, epoch=epoch)
+    assert gradient.dtype == next(net.parameters()).dtype
+    names = [name for name, _ in net.named_parameters()]
+    return loss, dict(zip(names, compiled.flat.cut(gradient), strict=True))
+
+
+def assert_same_gradients(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], tolerance: float) -> None:
+    """Every gradient by its own largest entry."""
+    # a layer whose true gradient is nothing but rounding is compared with what a layer has usually
+    usual = max(float(g.abs().max()) for g in wanted.values())
+    for name, grad in found.items():
+        scale = max(float(wanted[name].abs().max()), 1e-3 * usual)
+        torch.testing.assert_close(grad.double() / scale, wanted[name] / scale, rtol=0, atol=tolerance, msg=name)
 
 
 def assert_same_step(config: NetConfig, data: EncodedLinks, dtype: torch.dtype, tolerance: float) -> None:
-    """Outputs, and every gradient by its own largest entry."""
     net, x = setting(config, data, dtype)
     index = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))[: len(data) - 3]
-    double = LLwLCNet(config).double()
-    double.load_state_dict(net.state_dict())
-    expected = double.outputs(data.batch(index).to("cpu", torch.float64), None if x is None else x.double())
-    wanted = gradients(double, expected)
-    found = CompiledTraining(net, x).outputs(data, index)
-    assert found.dtype == dtype
-    torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
-    # a layer whose true gradient is nothing but rounding is compared with what a layer has usually
-    usual = max(float(g.abs().max()) for g in wanted.values())
-    for name, grad in gradients(net, found).items():
-        scale = max(float(wanted[name].abs().max()), 1e-3 * usual)
-        torch.testing.assert_close(grad.double() / scale, wanted[name] / scale, rtol=0, atol=tolerance, msg=name)
+    expected, wanted = by_torch(net, x, data, index)
+    loss, found = by_kernel(net, x, data, index)
+    assert loss == pytest.approx(expected, abs=tolerance)
+    assert_same_gradients(found, wanted, tolerance)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -81,34 +106,112 @@ def test_a_step_is_torch_s_own_to_the_twelfth_digit(case, shape):
     assert_same_step(replace(STILL, **SHAPES[shape]), links_of(case), torch.float64, 1e-12)
 
 
-def test_dropout_draws_what_it_draws_in_torch():
+@pytest.mark.parametrize("shape", SHAPES)
+def test_dropout_draws_what_it_draws_in_torch(shape):
+    data = links_of("random")
+    net, x = setting(
+        replace(STILL, **SHAPES[shape], dropout=0.5, feature_dropout=0.3 if shape != "wide" else 0.0),
+        data,
+        torch.float32,
+    )
+    index = torch.arange(len(data))
+    for draws in ({"seed": 0, "epoch": 0}, {"seed": 2**62, "epoch": 7}):
+        expected, wanted = by_torch(net, x, data, index, **draws)
+        loss, found = by_kernel(net, x, data, index, **draws)
+        assert loss == pytest.approx(expected, abs=1e-5)
+        assert_same_gradients(found, wanted, 1e-4)
+
+
+def test_dropout_is_off_where_nothing_is_trained():
     data = links_of("random")
     net, x = setting(replace(STILL, dropout=0.5, feature_dropout=0.5), data, torch.float32)
     index = torch.arange(len(data))
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        expected = net.outputs(data.batch(index), x)
-        torch.manual_seed(7)
-        found = CompiledTraining(net, x).outputs(data, index)
-    assert net.training
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    expected, wanted = by_torch(net.eval(), x, data, index)
+    loss, found = by_kernel(net, x, data, index, seed=1, epoch=1)
+    assert loss == pytest.approx(expected, abs=1e-5)
+    assert_same_gradients(found, wanted, 1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 11, 12, 13, 29, 97])
+def test_batches_of_any_size_one_after_the_other(count):
+    """Memory is reused: what a larger batch has left must not be read."""
+    data = links_of("random")
+    net, x = setting(STILL, data, torch.float32)
+    compiled, draw = CompiledTraining(net, x), torch.Generator().manual_seed(count)
+    for size in (120, count):
+        index = torch.randint(len(data), (size,), generator=draw)
+        loss, gradient = compiled.gradient(data, index, *labels_of(size), seed=0, epoch=0)
+    expected, wanted = by_torch(net, x, data, index)
+    assert loss == pytest.approx(expected, abs=1e-5)
+    names = [name for name, _ in net.named_parameters()]
+    assert_same_gradients(dict(zip(names, compiled.flat.cut(gradient), strict=True)), wanted, 1e-4)
+
+
+def test_features_that_are_zero_and_huge():
+    """A row without length has no direction: its cosine is zero, and so is the gradient."""
+    data = links_of("random")
+    net, x = setting(STILL, data, torch.float32)
+    x[::2], x[1::4] = 0, x[1::4] * 1e3
+    index = torch.arange(len(data))
+    expected, wanted = by_torch(net, x, data, index)
+    loss, found = by_kernel(net, x, data, index)
+    assert loss == pytest.approx(expected, rel=1e-4)
+    assert_same_gradients(found, wanted, 1e-3)
+
+
+def test_logits_far_out_overflow_nowhere():
+    data = links_of("random")
+    net, x = setting(STILL, data, torch.float32)
+    with torch.no_grad():
+        net.head[-1].bias.fill_(500.0)
+        net.ranking.bias.fill_(-500.0)
+    index = torch.arange(len(data))
+    expected, wanted = by_torch(net, x, data, index)
+    loss, found = by_kernel(net, x, data, index)
+    assert loss == pytest.approx(expected, rel=1e-5)
+    assert_same_gradients(found, wanted, 1e-4)
 
 
 def test_no_number_of_threads_changes_a_bit():
     data = links_of("hubs")
     index = torch.arange(len(data)).repeat(4)
-    net, x = setting(STILL, data, torch.float32)
+    net, x = setting(replace(STILL, dropout=0.5, feature_dropout=0.5), data, torch.float32)
     compiled, before, found = CompiledTraining(net, x), torch.get_num_threads(), []
     try:
         for threads in (1, 2, 5, 1):
             torch.set_num_threads(threads)
             with one_thread():  # torch, as in training; kernels keep the number above
-                found.append(gradients(net, compiled.outputs(data, index)))
+                found.append(compiled.gradient(data, index, *labels_of(len(index)), seed=0, epoch=0))
     finally:
         torch.set_num_threads(before)
-    for other in found[1:]:
-        for name, grad in other.items():
-            assert torch.equal(grad, found[0][name]), name
+    for loss, gradient in found[1:]:
+        assert loss == found[0][0]
+        assert torch.equal(gradient, found[0][1])
+
+
+def test_links_that_the_network_cannot_read_are_refused():
+    data = links_of("random")
+    net, x = setting(STILL, data, torch.float32)
+    index = torch.arange(4)
+    with pytest.raises(InputError, match="PairInputs"):
+        CompiledTraining(net, x).gradient(data.with_pair(None), index, *labels_of(4), seed=0, epoch=0)
+    small, x = setting(replace(STILL, distance_cap=1), data, torch.float32)
+    with pytest.raises(InputError, match="distance class"):
+        CompiledTraining(small, x).gradient(data, index, *labels_of(4), seed=0, epoch=0)
+
+
+def test_a_network_stays_what_it_was_for_everybody_else():
+    """Its parameters become parts of one vector: their names, shapes and values stay, and so does what a copy has."""
+    net, x = setting(STILL, links_of("random"), torch.float32)
+    before, copied = {name: w.clone() for name, w in net.state_dict().items()}, copy.deepcopy(net)
+    flat = CompiledTraining(net, x).flat
+    assert {name: w.shape for name, w in net.state_dict().items()} == {name: w.shape for name, w in before.items()}
+    assert all(torch.equal(w, before[name]) for name, w in net.state_dict().items())
+    other = copy.deepcopy(net)
+    flat.vector.zero_()
+    assert all(not w.any() for w in net.state_dict().values())
+    for kept in (copied, other):
+        assert all(torch.equal(w, before[name]) for name, w in kept.state_dict().items())
 
 
 def test_a_readout_that_sorts_is_trained_by_torch():
@@ -122,7 +225,7 @@ def test_half_precision_is_read_as_the_rounded_vectors_to_the_last_bit():
     rounded = replace(data, vectors=kept.vectors.float())
     net, x = setting(replace(STILL, feature_channels=WIDTH), data, torch.float32)
     index = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))[: len(data) - 3]
-    one, two = (CompiledTraining(net, x).outputs(links, index) for links in (kept, rounded))
-    assert torch.equal(one, two)
-    ours, theirs = gradients(net, one), gradients(net, two)
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    labels = labels_of(len(index))
+    one, two = (CompiledTraining(net, x).gradient(links, index, *labels, seed=0, epoch=0) for links in (kept, rounded))
+    assert one[0] == two[0]
+    assert torch.equal(one[1], two[1])

@@ -87,6 +87,25 @@ def test_runs_cover_all_links_and_stay_within_the_bound():
     assert [len(run) for run in scoring.runs(order[-3:], sizes, 10)] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("filter_rate", [1.0, 0.1])
+def test_compiled_steps_equal_torch_s(filter_rate):
+    """An epoch with dropout, which both draw by link: the same losses, weights, averages and moments to rounding."""
+    data, features = some_links()
+    config = TrainConfig(batch_size=64, learning_rate=1e-3, filter_rate=filter_rate)
+    found = []
+    for by_torch in (False, True):
+        net = network(dropout=0.5, feature_dropout=0.5)
+        mean, optimizer = copy.deepcopy(net), adam(net, config)
+        stepper = Stepper(net, mean, optimizer, features, by_torch=by_torch)
+        assert (stepper.compiled is None) == by_torch
+        loss = train_epoch(stepper, training(data), config, 0)
+        found.append((loss, [*changing(net, optimizer), *mean.parameters()]))
+    (one, weights), (two, others) = found
+    assert one == pytest.approx(two, rel=1e-4)
+    for a, b in zip(weights, others, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-3)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 class TestRecorded:

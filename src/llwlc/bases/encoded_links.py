@@ -120,7 +120,7 @@ class EncodedLinks:
 
     def in_single(self, index: Tensor) -> tuple[EncodedLinks, Tensor]:
         """What holds the links at these positions with vectors of 32 bits, as compiled code reads them, and their positions there: nothing is copied where they are stored so."""
-        if self.vectors.dtype == torch.float32:
+        if self.vectors.dtype != torch.float16:
             return self, index
         rows, _ = expand(self.ptr[index], self.sizes[index])
         by_link = ("sizes", "values", "mask", "residual")

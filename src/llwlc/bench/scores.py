@@ -137,8 +137,7 @@ def _ours(graph: Graph, split: LinkSplit, pairs: Tensor) -> tuple[Timed, Tensor,
 
     def step(compiled: bool) -> Work:
         own = copy.deepcopy(net)
-        stepper = Stepper(own, copy.deepcopy(own), adam(own, chosen.train), features.compact)
-        stepper.compiled = stepper.compiled if compiled else None
+        stepper = Stepper(own, copy.deepcopy(own), adam(own, chosen.train), features.compact, by_torch=not compiled)
         return lambda: _epoch(stepper, training, chosen.train)
 
     return (

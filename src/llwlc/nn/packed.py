@@ -50,13 +50,13 @@ def unknown_shape(config: NetConfig) -> str:
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
-def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
-    """The arrays of a network for which `not_packable` is empty, with the features of all nodes `[n, F]`."""
+def packed(net: LLwLCNet, features: Tensor | None, dtype: Floats | None = None) -> kernel.Network:
+    """The arrays of a network for which `not_packable` is empty, with the features of all nodes `[n, F]`, in the type that its readout asks for unless another is given."""
     from llwlc.kernels.numba import network as kernel
 
     c = net.config
     heads: Any = net.head
-    dtype: Floats = np.float64 if isinstance(net.pool, SortReadout) else np.float32
+    dtype = dtype or (np.float64 if isinstance(net.pool, SortReadout) else np.float32)
     class_weights, sort_weights = _readout(net, dtype)
     hidden, last = heads[0], heads[-1]
     width = hidden.weight.shape[1]
@@ -72,7 +72,7 @@ def packed(net: LLwLCNet, features: Tensor | None) -> kernel.Network:
         hidden=_matrix(hidden.weight.T, width, dtype),
         bias=_row(hidden.bias, dtype),
         last=_row(last.weight[0], dtype),
-        last_bias=last.bias.item(),
+        last_bias=_array(last.bias, dtype),
         ranking=ranking,
         ranking_bias=ranking_bias,
         pooled=net.pool.out_channels,
@@ -181,16 +181,20 @@ def padded_table(features: Tensor, dtype: Floats) -> np.ndarray:
     return _matrix(features, len(features), dtype)
 
 
-def transposed_blocks(blocks: Blocks) -> Transposed:
+def transposed(net: kernel.Network) -> Transposed:
     """The transposed weights, for the backward pass."""
     from llwlc.kernels.numba.gradients import Transposed
     from llwlc.kernels.numba.lanes import padded_rows
 
-    C = blocks.bias.shape[1]
+    blocks, readout, C = net.blocks, net.class_readout, net.blocks.bias.shape[1]
+    width, H = net.head.hidden.shape
     return Transposed(
         first=padded_rows(blocks.first.T, C, _whole(len(blocks.first))),
         mix=np.ascontiguousarray(blocks.mix.reshape(-1, blocks.filters * C, C).transpose(0, 2, 1)),
         skip=np.ascontiguousarray(blocks.skip.transpose(0, 2, 1)),
+        pooled=np.ascontiguousarray(np.concatenate([readout.mean, readout.largest[None]]).transpose(0, 2, 1)),
+        ends=np.ascontiguousarray(net.ends.mix.T),
+        hidden=padded_rows(net.head.hidden.T, H, _whole(width)),
     )
 
 

@@ -21,7 +21,7 @@ from llwlc.nn.warmup import compile_here
 compile_here(sys.argv[1])
 """
 SCORING, TRAINING = "scores", "training"
-MODULES = {SCORING: "llwlc.kernels.numba.network", TRAINING: "llwlc.kernels.numba.gradients"}
+MODULES = {SCORING: "llwlc.kernels.numba.network", TRAINING: "llwlc.kernels.numba.training"}
 
 
 def begin(config: NetConfig, *purposes: str) -> None:
@@ -68,7 +68,8 @@ def compile_here(what: str) -> None:
     else:
         from llwlc.nn.compiled_training import CompiledTraining
 
-        CompiledTraining(net, x).outputs(links, torch.tensor([0])).sum().backward()  # type: ignore[no-untyped-call]
+        label = torch.ones(1, 3)
+        CompiledTraining(net, x).gradient(links, torch.tensor([0]), label, label[0, 1:], seed=0, epoch=0)
 
 
 def _one_link() -> EncodedLinks:

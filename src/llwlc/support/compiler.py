@@ -47,12 +47,23 @@ def exact(function: F) -> F:
     return _compiled(function, set())
 
 
-def _compiled(function: F, fastmath: set[str]) -> F:
+def entered(function: F) -> F:
+    """`compiled`, for the first function of a kernel that makes no array of its own: it counts no references to those it is given, which its caller holds."""
+    return _compiled(function, FASTMATH, _nrt=False)
+
+
+def inner(function: F) -> F:
+    """`entered`, for functions that only other compiled functions call, never Python: without the code that reads Python's objects. For a record of a hundred arrays that takes longer
+    to compile than what is done with them, and nobody needs references to each of them counted."""
+    return _compiled(function, FASTMATH, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _compiled(function: F, fastmath: set[str], **options: bool) -> F:
     kept = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = cache_dir(function.__module__)
     try:
         # numba reads the setting in this call only, so other users of numba in this process keep their folder
-        made = numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")
+        made = numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy", **options)
     finally:
         numba.config.CACHE_DIR = kept
     seal_cache(made)

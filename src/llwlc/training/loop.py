@@ -166,19 +166,24 @@ def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epo
         batches(sizes[:num_positive], half, generator),
         *(batches(sizes[pool], width, generator) for pool, width in zip(pools, wide, strict=False)),
     ]
+    steps = [
+        torch.cat([pos, *(pool[neg] for pool, neg in zip(pools, negs, strict=True))])
+        for pos, *negs in zip(*drawn, strict=False)
+    ]
+    # labels of all steps at once: a small operation takes as long as a few links
+    lengths = [len(index) for index in steps]
+    labels = torch.split(populations(torch.cat(steps), links, random), lengths) if steps else ()
     total, seen = torch.zeros((), device=device), 0
     stepper.net.train()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(
             config.seed * 1_000_003 + epoch
         )  # for a user's own readout, which may use torch's dropout: ours is drawn by link
-        for step, (pos, *negs) in enumerate(zip(*drawn, strict=False)):
-            index = torch.cat([pos, *(pool[neg] for pool, neg in zip(pools, negs, strict=True))])
+        for step, (index, label) in enumerate(zip(steps, labels, strict=True)):
             # the average decays faster in the first steps, or it would stay near the initial weights
             taken = epoch * -(-num_positive // half) + step
             decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
-            label, largest = populations(index, links, random), int(sizes[index].max())
-            loss = stepper(links.data, index, label, largest, decay, seed=config.seed, epoch=epoch)
+            loss = stepper(links.data, index, label, int(sizes[index].max()), decay, seed=config.seed, epoch=epoch)
             total, seen = total + loss * len(index), seen + len(index)
     return float(total if stepper.ranks is None else stepper.ranks.total(total)) / max(seen, 1)
 

@@ -1,4 +1,4 @@
-"""One step of training: batch, loss, gradient, Adam, moving average; on a CPU with compiled blocks, on a GPU as one CUDA graph.
+"""One step of training: batch, loss, gradient, Adam, moving average; on a CPU compiled, on a GPU as one CUDA graph.
 
 A step is some three hundred small kernels, and launching them one by one takes five times as long as they run. A CUDA graph launches all of
 them at once, but has fixed shapes: so links are padded to one of a few widths, and there is a graph for each.
@@ -21,6 +21,7 @@ from llwlc.linalg.basis import Eigenbasis
 from llwlc.nn.compiled_training import CompiledTraining, not_trainable
 from llwlc.nn.net import LLwLCNet
 from llwlc.nn.registry import READOUTS
+from llwlc.training.flat_adam import FlatAdam
 from llwlc.training.ranks import Ranks
 
 MOST_ROWS = 1 << 20
@@ -47,14 +48,16 @@ class Stepper:
         optimizer: torch.optim.Optimizer,
         table: Tensor | None,
         ranks: Ranks | None = None,
+        *,
+        by_torch: bool = False,
     ) -> None:
         self.net, self.mean, self.optimizer, self.table, self.ranks = net, mean, optimizer, table, ranks
         self.device = next(net.parameters()).device
-        self.compiled = None if not_trainable(net) else CompiledTraining(net, table)
+        self.compiled = None if by_torch or not_trainable(net) else CompiledStep(net, mean, optimizer, table, ranks)
         self._weights: tuple[list[Tensor], list[Tensor]] = list(mean.parameters()), list(net.parameters())
         self._whole = 0
         self._graphs: dict[tuple[int, int], Recorded] = {}
-        self._together = None if ranks is None else averaged(_Outputs(self))
+        self._together = None if ranks is None or self.compiled is not None else averaged(_Outputs(self))
 
     def __call__(
         self, data: EncodedLinks, index: Tensor, label: Tensor, largest: int, decay: float, *, seed: int, epoch: int
@@ -64,13 +67,15 @@ class Stepper:
         width, home, members = width_for(largest), data.sizes.device, label[:, 1:].sum(0)
         if self.ranks is not None:
             index, label = self.ranks.part(index, label)
+        if self.compiled is not None:
+            return self.compiled(data, index, label, members, 1 - decay, seed=seed, epoch=epoch)
         index = index.to(home, non_blocking=True)
         label, members = label.to(self.device, non_blocking=True), members.to(self.device, non_blocking=True)
         draws = data.draws(index, seed=seed, epoch=epoch)
         shape = len(index), width
         if self._together is not None:
             return self._descend(self._together(data, index, draws), label, members, 1 - decay)
-        if self.compiled is not None or not self._recordable(*shape) or home != self.device:
+        if not self._recordable(*shape) or home != self.device:
             return self._descend(self.outputs(data, index, draws), label, members, 1 - decay)
         batch = data.uniform_batch(index, width, draws)
         if shape not in self._graphs:
@@ -85,8 +90,6 @@ class Stepper:
 
     def outputs(self, data: EncodedLinks, index: Tensor, draws: Tensor) -> Tensor:
         """The logits of these links, with gradients."""
-        if self.compiled is not None:
-            return self.compiled.outputs(data, index, draws)
         return self.net.outputs(data.batch(index, draws).to(self.device, torch.float32), self.table)
 
     def _step(self, batch: LinkBatch, label: Tensor, follow: float | Tensor) -> Tensor:
@@ -137,6 +140,30 @@ class Stepper:
                 tensor.copy_(kept)
         torch.cuda.set_rng_state(state, self.device)
         return Recorded(graph, static, loss)
+
+
+class CompiledStep:
+    """A step of a network that kernels can train: two calls of compiled code and one of Adam."""
+
+    def __init__(
+        self,
+        net: LLwLCNet,
+        mean: LLwLCNet,
+        optimizer: torch.optim.Optimizer,
+        table: Tensor | None,
+        ranks: Ranks | None,
+    ) -> None:
+        changing(net, optimizer)
+        self.ranks = ranks
+        self.training = CompiledTraining(net, table, [p for group in optimizer.param_groups for p in group["params"]])
+        self.adam = FlatAdam(optimizer, self.training.flat, net, None if mean is net else mean)
+
+    def __call__(
+        self, data: EncodedLinks, index: Tensor, label: Tensor, members: Tensor, follow: float, *, seed: int, epoch: int
+    ) -> Tensor:
+        loss, gradient = self.training.gradient(data, index, label, members, seed=seed, epoch=epoch)
+        self.adam.step(gradient if self.ranks is None else self.ranks.total(gradient), follow)
+        return torch.tensor(loss)
 
 
 class _Outputs(torch.nn.Module):

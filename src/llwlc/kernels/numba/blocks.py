@@ -15,7 +15,7 @@ import numpy as np
 
 from llwlc.kernels.numba.lanes import LANES, broadcast, constant, fma, larger, load, plus, store, times
 from llwlc.kernels.numba.products import PAIR, multiply, project, whole_fours, zero_entries
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 
 LOGS = np.log1p(np.arange(1024))
 """log(1 + degree) for small whole degrees, which most are."""
@@ -85,7 +85,7 @@ def block_scratch(n: int, steps: int, blocks: Blocks, filters: int, dtype: type[
     )
 
 
-@compiled
+@inner
 def take_basis(values: np.ndarray, vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
     """Copies Ritz values and vectors to the scratch."""
     zero_entries(s.values, 0, s.kappa)
@@ -94,7 +94,7 @@ def take_basis(values: np.ndarray, vectors: np.ndarray, live: int, p: int, n: in
     take_vectors(vectors, live, p, n, s)
 
 
-@compiled
+@inner
 def take_vectors(vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
     """Copies the rows p to p + n of `vectors [N, κ]`, and pads with zero rows to a multiple of four."""
     zero_entries(s.V, 0, whole_fours(n) * s.kappa)
@@ -104,7 +104,7 @@ def take_vectors(vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch
             s.V[to + k] = vectors[p + i, k]
 
 
-@compiled
+@inner
 def take_degrees(degree: np.ndarray, p: int, n: int, s: BlockScratch) -> None:
     for i in range(n):
         d = np.float64(degree[p + i])
@@ -114,7 +114,7 @@ def take_degrees(degree: np.ndarray, p: int, n: int, s: BlockScratch) -> None:
         s.log_degree[i] = 0.0
 
 
-@compiled
+@inner
 def gains(f: int, filters: Filters, live: int, s: BlockScratch) -> None:
     """Evaluates filter f at all eigenvalues at once; zero at dead columns."""
     count, hidden = filters.outer.shape[1:]
@@ -134,7 +134,7 @@ def gains(f: int, filters: Filters, live: int, s: BlockScratch) -> None:
             s.gain[q * s.kappa + k] = 0.0
 
 
-@compiled
+@inner
 def class_spectrum(label: np.ndarray, p: int, n: int, classes: int, s: BlockScratch) -> None:
     """(VᵀX₀)ᵀ: the rows of V added up by class, and by log degree."""
     zero_entries(s.classes, 0, (classes + 1) * s.kappa)
@@ -148,7 +148,7 @@ def class_spectrum(label: np.ndarray, p: int, n: int, classes: int, s: BlockScra
         store(s.classes, classes * s.kappa + o, last)
 
 
-@compiled
+@inner
 def first_mixed(blocks: Blocks, live: int, s: BlockScratch) -> None:
     """Σ_s f_s(R) VᵀX₀ W_s."""
     inputs, kappa = blocks.classes + 1, s.kappa
@@ -161,7 +161,7 @@ def first_mixed(blocks: Blocks, live: int, s: BlockScratch) -> None:
     project(s.classes_filtered, 0, kappa, blocks.filters * inputs, live, blocks.first, 0, C, s.mixed, 0, False)
 
 
-@compiled
+@inner
 def first_rows(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: BlockScratch) -> None:
     """X₁."""
     C, kappa, skips = blocks.bias.shape[1], s.kappa, len(blocks.first_skip) > 0
@@ -189,7 +189,7 @@ def first_rows(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: 
     zero_entries(s.states, n * C, (whole_fours(n) - n) * C)
 
 
-@compiled
+@inner
 def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -> None:
     """Σ_s f_s(R) VᵀX W_s, X the rows of the block before."""
     C, kappa, count = blocks.bias.shape[1], s.kappa, blocks.filters
@@ -208,7 +208,7 @@ def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -
     )  # fmt: skip
 
 
-@compiled
+@inner
 def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -> None:
     """The rows of a later block, four at a time."""
     C, kappa, rows = blocks.bias.shape[1], s.kappa, whole_fours(n)
@@ -251,7 +251,7 @@ def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) ->
     zero_entries(s.states, out + n * C, (rows - n) * C)
 
 
-@compiled
+@inner
 def all_blocks(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: BlockScratch) -> None:
     """The rows of every block, for the link whose basis, degrees and gains are in the scratch."""
     class_spectrum(label, p, n, blocks.classes, s)

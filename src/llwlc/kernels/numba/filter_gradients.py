@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from llwlc.kernels.numba.blocks import Filters
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 
 
-@compiled
+@inner
 def filter_forward(
-    filters: Filters, values: np.ndarray, keep: np.ndarray, b: int, live: int, kappa: int, hidden: np.ndarray, gain: np.ndarray
+    filters: Filters, values: np.ndarray, dropped: int, keep: np.ndarray, live: int, kappa: int, hidden: np.ndarray, gain: np.ndarray
 ) -> None:  # fmt: skip
-    """`hidden [F, kappa, H]` and `gain [F, S, kappa]`, flat, of the live values of link b, in `values [B, κ]`. `keep [blocks, B, κ, H]`: the factors of
-    dropout on the blocks' filters; the filter of the ends has none."""
+    """`hidden [F, kappa, H]` and `gain [F, S, kappa]`, flat, of the live ones of a link's `values [κ]`. `keep [dropped, κ, H]`, flat: the factors of dropout on the
+    first filters, those of the blocks; the filter of the ends has none."""
     count, S, H = filters.outer.shape
     for f in range(count):
         w, bias, outer = filters.inner[f], filters.inner_bias[f], filters.outer[f]
         for k in range(live):
             row = hidden[(f * kappa + k) * H : (f * kappa + k + 1) * H]
-            value = values[b, k]
+            value = hidden.dtype.type(values[k])
             for h in range(H):
                 row[h] = max(w[h] * value + bias[h], 0.0)
-            if f < len(keep):
-                kept = keep[f, b, k]
+            if f < dropped:
+                kept = keep[(f * len(values) + k) * H : (f * len(values) + k + 1) * H]
                 for h in range(H):
                     row[h] *= kept[h]
             for q in range(S):
@@ -34,9 +34,9 @@ def filter_forward(
                 gain[(f * S + q) * kappa + k] = sums
 
 
-@compiled
+@inner
 def filter_backward(
-    filters: Filters, values: np.ndarray, keep: np.ndarray, b: int, live: int, kappa: int, hidden: np.ndarray, gain_gradient: np.ndarray,
+    filters: Filters, values: np.ndarray, dropped: int, keep: np.ndarray, live: int, kappa: int, hidden: np.ndarray, gain_gradient: np.ndarray,
     back: np.ndarray, grads: Filters,
 ) -> None:  # fmt: skip
     """Adds the gradients of a link to `grads`; `gain_gradient [F, S, kappa]`: that of the loss with respect to its gains; `back [H]`: scratch."""
@@ -45,7 +45,7 @@ def filter_backward(
         inner, inner_bias = grads.inner[f], grads.inner_bias[f]
         for k in range(live):
             row = hidden[(f * kappa + k) * H : (f * kappa + k + 1) * H]
-            value = values[b, k]
+            value = hidden.dtype.type(values[k])
             for h in range(H):
                 back[h] = 0.0
             for q in range(S):
@@ -55,8 +55,8 @@ def filter_backward(
                 for h in range(H):
                     outer_grads[h] += factor * row[h]
                     back[h] += factor * out[h]
-            if f < len(keep):
-                kept = keep[f, b, k]
+            if f < dropped:
+                kept = keep[(f * len(values) + k) * H : (f * len(values) + k + 1) * H]
                 for h in range(H):
                     back[h] *= kept[h]
             for h in range(H):

@@ -3,7 +3,8 @@
 The loops of `vectors.py` are long, and the compiler vectorises them by itself. Here they have 16 or 32 entries, and the compiler's tests whether two
 arrays overlap would take as long as the arithmetic. Nothing is reordered: a sum is added up as it is written, on every machine.
 
-Arrays are treated as flat memory: an index counts entries from the beginning, whatever the shape, and is not checked. Float32 and float64.
+Arrays are treated as flat memory: an index counts entries from the beginning, whatever the shape, and is not checked. Float32 and float64. Instead of an array, functions
+take its `memory` too: that has one type whatever the shape, so what is written for it is compiled once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.datamodel import models, register_default
+from numba.core.types.misc import CPointer
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -39,7 +41,18 @@ def _vector(scalar: Any) -> ir.VectorType:
 
 
 def _place(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
-    return builder.gep(make_array(array)(context, builder, value).data, [index])
+    begin = make_array(array)(context, builder, value).data if isinstance(array, types.Array) else value
+    return builder.gep(begin, [index])
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def memory(typing: Any, array: Any, index: Any) -> Any:
+    """The memory of an array from an index on."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _place(context, builder, array, *arguments)
+
+    return CPointer(array.dtype)(array, types.int64), code
 
 
 def _as_lanes(builder: Any, place: Any, array: types.Array) -> Any:

@@ -51,13 +51,13 @@ class Ends(NamedTuple):
 
 
 class Head(NamedTuple):
-    """`hidden [width, H]`, `bias [H]`, `last [H]`, `last_bias`; `ranking [2, H + width]` in whole lanes, `ranking_bias [2]`, empty where candidates have no output of their
+    """`hidden [width, H]`, `bias [H]`, `last [H]`, `last_bias [1]`; `ranking [2, H + width]` in whole lanes, `ranking_bias [2]`, empty where candidates have no output of their
     own. `pooled`, `channels`: entries in use of the readout, and of a row; `ends`: whether the rows of the ends are read."""
 
     hidden: np.ndarray
     bias: np.ndarray
     last: np.ndarray
-    last_bias: float
+    last_bias: np.ndarray
     ranking: np.ndarray
     ranking_bias: np.ndarray
     pooled: int
@@ -275,7 +275,7 @@ def score(head: Head, sharing: bool, e: EndScratch, out: np.ndarray) -> None:
         store(e.hidden, o, load(head.bias, o))
     add_row(e.parts, 0, width, head.hidden, 0, H, e.hidden, 0)
     rectify(e.hidden, 0, H)
-    out[0] = dot(e.hidden, 0, head.last, 0, H) + head.last_bias
+    out[0] = dot(e.hidden, 0, head.last, 0, H) + head.last_bias[0]
     if len(head.ranking) > 0:
         kind = 0 if sharing else 1
         begin = kind * head.ranking.shape[1]

@@ -9,7 +9,7 @@ import numpy as np
 
 from llwlc.kernels.numba.lanes import LANES, constant, fma, larger, load, plus, store, times
 from llwlc.kernels.numba.products import add_row, multiply, rectify, whole_fours, zero_entries
-from llwlc.support.compiler import compiled
+from llwlc.support.compiler import inner
 
 FIRST_CHANNELS, SECOND_CHANNELS, SEGMENTS = 16, 32, 10
 """Of the sorting readout: channels of the first and of the second convolution, and segments of the adaptive max pooling."""
@@ -70,7 +70,7 @@ def pool_scratch(n: int, classes: int, pooled: int, readout: SortReadout, dtype:
     )
 
 
-@compiled
+@inner
 def pool_classes(
     states: np.ndarray, begin: int, blocks: int, stride: int, C: int, label: np.ndarray, p: int, n: int, s: PoolScratch
 ) -> None:
@@ -97,7 +97,7 @@ def pool_classes(
                 store(s.mean, c, times(load(s.mean, c), share))
 
 
-@compiled
+@inner
 def class_readout(w: ClassReadout, s: PoolScratch) -> None:
     """The layer behind `pool_classes`; classes without a node add nothing."""
     H, O = w.largest.shape
@@ -113,7 +113,7 @@ def class_readout(w: ClassReadout, s: PoolScratch) -> None:
     rectify(s.out, 0, O)
 
 
-@compiled
+@inner
 def comes_before(states: np.ndarray, begin: int, C: int, channels: int, i: int, j: int) -> bool:
     """Whether row i is larger than row j in the last channel in which they differ."""
     for c in range(channels - 1, -1, -1):
@@ -123,7 +123,7 @@ def comes_before(states: np.ndarray, begin: int, C: int, channels: int, i: int, 
     return False
 
 
-@compiled
+@inner
 def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: PoolScratch) -> None:
     """The order of `nn.pooling.sort_pool`, by a merge sort, which is stable."""
     here, there = s.order, s.spare
@@ -148,7 +148,7 @@ def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: 
         s.order[i] = here[i]
 
 
-@compiled
+@inner
 def sort_readout(w: SortReadout, states: np.ndarray, begin: int, C: int, n: int, s: PoolScratch) -> None:
     """DGCNN's readout: the first rows, a convolution over each, max pooling of two, a convolution over five, max pooling to ten segments."""
     sort_rows(states, begin, C, w.channels, n, s)
