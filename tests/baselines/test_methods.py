@@ -1,13 +1,9 @@
 """Methods behind one interface: fitted on a split, asked for scores."""
 
-import re
-from pathlib import Path
-
 import pytest
 import torch
 
 from llwlc import baselines, datasets, heuristics, metrics, splits
-from llwlc.baselines import recipes
 from llwlc.baselines.recipes import recipe
 from llwlc.errors import InputError
 
@@ -62,28 +58,16 @@ def test_an_unknown_method_is_named_with_the_nearest_one():
         ({"learning_rate": 0}, "learning_rate is above 0"),
         ({"learning_rate": float("nan")}, "learning_rate is above 0"),
         ({"learning_rate": "fast"}, "learning_rate is a number"),
-        ({"select": "foo"}, "select is auc, mrr or hits@K"),
-        ({"optimizer": "foo"}, "optimizer is adam or adamw"),
-        ({"activation": "foo"}, "activation is relu or"),
+        ({"select": "foo"}, "select is 'foo', and must be auc, mrr or hits@K"),
+        ({"optimizer": "foo"}, "optimizer is 'foo', and must be adam or adamw"),
+        ({"activation": "foo"}, "activation is 'foo', and must be relu or"),
         ({"mask": 1}, "mask is true or false"),
-        ({"permutations": 64}, "no option of gae is called 'permutations'; there are activation, batch_size, clip, decay"),
-        ({"epoch": 3}, "no option of gae is called 'epoch'"),
+        ({"epoch": 3}, "no option of a method is called 'epoch'"),
     ],
 )  # fmt: skip
 def test_options_outside_their_range_are_refused_in_a_sentence(options, words):
     with pytest.raises(InputError, match=words):
-        recipe("gae").changed("gae", **options)
-
-
-def test_options_that_only_some_methods_read_may_be_set_where_their_file_names_them():
-    folder, seen = Path(recipes.__file__).parent, 0
-    for name, methods in recipes.READ_BY.items():
-        assert set(methods) <= set(baselines.names())
-        for method in ("mlp", "gcn", "sage", "gae", "seal", "lanczosnet", "buddy"):
-            if re.search(rf"\b(recipe|r)\.{name}\b", (folder / f"{method}.py").read_text()):
-                assert method in methods, (method, name)
-                seen += 1
-    assert seen > 5
+        recipe("gae").changed(**options)
 
 
 def test_an_untrained_score_has_the_metrics_of_its_test_links(split):

@@ -139,7 +139,7 @@ def fit(
     """
     begin, target = time.perf_counter(), pick_device(device)
     name = data if data is not None else "" if graph.origin is None else graph.origin.name
-    how = recipe(method.name, name, num_links=len(split.train_pos)).changed(method.name, **(options or {}))
+    how = recipe(method.name, name, num_links=len(split.train_pos)).changed(**(options or {}))
     raw = graph.x if how.features else None
     net = new_network(method, how, _shape(method, how, graph, raw, split), seed).to(target)
     features = None if raw is None else Features(raw, target, row_sums=how.row_sums)

@@ -123,9 +123,9 @@ class Recipe:
     def __post_init__(self) -> None:
         for name, allowed in ONE_OF.items():
             if getattr(self, name) not in allowed:
-                raise InputError(f"{name} is {' or '.join(allowed)}, got {getattr(self, name)!r}")
+                raise InputError(f"{name} is {getattr(self, name)!r}, and must be {' or '.join(allowed)}")
         if self.select and self.select not in ("auc", "mrr") and not re.fullmatch(r"hits@[1-9]\d*", self.select):
-            raise InputError(f"select is auc, mrr or hits@K, got {self.select!r}")
+            raise InputError(f"select is {self.select!r}, and must be auc, mrr or hits@K")
         # JSON has lists
         for name in ("short", "long"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -134,19 +134,16 @@ class Recipe:
             if field_.type in ("int", "float", "float | None") and value is not None:
                 _require_range(name, value)
 
-    def changed(self, method: str = "", **options: Any) -> Recipe:
-        """The recipe with other values of some fields; an unknown name is refused, and one that the method does not read.
+    def changed(self, **options: Any) -> Recipe:
+        """The recipe with other values of some fields; an unknown name is refused, and a value of another kind or outside its range.
 
         Args:
-            method: the method that the options are for, "" for any.
             **options: fields and their new values.
         """
-        known = sorted(f.name for f in fields(self) if not method or method in READ_BY.get(f.name, (method,)))
-        unknown = sorted(set(options) - set(known))
+        known = {field.name for field in fields(self)}
+        unknown = sorted(set(options) - known)
         if unknown:
-            raise InputError(
-                f"no option of {method or 'a method'} is called {unknown[0]!r}; there are {', '.join(known)}"
-            )
+            raise InputError(f"no option of a method is called {unknown[0]!r}; there are {', '.join(sorted(known))}")
         for field_ in fields(self):
             if field_.name in options:
                 _require_kind(field_.name, str(field_.type), options[field_.name])
@@ -160,15 +157,6 @@ ONE_OF: Mapping[str, tuple[str, ...]] = {
 }
 FROM_0 = ("folds", "clip", "embedding", "layers", "decay", "completion_scale", "completion_offset", "completion_prior", "completion_weight")  # fmt: skip
 """Numbers that may be 0; all others are above it, and shares of dropout lie from 0 to below 1."""
-READ_BY: Mapping[str, tuple[str, ...]] = (
-    dict.fromkeys(("decay", "residual"), ("gae",))
-    | dict.fromkeys(("overlap_dropout", "deep_head"), ("ncn", "ncnc"))
-    | dict.fromkeys(("completion_scale", "completion_offset", "completion_prior", "completion_weight"), ("ncnc",))
-    | dict.fromkeys(("permutations", "registers", "label_dropout"), ("buddy",))
-    | {"hops": ("buddy", "seal", "lanczosnet"), "draw_by": ("buddy", "lanczosnet"), "ends": ("seal", "lanczosnet")}
-    | dict.fromkeys(("steps", "short", "long", "constraints"), ("lanczosnet",))
-)
-"""Options that only some methods read; all methods read the others, or have no use for them."""
 
 
 def _require_kind(name: str, kind: str, value: Any) -> None:

@@ -50,7 +50,7 @@ class Opponent:
         """Refuses an unknown method, or options that it does not take, before any work."""
         method = METHODS[self.method]
         if method.trained:
-            recipe(self.method, "", num_links=0).changed(self.method, **self.options)
+            recipe(self.method, "", num_links=0).changed(**self.options)
         elif self.options:
             raise InputError(f"{self.method} needs no training and takes no option, got {next(iter(self.options))!r}")
 
