@@ -66,7 +66,6 @@ class LanczosNet(Network):
             hops=self.recipe.hops,
             seed=self.seed,
             draw_by=self.recipe.draw_by,
-            cap_by="pair",  # as in all its runs; a recipe has no cap of its own
         )
         subs, basis = subs.to(messages.device), basis.to(messages.device, weight.dtype)
         x = self.labels(distance_encoding(subs, CAP))

@@ -55,7 +55,6 @@ class Surroundings:
             config.seed,
             "auto",
             config.drawn_by(graph),
-            config.windowed,
         )
         return cls(graph, (low, high), config, inputs, subs)
 

@@ -36,7 +36,6 @@ class WrittenPlan:
         forecast = {
             "stages": dict(ahead.stages),
             "seconds": ahead.seconds,
-            "at_most": ahead.at_most,
             "usual": ahead.usual,
             "bytes": ahead.num_bytes,
         }
