@@ -55,7 +55,11 @@ def test_score_is_symmetric_in_the_ends_to_the_last_bit(config, dtype):
     assert torch.equal(net(replace(batch, u=batch.v, v=batch.u), x), net(batch, x))
 
 
-@pytest.mark.parametrize("config", [ANCHORED, NetConfig(), PAPER], ids=["features", "no features", "paper"])
+@pytest.mark.parametrize(
+    "config",
+    [ANCHORED, replace(ANCHORED, common=True), NetConfig(), PAPER],
+    ids=["features", "common", "no features", "paper"],
+)
 def test_score_does_not_see_the_order_of_rows(config):
     """Given a basis, neither network does; with a random start the basis itself is invariant in law only."""
     batch, net = link_batch(), make_net(config)
@@ -122,10 +126,11 @@ def test_every_parameter_has_a_gradient():
 
 
 def test_filtered_ends_are_rows_of_v_f_vt_x():
-    batch, x = link_batch(), features()
-    ends = make_net(ANCHORED).filtered
+    batch, x, plain = link_batch(), features(), nx.barabasi_albert_graph(58, 2, seed=4)
+    ends = make_net(replace(ANCHORED, common=True)).filtered
     assert isinstance(ends, FilteredEnds)
-    a, b = ends.ends(batch, x)
+    a, b, shared = ends.rows(batch, x)
+    sharing = 0
     f = ends.filter(batch.basis)
     for i, (start, stop) in enumerate(zip(batch.basis.ptr[:-1], batch.basis.ptr[1:], strict=True)):
         V = batch.basis.vectors[start:stop]
@@ -133,6 +138,15 @@ def test_filtered_ends_are_rows_of_v_f_vt_x():
         filtered = torch.stack([V @ torch.diag(f[i, :, s]) @ V.T @ own for s in range(ANCHORED.filters)] + [own], 1)
         torch.testing.assert_close(a[i], filtered[batch.u[i] - start], rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(b[i], filtered[batch.v[i] - start], rtol=1e-12, atol=1e-12)
+        u, v = (int(batch.node[end[i]]) for end in (batch.u, batch.v))
+        common = [
+            k
+            for k, node in enumerate(batch.node[start:stop].tolist())
+            if plain.has_edge(u, node) and plain.has_edge(v, node)
+        ]
+        torch.testing.assert_close(shared[i], filtered[common].sum(0), rtol=1e-12, atol=1e-12)
+        sharing += bool(common)
+    assert sharing, "sums over no neighbours would prove nothing"
 
 
 def test_cosines_and_products_of_two_ends():

@@ -27,6 +27,7 @@ OPTIONS = {
     "features": {"features": 7},
     "powers": {"powers": 3},
     "sort channel": {"pooling": "dgcnn", "sort_channel": True, "jumping": True, "head": 128},
+    "common": {"features": 7, "node_features": False, "filtered_channels": 8, "common": True},
 }
 
 

@@ -56,7 +56,7 @@ class LanczosNet(Network):
 
     def decode(self, encoded: Encoded, pairs: Tensor) -> Tensor:
         messages, weight = encoded.messages, self.labels.weight
-        ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1).cpu()
+        ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
         subs, basis = link_bases(
             messages.graph,
             ordered,
@@ -66,8 +66,8 @@ class LanczosNet(Network):
             hops=self.recipe.hops,
             seed=self.seed,
             draw_by=self.recipe.draw_by,
+            dtype=weight.dtype,
         )
-        subs, basis = subs.to(messages.device), basis.to(messages.device, weight.dtype)
         x = self.labels(distance_encoding(subs, CAP))
         if encoded.rows is not None:
             x = x + encoded.rows[subs.node]

@@ -37,8 +37,8 @@ class Messages:
 
     @cached_property
     def graph(self) -> Graph:
-        """The links as a `Graph` on the CPU, without weights or features, for extraction."""
-        return Graph(self.indptr.cpu(), self.col.cpu(), names=self.names)
+        """The links as a `Graph` on the same device, without weights or features, for extraction."""
+        return Graph(self.indptr, self.col, names=self.names)
 
     def identity(self, draw_by: DrawBy) -> Tensor:
         """The number by which random draws identify each node, `[n]`: made from its name, or the node's own number if it has no name or `draw_by` is "number"."""

@@ -98,5 +98,5 @@ def num_labels(hops: int) -> int:
 
 def subgraphs(messages: Messages, pairs: Tensor, hops: int) -> Subgraphs:
     """The enclosing subgraphs of pairs on the messages' device, the smaller end first, so that the score does not depend on the order of the ends."""
-    ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1).cpu()
-    return extract(messages.graph, ordered, hops).to(messages.device)
+    ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
+    return extract(messages.graph, ordered, hops)

@@ -52,6 +52,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "three negatives a link, balanced": {"negatives": 3},
     "features' dropout 0.7": {"feature_dropout": 0.7},
     "features' dropout 0.3": {"feature_dropout": 0.3},
+    "the common neighbours' filtered features, summed": {"common": True, "filtered_channels": 58},
     "one block": {"blocks": 1},
     "one block, 80 features": {"blocks": 1, "features": 80},
     "filters at a third of the rate": {"filter_rate": 0.33},
@@ -76,6 +77,7 @@ LARGE_CHANGES: dict[str, dict[str, Any]] = {
     "slower moving average (0.999)": {"average": 0.999},
     "one block, 80 features": {"blocks": 1, "features": 80},
     "thinned copies": {"copies": 4},
+    "the common neighbours' filtered features, summed": {"common": True, "filtered_channels": 58},
 }
 """The same on Pubmed, in large batches."""
 FIVE = {name: tuple(range(5)) for name in ("cora", "citeseer")} | {"pubmed": (0, 1, 2)}

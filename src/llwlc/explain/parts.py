@@ -33,10 +33,12 @@ def parts_of(net: LLwLCNet) -> list[Part]:
     if c.ends:
         sizes.append(("ends", "what the blocks make of the two ends", 2 * c.channels))
     if net.filtered is not None:
-        cosines = net.filtered.out_channels - 2 * c.filtered_channels
+        shared = c.filtered_channels if c.common else 0
+        cosines = net.filtered.out_channels - 2 * c.filtered_channels - shared
         sizes.append(
             ("features", "the features of the two ends, filtered over the neighbourhood", 2 * c.filtered_channels)
         )
+        sizes.append(("shared features", "the filtered features of the common neighbours", shared))
         sizes.append(("likeness", "how alike the filtered features of the ends are", cosines))
     if c.pair_channels:
         sizes.append(("common neighbours", "their number, Adamic–Adar, resource allocation", 3))

@@ -63,6 +63,8 @@ class NetConfig:
     """Width of the ends' filtered features in the readout, 0 for none."""
     cosines: bool = True
     """Read out the cosines between the ends' filtered features too: they need no weights."""
+    common: bool = field(default=False, metadata={"absent": False})
+    """Read out the sum of the filtered features of the common neighbours too, as NCN does; computed in torch."""
     pair_channels: int = field(default=0, metadata={"absent": 0})
     """Width of the statistics of the pair beside its subgraph, 0 for none; set from `pair_inputs`."""
     pair_inputs: bool = field(default=True, metadata={"absent": False})
@@ -84,6 +86,10 @@ class NetConfig:
                 require_share(name, getattr(self, name))
         if self.labels not in LABELS:
             raise InputError(f"labels is {', '.join(LABELS)}, got {self.labels!r}")
+        if self.common and self.distance_cap < 2:
+            raise InputError(
+                "common needs a distance_cap of 2 or more: below it, common neighbours have no class of their own"
+            )
         require_whole("blocks", self.blocks, least=1, most=DEEPEST)
         require_whole("powers", self.powers, least=1, most=MOST_POWERS)
         for name in ("channels", "filters", "filter_hidden", "head", "sort_rows", "distance_cap"):

@@ -13,6 +13,9 @@ from llwlc.nn.conv import SpectralMLP
 from llwlc.nn.link_dropout import LinkDropout
 from llwlc.support.ragged import pad
 
+COMMON = 2
+"""The distance class of common neighbours, at distance 1 from both ends."""
+
 
 def symmetric(a: Tensor, b: Tensor) -> Tensor:
     """Product and absolute difference of two rows, which are symmetric in them."""
@@ -34,29 +37,38 @@ class FilteredEnds(torch.nn.Module):
         self.filter = SpectralMLP(filters, hidden_channels=config.filter_hidden)
         self.mix = Linear((filters + 1) * config.feature_channels, channels)
         self.norm = LayerNorm(channels)
-        self.out_channels = 2 * channels + ((filters + 1) * (filters + 2) // 2 if self.cosines else 0)
+        self.common = LayerNorm(channels) if config.common else None
+        self.out_channels = (3 if config.common else 2) * channels
+        self.out_channels += (filters + 1) * (filters + 2) // 2 if self.cosines else 0
 
     def forward(self, batch: LinkBatch, features: Tensor) -> Tensor:
-        return self.read(*self.ends(batch, features))
+        return self.read(*self.rows(batch, features))
 
-    def read(self, a: Tensor, b: Tensor) -> Tensor:
-        """The outputs of `ends`, mixed and compared, `[B, out_channels]`."""
+    def read(self, a: Tensor, b: Tensor, shared: Tensor | None = None) -> Tensor:
+        """The outputs of `rows`, mixed and compared, `[B, out_channels]`."""
         mixed = symmetric(self.norm(self.mix(a.flatten(1))), self.norm(self.mix(b.flatten(1))))
+        if self.common is not None and shared is not None:
+            # the same weights as for the ends, without their bias, which would count the neighbours
+            mixed = torch.cat([mixed, self.common(F.linear(shared.flatten(1), self.mix.weight))], 1)
         out: Tensor = self.dropout(mixed)
         return torch.cat([out, cosines(a, b)], 1) if self.cosines else out
 
-    def ends(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, ...]:
-        """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]` each."""
+    def rows(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, ...]:
+        """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]` each; where they are read, also their sum over common neighbours."""
         basis = batch.basis
-        spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
+        x = pad(features[batch.node], basis.slots)
+        spectrum = basis.padded.transpose(1, 2) @ x
         # in one order of the ends, since a matrix product and that of the transposes may round differently
         first = batch.node[batch.u] <= batch.node[batch.v]
         ends = torch.where(first, batch.u, batch.v), torch.where(first, batch.v, batch.u)
         own = [(basis.vectors[end], features[batch.node[end]]) for end in ends]
+        if self.common is not None:
+            member = pad(batch.label.eq(COMMON).to(x.dtype).unsqueeze(1), basis.slots).transpose(1, 2)
+            own.append(((member @ basis.padded).squeeze(1), (member @ x).squeeze(1)))
         return self.filtered(self.filter(basis), spectrum, *own)
 
     def filtered(self, gain: Tensor, spectrum: Tensor, *ends: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        """`ends` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all nodes, and of each end the row of V `[B, κ]` and the
+        """`rows` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all nodes, and of each end, or summed, the row of V `[B, κ]` and the
         features `[B, F]`."""
         gain = gain.transpose(1, 2)
         # whole channels of a link are dropped, the same at both ends: with independent dropout of one half, three products in four would vanish

@@ -46,6 +46,7 @@ def unknown_shape(config: NetConfig) -> str:
         "features of every node are read in torch": config.node_features and config.feature_channels > 0,
         "powers of an eigenvalue are taken in torch": config.powers > 1,
         "a channel to sort by is made in torch": config.sort_channel,
+        "features of common neighbours are summed in torch": config.common,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 

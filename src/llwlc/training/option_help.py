@@ -37,6 +37,7 @@ OPTION_HELP = {
     "ends": OptionHelp("true or false", "whether the readout sees the rows of the two ends"),
     "filtered_channels": OptionHelp("0 to 65536", "width of the ends' filtered features in the readout; 0: none"),
     "cosines": OptionHelp("true or false", "whether the readout sees the cosines between the ends' filtered features"),
+    "common": OptionHelp("true or false", "whether the readout sees the sum of the common neighbours' filtered features; slower"),
     "pair_inputs": OptionHelp("true or false", "whether the readout sees common neighbours, degrees and the cosine of raw features"),
     "ranking": OptionHelp("true or false", "whether a second output, for candidates, is trained, by which recommend ranks"),
     "head": OptionHelp("1 to 65536", "width of the last layers"),

@@ -88,6 +88,7 @@ class Preset:
             "features": unread if self.features else "",
             "filtered_channels": missing if net.filtered_channels else "",
             "cosines": (unfiltered or missing) if net.cosines else "",
+            "common": (unfiltered or missing) if net.common else "",
             "node_features": missing if net.node_features else "",
             "sort_channel": unsorted if net.sort_channel else "",
             "redraw": "" if drawn or not basis.redraw else "nothing here is drawn at random",
