@@ -36,14 +36,16 @@ class OpponentsSection(AccuracySection):
         if row.options:
             known = None
         published = NOTHING if known is None else f"{known[0]:.2f}" + ("" if known[1] is None else f" ± {known[1]:.2f}")
-        seconds = statistics.mean(line["seconds"] for line in found)
+        # a fit that was interrupted and resumed in another process has no time of its own
+        times = [line["seconds"] for line in found if line.get("seconds") is not None]
+        seconds = f"{statistics.mean(times):.1f}" if times else NOTHING
         memory = (
             f"{max(line.get('peak_mb', 0) for line in found)} ({max(line.get('gpu_peak_mb', 0) for line in found)})"
         )
         values = [100 * line[metric] for line in found]
         return [
             data, protocol, row.title, metric, spread(found, metric), published, above(values, known), spread(found, "auc"), spread(found, "mrr"),
-            str(found[0]["num_negatives"]), f"{found[0]['parameters']:,}", f"{seconds:.1f}", memory, str(len(found)),
+            str(found[0]["num_negatives"]), f"{found[0]['parameters']:,}", seconds, memory, str(len(found)),
         ]  # fmt: skip
 
 
