@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from llwlc.candidates import choice, nearest, retrieval
 from llwlc.candidates.choice import chosen
 from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.held import held
 from llwlc.candidates.kinds import EVIDENCE, Kinds, kinds_of
-from llwlc.candidates.lists import CROWD, Lister, lister_for
+from llwlc.candidates.lists import CROWD, Evidence, Lister, lister_for
 from llwlc.candidates.retrieval import candidates, shared_lengths, would_be_candidates
 from llwlc.candidates.smoothing import Smoothed
 from llwlc.candidates.walks import PRECISION, TELEPORT, walk_ends
@@ -687,6 +688,27 @@ def share_held(lister: Lister, config: CandidateConfig, hidden: torch.Tensor) ->
     length = math.ceil(choice.LONGER * config.budget)
     lists = replace(lister, config=config)(np.arange(lister.graph.num_nodes), length).partner
     return float(np.mean([v in lists[u] or u in lists[v] for u, v in hidden.tolist()]))
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["all nodes", "some nodes"])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_that_hold_a_link_are_counted_as_by_the_scores_themselves(seed, apart):
+    g = torch.Generator().manual_seed(seed)
+    b, n, k = 70, 40, 25 if apart else 40
+    # few distinct values, so that many scores are equal, and some speak for nothing
+    like, walk = (torch.randint(-1, 4, (b, k), generator=g) / 4 for _ in range(2))
+    node = torch.stack([torch.randperm(n, generator=g)[:k] for _ in range(b)]) if apart else None
+    evidence = Evidence(node, like, walk.clamp(min=0), torch.rand(b, k, generator=g) < 0.8)
+    place = torch.randint(k, (b,), generator=g)
+    tried = [CandidateConfig(degree=d, walk=w) for d in choice.DEGREE for w in choice.WALK]
+    raised = [torch.rand(n, generator=g) * one.degree for one in tried]
+    found = held(evidence, tried, raised, place, 6)
+    scores = [evidence.score(one, up) for one, up in zip(tried, raised, strict=True)]
+    own = [score[torch.arange(b), place] for score in scores]
+    better = [(score > mine.unsqueeze(1)).sum(1) for score, mine in zip(scores, own, strict=True)]
+    wanted = torch.stack([(mine > float("-inf")) & (count < 6) for mine, count in zip(own, better, strict=True)])
+    assert torch.equal(found, wanted)
+    assert 0.05 < wanted.double().mean() < 0.95
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from llwlc.candidates import nearest
 from llwlc.candidates.config import CandidateConfig
+from llwlc.candidates.held import held
 from llwlc.candidates.lists import Lister
 from llwlc.candidates.retrieval import LONGER
 
@@ -52,18 +53,14 @@ def _best(
     """The first of those under which own lists hold most of the hidden links; `usual`, one of them, unless that is `MARGIN` more, and `ERRORS` standard errors."""
     length = LONGER * lister.budget
     raised = [lister.raised(one) for one in tried]
-    held = torch.zeros(len(tried), len(hidden), dtype=torch.bool)
+    kept = torch.zeros(len(tried), len(hidden), dtype=torch.bool)
     step = lister.sources_at_once
     for at in range(0, len(hidden), step):
         part = hidden[at : at + step]
         for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
             evidence, place = lister.evidence(u, v)
-            for i, one in enumerate(tried):
-                score = evidence.score(one, raised[i])
-                own = score[torch.arange(len(u)), place]
-                better = (score > own.unsqueeze(1)).sum(1)
-                held[i, at : at + step] |= ((own > float("-inf")) & (better < length)).cpu()
-    shares = held.double().mean(1).tolist()
+            kept[:, at : at + step] |= held(evidence, tried, raised, place, length)
+    shares = kept.double().mean(1).tolist()
     best, most = 0, -1.0
     for i, share in enumerate(shares):
         if share > most + 0.002:  # a larger weight has to earn something
@@ -72,5 +69,5 @@ def _best(
         return tried[best]
     at = tried.index(usual)
     # of the difference of two shares of the same links: only those count that one of them holds and the other does not
-    error = float((held[best] != held[at]).sum()) ** 0.5 / len(hidden)
+    error = float((kept[best] != kept[at]).sum()) ** 0.5 / len(hidden)
     return usual if most < shares[at] + max(MARGIN, ERRORS * error) else tried[best]

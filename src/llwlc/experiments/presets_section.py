@@ -58,6 +58,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "filters at a third of the rate": {"filter_rate": 0.33},
     "filters at three times the rate": {"filter_rate": 3.0},
     "a fifth of the edges left out in copies": {"edge_dropout": 0.2},
+    "three tenths of the edges left out in copies": {"edge_dropout": 0.3},
     "eight thinned copies": {"copies": 8},
     "slower moving average (0.999)": {"average": 0.999},
     "without the moving average": {"average": 0.0},

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.stats import rankdata
 from torch import Tensor
 
 from llwlc.errors import InputError
@@ -123,7 +122,7 @@ def _ranks(row: Rows) -> Rows:
     positive = row > 0
     rank = np.ones(len(row))
     if positive.any():
-        ascending = rankdata(row[positive], method="min")
+        ascending = 1 + np.searchsorted(np.sort(row[positive]), row[positive])
         rank[positive] = ascending.max() - ascending + 1
         rank[~positive] = ascending.max() + 1
     rank[row < 0] += 1
