@@ -119,6 +119,8 @@ OTHERS = {
     "max_nodes_per_hop": 7,
     "seed": 1,
     "draw_by": "number",
+    "cap_by": "pair",
+    "stored_bits": 16,
     "distance_cap": 2,
 }
 
@@ -126,6 +128,38 @@ OTHERS = {
 def test_every_option_is_in_the_hash():
     # `redraw` says which epochs have bases of their own; the epoch is in the hash
     assert {*OTHERS, "redraw"} == set(BasisConfig.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("memory_budget", [0, 1 << 30], ids=["mapped", "in memory"])
+def test_in_half_precision_the_vectors_are_rounded_and_nothing_else(tmp_path, memory_budget):
+    half = replace(CONFIG, stored_bits=16)
+    whole, kept = encode(graph(), PAIRS, CONFIG), encode(graph(), PAIRS, half)
+    for data in (kept, *(cached(graph(), PAIRS, half, cache=tmp_path, memory_budget=memory_budget) for _ in range(2))):
+        assert torch.equal(data.vectors, whole.vectors.half())
+        assert same(replace(data, vectors=whole.vectors), whole)
+        expected = estimate_bytes(len(PAIRS), float(whole.sizes.double().mean()), CONFIG.steps, 16)
+        assert data.num_bytes == pytest.approx(expected, abs=1)
+    assert len(entries(tmp_path)) == 1
+    assert kept.num_bytes < 0.65 * whole.num_bytes
+
+
+def test_what_is_read_of_half_precision_has_32_bits():
+    data, index = encode(graph(), PAIRS, replace(CONFIG, stored_bits=16)), torch.tensor([3, 0, 5])
+    rounded = replace(data, vectors=data.vectors.float())
+    largest = int(data.sizes.max())
+    for one, two in (
+        (data.batch(index), rounded.batch(index)),
+        (data.uniform_batch(index, largest), rounded.uniform_batch(index, largest)),
+    ):
+        assert one.basis.vectors.dtype == torch.float32
+        assert torch.equal(one.basis.vectors, two.basis.vectors)
+    part, at = data.in_single(index)
+    assert at.tolist() == [0, 1, 2]
+    assert torch.equal(part.batch(at).basis.vectors, rounded.batch(index).basis.vectors)
+    assert torch.equal(part.node, rounded.batch(index).node.int())
+    again, there = rounded.in_single(index)
+    assert again is rounded
+    assert there is index
 
 
 def test_the_epoch_counts_only_where_a_basis_depends_on_it():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
 from llwlc.graph.graph import Graph
-from llwlc.heuristics.pair_statistics import STATISTICS, pair_statistics, row_cosines
+from llwlc.heuristics.pair_statistics import STATISTICS, _fill, pair_statistics, row_cosines
 
 graphs = st.one_of(
     st.builds(
@@ -82,6 +82,36 @@ def test_the_leaves_of_a_large_star_share_its_hub_alone():
     found = pair_statistics(graph, np.array([[1, leaves], [0, leaves]]))
     assert found[0] == pytest.approx([1, 1 / np.log(leaves), 1 / leaves, 1, 1])
     assert found[1].tolist() == [0, 0, 0, 0, leaves - 1]
+
+
+def merged(graph: Graph, u: int, v: int) -> list[float]:
+    """By two sorted rows read side by side, in the order of numbers: the sums have these bits."""
+    u, v = min(u, v), max(u, v)
+    rows = [graph.indices[graph.indptr[x] : graph.indptr[x + 1]].tolist() for x in (u, v)]
+    sums, linked = [0.0, 0.0, 0.0], v in rows[0]
+    for w in sorted(set(rows[0]) & set(rows[1])):
+        degree = int(graph.degree[w])
+        sums = [sums[0] + 1, sums[1] + 1 / np.log(max(degree, 2)), sums[2] + 1 / degree]
+    return [*sums, *sorted(len(row) - linked for row in rows)]
+
+
+@pytest.mark.parametrize("long_row", [0, 16, 10**9])
+def test_a_hubs_row_that_is_searched_gives_the_bits_of_one_that_is_read(long_row):
+    g = nx.gnm_random_graph(600, 1500, seed=1)
+    rng = np.random.default_rng(0)
+    for hub, links in ((600, 500), (601, 300), (602, 590)):
+        g.add_edges_from((hub, int(x)) for x in rng.choice(600, links, replace=False))
+    g.add_edges_from([(600, 601), (603, 602), (604, 604 - 1)])
+    graph = of(g)
+    pairs = np.array([(u, v) for u in range(590, 605) for v in range(605) if u != v])
+    found = np.zeros((len(pairs), len(STATISTICS)))
+    # in Python, where the length that counts as long can be set
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("llwlc.heuristics.pair_statistics.LONG_ROW", long_row)
+        _fill.py_func(graph.indptr.numpy(), graph.indices.numpy(), pairs, found)
+    assert np.array_equal(found, [merged(graph, u, v) for u, v in pairs.tolist()])
+    assert np.allclose(found, pair_statistics(graph, pairs), rtol=1e-15)  # compiled, a logarithm may differ by one bit
+    assert np.array_equal(pair_statistics(graph, pairs), pair_statistics(graph, pairs[:, ::-1]))
 
 
 @settings(deadline=None, max_examples=30)

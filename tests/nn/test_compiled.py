@@ -184,3 +184,18 @@ def test_inputs_that_do_not_fit_are_refused_as_torch_refuses_them():
     wide = encode(graph, pairs, BasisConfig(distance_cap=5, hops=4), about="").with_pair(PairInputs()(graph, pairs))
     with pytest.raises(InputError, match="distance_cap is not the basis's"):
         ready.encoded(wide)
+
+
+def test_links_in_half_precision_are_scored_some_at_a_time_with_the_bits_of_the_rounded_ones(monkeypatch):
+    graph = graph_of(NASTY["hubs"])
+    pairs = some_pairs(graph, 20)
+    data, x = links_of(graph, pairs, replace(PRESETS["anchored"].basis, stored_bits=16), 24)
+    known = PairInputs()(graph, pairs)
+    data = data.with_pair(known)
+    ready = CompiledNetwork(
+        make_net(replace(PRESETS["anchored"].net, feature_channels=24, pair_channels=known.shape[1])), x
+    )
+    wanted = ready.encoded(replace(data, vectors=data.vectors.float()))
+    for at_once in (7, 1000):
+        monkeypatch.setattr("llwlc.nn.compiled.IN_SINGLE", at_once)
+        assert torch.equal(ready.encoded(data), wanted)

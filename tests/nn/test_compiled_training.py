@@ -217,3 +217,15 @@ def test_a_network_stays_what_it_was_for_everybody_else():
 def test_a_readout_that_sorts_is_trained_by_torch():
     assert "trained in torch" in not_trainable(LLwLCNet(PRESETS["paper"].net))
     assert not not_trainable(LLwLCNet(STILL))
+
+
+def test_half_precision_is_read_as_the_rounded_vectors_to_the_last_bit():
+    data = links_of("hubs")
+    kept = replace(data, vectors=data.vectors.half())
+    rounded = replace(data, vectors=kept.vectors.float())
+    net, x = setting(replace(STILL, feature_channels=WIDTH), data, torch.float32)
+    index = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))[: len(data) - 3]
+    labels = labels_of(len(index))
+    one, two = (CompiledTraining(net, x).gradient(links, index, *labels, seed=0, epoch=0) for links in (kept, rounded))
+    assert one[0] == two[0]
+    assert torch.equal(one[1], two[1])

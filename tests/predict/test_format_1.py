@@ -68,7 +68,13 @@ def test_saved_again_it_is_of_this_format_with_the_same_scores(name, tmp_path):
 def test_the_same_fit_finds_its_run_of_format_1():
     """The fingerprint of options that could be chosen then has not changed."""
     small = {"channels": 8, "filters": 2, "filter_hidden": 8, "head": 8, "filtered_channels": 8, "features": 4}
-    then = {"ranking": False, "pair_inputs": False, "select": "auc", "draw_by": "number"}  # what there was no choice of
+    then = {
+        "ranking": False,
+        "pair_inputs": False,
+        "select": "auc",
+        "draw_by": "number",
+        "cap_by": "pair",
+    }  # what there was no choice of
     model = LinkPredictor("anchored", epochs=2, copies=0, negative_pool=1, cache=None, device="cpu", **small, **then)
     model.fit(people(), protocol="seal", seed=1, out=HERE / "anchored", on_epoch=lambda _: pytest.fail("trained again"))
     assert model.run.info.format == 1

@@ -1,4 +1,4 @@
-"""Compiled kernels come from no shared place, and a damaged one is compiled again."""
+"""Compiled kernels come from no shared place, a damaged one is compiled again, and those of several processes go together."""
 
 import os
 import subprocess
@@ -17,6 +17,33 @@ ADD = textwrap.dedent("""
         return a + b
     print(add(20, 22), sum(add.stats.cache_hits.values()), cache_dir("added"))
 """)
+# two functions of one name and signature, too long to be inlined, each called by a function of its own
+ALIKE = textwrap.dedent("""
+    import os, sys
+    from llwlc.support.compiler import compiled
+    def mixed(by):
+        @compiled
+        def mix(x):
+            {steps}
+            return x
+        return mix
+    three, five = mixed(3), mixed(5)
+    @compiled
+    def by_three(x):
+        return three(x) ^ three(x + 1)
+    @compiled
+    def by_five(x):
+        return five(x) ^ five(x + 1)
+    if sys.argv[1] == "forked":
+        for function in (by_three, by_five):
+            child = os.fork()
+            if child == 0:
+                print(function(1), end=" ", flush=True)
+                os._exit(0)
+            os.waitpid(child, 0)
+    else:
+        print(*(globals()[name](1) for name in sys.argv[1:]))
+""").format(steps="; ".join(["x = (x ^ (x >> 7)) * by"] * 60))
 
 
 @pytest.fixture
@@ -74,3 +101,21 @@ def test_a_damaged_compiled_file_is_compiled_again(tmp_path):
     whole = code.read_bytes()
     code.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
     assert add()[:2] == ["42", "0"]
+
+
+@pytest.mark.parametrize("makers", [["by_three", "by_five"], ["forked"]])
+def test_functions_of_one_name_that_two_processes_compiled_stay_apart_in_a_third(tmp_path, makers):
+    """`np.sort` in place of `np.argsort` made indices of node numbers: an extraction wrote outside its arrays."""
+    (tmp_path / "alike.py").write_text(ALIKE)
+    # one order of sets in all processes: numba makes names of the flags too
+    where = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "code"), "PYTHONHASHSEED": "0"}
+
+    def run(*names: str) -> list[str]:
+        command = [sys.executable, "alike.py", *names]
+        return subprocess.run(
+            command, cwd=tmp_path, env=where, capture_output=True, text=True, check=True
+        ).stdout.split()
+
+    alone = [answer for maker in makers for answer in run(maker)]
+    assert alone[0] != alone[1]
+    assert run("by_three", "by_five") == alone

@@ -12,7 +12,7 @@ from llwlc.training.limits import Limits
 from llwlc.training.presets import PRESETS, Preset
 
 WHOLE = {
-    BasisConfig: ["hops", "steps", "count", "max_nodes_per_hop", "distance_cap"],
+    BasisConfig: ["hops", "steps", "count", "max_nodes_per_hop", "distance_cap", "stored_bits"],
     NetConfig: [
         *("blocks", "channels", "filters", "filter_hidden", "head", "sort_rows", "distance_cap"),
         *("feature_channels", "filtered_channels", "pair_channels", "powers"),

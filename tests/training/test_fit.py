@@ -147,8 +147,20 @@ def test_same_seed_same_weights_and_the_cache_changes_nothing(graph, split, tmp_
     assert bits(fit_split(graph, split, quick(seed=1), device="cpu")) != bits(plain)
 
 
-def test_an_interrupted_fit_goes_on_to_the_same_weights(graph, split, tmp_path):
-    chosen = quick(constraints="vertex_deleted")
+def test_half_precision_has_the_same_bits_in_memory_and_from_the_cache(graph, split, tmp_path):
+    chosen = quick(stored_bits=16)
+    plain = fit_split(graph, split, chosen, device="cpu")
+    for budget in (1 << 30, 0):
+        again = fit_split(graph, split, chosen, device="cpu", cache=tmp_path / "cache", memory_budget=budget)
+        assert bits(again) == bits(plain)
+    single = fit_split(graph, split, quick(), device="cpu")
+    assert bits(single) != bits(plain)
+    assert single.metrics["auc"] == pytest.approx(plain.metrics["auc"], abs=0.05)
+
+
+@pytest.mark.parametrize("options", [{"constraints": "vertex_deleted"}, {"stored_bits": 16}])
+def test_an_interrupted_fit_goes_on_to_the_same_weights(graph, split, tmp_path, options):
+    chosen = quick(**options)
     whole = fit_split(graph, split, chosen, device="cpu")
 
     def kill(record):

@@ -67,6 +67,7 @@ class LanczosNet(Network):
             seed=self.seed,
             draw_by=self.recipe.draw_by,
             dtype=weight.dtype,
+            cap_by="pair",  # as in all its runs; a recipe has no cap of its own
         )
         x = self.labels(distance_encoding(subs, CAP))
         if encoded.rows is not None:

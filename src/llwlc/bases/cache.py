@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from llwlc.bases.config import BasisConfig
-from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode, encode_parts, with_pointer
+from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode, encode_parts, stored_type, with_pointer
 from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.support.files import file_digest, whole_folder, write_text
@@ -83,7 +83,7 @@ def cached(
             return encode(graph, pairs, config, epoch=epoch, about=about)
     with contextlib.suppress(OSError):  # the cache may be read-only
         os.utime(folder)  # last used now
-    data = _read(folder, len(pairs), config.steps)
+    data = _read(folder, len(pairs), config)
     if data.num_bytes <= memory_budget:
         return with_pointer({name: getattr(data, name).clone() for name in FIELDS})
     return data
@@ -193,12 +193,13 @@ def _usage(folder: Path) -> tuple[float, int]:
         return 0.0, 0
 
 
-def _read(folder: Path, links: int, steps: int) -> EncodedLinks:
+def _read(folder: Path, links: int, config: BasisConfig) -> EncodedLinks:
     """The arrays, memory-mapped, after a check of their digests: that reads each byte once, which an epoch does many times."""
     _verify(folder)
-    rows = int(_map(folder, "sizes", links).sum())
+    steps, types = config.steps, {name: stored_type(name, config) for name in FIELDS}
+    rows = int(_map(folder, "sizes", links, types["sizes"]).sum())
     count = {"sizes": links, "vectors": rows * steps} | dict.fromkeys(("values", "mask", "residual"), links * steps)
-    fields = {name: _map(folder, name, count.get(name, rows)) for name in FIELDS}
+    fields = {name: _map(folder, name, count.get(name, rows), types[name]) for name in FIELDS}
     wide = {name: fields[name].reshape(-1, steps) for name in ("values", "mask", "residual", "vectors")}
     return with_pointer(fields | wide)
 
@@ -213,9 +214,9 @@ def _verify(folder: Path) -> None:
         raise _damaged(folder)
 
 
-def _map(folder: Path, name: str, count: int) -> Tensor:
+def _map(folder: Path, name: str, count: int, dtype: torch.dtype) -> Tensor:
     """`count` numbers of a file, memory-mapped."""
-    path, dtype = folder / name, FIELDS[name]
+    path = folder / name
     if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
         raise _damaged(folder)
     return torch.from_file(str(path), shared=False, size=count, dtype=dtype) if count else torch.zeros(0, dtype=dtype)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Laplacian = Literal["normalized", "combinatorial"]
 LAPLACIANS = ("normalized", "combinatorial")
 DrawBy = Literal["name", "number"]
+CapBy = Literal["window", "pair"]
 DEFAULT_CAP = 10_000
 """Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
 largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
@@ -65,9 +66,15 @@ class BasisConfig:
     draw_by: DrawBy = field(default="name", metadata={"absent": "number"})
     """What random draws identify a node by: "name", which does not depend on the order of a file (its number where it has no name), or "number", as in
     runs from before this option."""
+    cap_by: CapBy = field(default="window", metadata={"absent": "pair"})
+    """How the nodes of a capped hop are drawn: "window", those that follow the pair in one order of all nodes, so that a hub costs no more than its cap; or "pair", in an order of the
+    pair's own, as in runs from before this option: each pair looks at all links of a hub."""
     distance_cap: int = 3
     """Distances from the ends are told apart up to here. Bases do not depend on it, but the encoded links do."""
 
+    stored_bits: int = field(default=32, metadata={"absent": 32})
+    """Bits of an entry of the basis vectors that are kept for training, in memory and in the cache: 32, or 16 where there is too little room. A network reads 32 in any case, and pairs that
+    are scored are never kept."""
     redraw: bool | None = field(default=None, metadata={"absent": None})
     """Whether each epoch of training draws its random starts and deleted vertices anew; None: deleted vertices are redrawn (the paper's), with them the starts, and starts alone are
     drawn once."""
@@ -88,6 +95,11 @@ class BasisConfig:
             raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {self.laplacian!r}")
         if self.draw_by not in ("name", "number"):
             raise InputError(f"draw_by must be 'name' or 'number', got {self.draw_by!r}")
+        if self.cap_by not in ("window", "pair"):
+            raise InputError(f"cap_by must be 'window' or 'pair', got {self.cap_by!r}")
+        require_whole("stored_bits", self.stored_bits, least=16, most=32)
+        if self.stored_bits not in (16, 32):
+            raise InputError(f"stored_bits must be 16 or 32, got {self.stored_bits!r}")
         require_whole("distance_cap", self.distance_cap, least=1, most=MOST_DISTANCE)
         if not callable(self.constraints):
             families(self.constraints)
@@ -104,6 +116,11 @@ class BasisConfig:
         """Whether every epoch needs new bases."""
         drawn = any(family.drawn for family in self.families)
         return drawn if self.redraw is None else self.redraw and (drawn or self.start == "random")
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a capped hop is drawn by `counter.window`, else by `counter.draw`."""
+        return self.cap_by == "window"
 
     def drawn_by(self, graph: Graph) -> Tensor | None:
         """The number by which random draws identify each node of a graph, `[n]`; None for the node's own number.
@@ -154,6 +171,7 @@ class BasisOptions(TypedDict, total=False):
     max_nodes_per_hop: int | None
     seed: int
     draw_by: DrawBy
+    cap_by: CapBy
 
 
 def basis_config(config: BasisConfig | None, options: BasisOptions) -> BasisConfig:

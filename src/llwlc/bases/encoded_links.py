@@ -44,7 +44,7 @@ FIELDS = {
 @dataclass(frozen=True, eq=False)
 class EncodedLinks:
     """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`;
-    `pair [B, P]`, the `PairInputs` of each pair where they are wanted; they are cheap and not cached.
+    `pair [B, P]`, the `PairInputs` of each pair where they are wanted; they are cheap and not cached. `vectors` have 32 bits an entry, or 16 where the configuration says so.
 
     In every graph row 0 is u and row 1 is v, the smaller id first, so (u, v) and (v, u) are one link to the last bit.
     """
@@ -74,7 +74,7 @@ class EncodedLinks:
         ptr = pointer(sizes)
         basis = Eigenbasis(
             values=self.values[index],
-            vectors=self.vectors[rows],
+            vectors=self.vectors[rows].float(),
             mask=self.mask[index],
             residual=self.residual[index],
             ptr=ptr,
@@ -89,7 +89,7 @@ class EncodedLinks:
         rows = (self.ptr[index].unsqueeze(1) + place).flatten().clamp(max=len(self.node) - 1)
         basis = Eigenbasis.uniform(
             values=self.values[index],
-            vectors=self.vectors[rows] * live.unsqueeze(1),
+            vectors=self.vectors[rows].float() * live.unsqueeze(1),
             mask=self.mask[index],
             residual=self.residual[index],
         )
@@ -111,8 +111,22 @@ class EncodedLinks:
         return replace(self, pair=None if pair is None else pair.to(self.sizes.device))
 
     def to(self, device: torch.device | str) -> EncodedLinks:
-        moved = with_pointer({name: getattr(self, name).to(device) for name in FIELDS})
-        return moved.with_pair(self.pair)
+        moved = {name: getattr(self, name).to(device) for name in FIELDS}
+        if moved["vectors"].is_cuda:
+            moved["vectors"] = moved[
+                "vectors"
+            ].float()  # kernels read 32 bits, and a GPU has room for what a batch needs
+        return with_pointer(moved).with_pair(self.pair)
+
+    def in_single(self, index: Tensor) -> tuple[EncodedLinks, Tensor]:
+        """What holds the links at these positions with vectors of 32 bits, as compiled code reads them, and their positions there: nothing is copied where they are stored so."""
+        if self.vectors.dtype != torch.float16:
+            return self, index
+        rows, _ = expand(self.ptr[index], self.sizes[index])
+        by_link = ("sizes", "values", "mask", "residual")
+        own = {name: getattr(self, name)[index if name in by_link else rows] for name in FIELDS}
+        own["vectors"] = own["vectors"].float()
+        return with_pointer(own).with_pair(self._pair(index)), torch.arange(len(index))
 
 
 def encode(
@@ -138,7 +152,13 @@ def encode_parts(
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
     chunks = torch.split(ordered, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK)
     for chunk in track(chunks, about) if about else chunks:
-        yield encode_chunk(graph, chunk, config, epoch=epoch)
+        found = encode_chunk(graph, chunk, config, epoch=epoch)
+        yield found | {"vectors": found["vectors"].to(stored_type("vectors", config))}
+
+
+def stored_type(name: str, config: BasisConfig) -> torch.dtype:
+    """The type in which a field is kept."""
+    return torch.float16 if name == "vectors" and config.stored_bits == 16 else FIELDS[name]
 
 
 def encode_chunk(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0) -> dict[str, Tensor]:
@@ -163,9 +183,9 @@ def fields_of(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) -> dict[s
     return {name: found[name].to(dtype) for name, dtype in FIELDS.items()}
 
 
-def estimate_bytes(num_links: int, mean_size: float, steps: int) -> int:
-    """Bytes of `EncodedLinks` of so many links."""
-    return int(num_links * (mean_size * (4 * steps + 9) + 9 * steps + 8))
+def estimate_bytes(num_links: int, mean_size: float, steps: int, bits: int = 32) -> int:
+    """Bytes of `EncodedLinks` of so many links, with so many bits for each entry of a vector."""
+    return int(num_links * (mean_size * (bits // 8 * steps + 9) + 9 * steps + 8))
 
 
 def with_pointer(fields: dict[str, Tensor]) -> EncodedLinks:
@@ -178,8 +198,9 @@ def _by_kernel(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> 
     from llwlc.kernels.numba.fused import encode_links
 
     plan = plan_of(config, epoch=epoch, dtype=torch.float32)
-    adjacency = adjacency_of(graph, config.drawn_by(graph))
-    made = encode_links(adjacency, pairs.contiguous().numpy(), reach_of(config), plan, config.distance_cap)
+    reach = reach_of(config)
+    adjacency = adjacency_of(graph, config.drawn_by(graph), reach, len(pairs))
+    made = encode_links(adjacency, pairs.contiguous().numpy(), reach, plan, config.distance_cap)
     warn_of_hubs(graph, len(pairs), int(made.encoded.full.sum()), config.max_nodes_per_hop)
     found = {
         "sizes": np.diff(made.ptr),

@@ -54,7 +54,7 @@ def not_fusible(config: BasisConfig) -> str:
 def reach_of(config: BasisConfig) -> Reach:
     from llwlc.kernels.numba.extraction import Reach
 
-    return Reach(config.hops, config.max_nodes_per_hop or 0, config.seed, counter.CAPPED)
+    return Reach(config.hops, config.max_nodes_per_hop or 0, config.seed, counter.CAPPED, config.windowed)
 
 
 def plan_of(config: BasisConfig, *, epoch: int, dtype: torch.dtype) -> Plan:

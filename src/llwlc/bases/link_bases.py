@@ -56,7 +56,7 @@ def link_bases(
             specification in torch; `"auto"` takes the kernel of the graph's device where it can do what is asked.
         **options: fields of `BasisConfig` that change `config`: `hops`, `constraints` (a name, several joined by "+", see
             `constraints.FAMILIES`, or a function from `Subgraphs` to `Constraints`), `count` (deleted vertices), `steps`, `start`,
-            `laplacian`, `max_nodes_per_hop` (None for no limit; a warning says how many pairs met the usual one), `seed`, `draw_by`.
+            `laplacian`, `max_nodes_per_hop` (None for no limit; a warning says how many pairs met the usual one), `seed`, `draw_by`, `cap_by`.
 
     Returns:
         `Subgraphs` of B pairs with N nodes in all, and their `Eigenbasis`, `values [B, κ]`, `vectors [N, κ]`.
@@ -143,8 +143,9 @@ def _fused(
     kind = torch.empty(0, dtype=dtype).numpy().dtype.type
     plan = plan_of(config, epoch=epoch, dtype=dtype)
     known = config.drawn_by(graph)
-    adjacency = adjacency_of(graph, known)
-    arrays, ritz = fused.link_bases(adjacency, pairs.contiguous().numpy(), reach_of(config), plan, kind)
+    reach = reach_of(config)
+    adjacency = adjacency_of(graph, known, reach, len(pairs))
+    arrays, ritz = fused.link_bases(adjacency, pairs.contiguous().numpy(), reach, plan, kind)
     subs = from_arrays(arrays, config.hops, weighted=graph.weight is not None, drawn_by=known)
     values, vectors, mask, residual = (
         torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
@@ -157,7 +158,7 @@ def _staged(
 ) -> tuple[Subgraphs, Eigenbasis]:
     """Subgraphs, constraints, bases, one stage after the other for all links, each by the first backend that can."""
     cap, known = config.max_nodes_per_hop, config.drawn_by(graph)
-    subs = extract_checked(graph, pairs, config.hops, cap, config.seed, backend, known)
+    subs = extract_checked(graph, pairs, config.hops, cap, config.seed, backend, known, config.windowed)
     gradients = subs.weight is not None and subs.weight.requires_grad
     on_its_gpu = subs.ptr.is_cuda and not gradients and choose(backend, {}, what="these bases").name == "cuda"
     if on_its_gpu and (bits := neumann_bits(config)):

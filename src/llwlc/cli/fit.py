@@ -161,11 +161,11 @@ def fit(
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
-                show_ahead(graph, found, split, forecast)
+                show_ahead(graph, found, split, forecast, forecast.seconds)
                 bar.open()
 
             def planned(plan: Plan) -> None:
-                show_ahead(graph, found, split, plan.forecast)
+                show_ahead(graph, found, split, plan.forecast, plan.forecast.at_most)
                 OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
                 bar.open(plan.preset.train.epochs)
 
@@ -200,8 +200,8 @@ def show_outcome(model: LinkPredictor, out: Path) -> None:
     OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)
 
 
-def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast) -> None:
-    """Prints what the fit will compute, and how long that is expected to take."""
+def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, most: float) -> None:
+    """Prints what the fit will compute, and how long that is expected to take: at most so many seconds."""
     links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
     show(
         f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",
@@ -209,7 +209,7 @@ def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast) ->
             ("training, validation, test links", links),
             ("enclosing subgraphs, mean and largest seen", f"{forecast.mean_size:.0f} / {forecast.largest:,} nodes"),
             ("eigenbases to compute", f"{forecast.links:,} links, {forecast.num_bytes / 2**20:,.0f} MB"),
-            ("time expected", f"{duration(forecast.usual)}, at most {duration(forecast.seconds)}"),
+            ("time expected", f"{duration(forecast.usual)}, at most {duration(most)}"),
         ],
     )
 

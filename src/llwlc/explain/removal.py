@@ -55,6 +55,7 @@ class Surroundings:
             config.seed,
             "auto",
             config.drawn_by(graph),
+            config.windowed,
         )
         return cls(graph, (low, high), config, inputs, subs)
 

@@ -16,6 +16,8 @@ from llwlc.support.threads import number_of_threads, over_links
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 STATISTICS = ("common neighbours", "Adamic–Adar", "resource allocation", "smaller degree", "larger degree")
+LONG_ROW = 16
+"""A row that is so many times as long as the other is searched for the other's entries instead of read: a hub costs what its partner has."""
 
 
 def pair_statistics(graph: Graph, pairs: Integers) -> Floats:
@@ -49,27 +51,29 @@ def _inside(pairs: Integers, num_nodes: int) -> Integers:
 def _fill(indptr: Integers, indices: Integers, pairs: Integers, out: Floats) -> None:
     for i in range(len(pairs)):
         u, v = min(pairs[i, 0], pairs[i, 1]), max(pairs[i, 0], pairs[i, 1])
+        if indptr[u + 1] - indptr[u] > indptr[v + 1] - indptr[v]:
+            u, v = v, u  # u has the shorter row
         a, end_a, b, end_b = indptr[u], indptr[u + 1], indptr[v], indptr[v + 1]
         degree_u, degree_v = end_a - a, end_b - b
-        linked = 0
+        searched = degree_v > LONG_ROW * degree_u
+        # common neighbours by ascending number, whichever row is the longer, so that the sums have the same bits
         while a < end_a and b < end_b:
-            if indices[a] == indices[b]:
-                degree = indptr[indices[a] + 1] - indptr[indices[a]]
+            x = indices[a]
+            if searched:
+                b += np.searchsorted(indices[b:end_b], x)
+            else:
+                while b < end_b and indices[b] < x:
+                    b += 1
+            if b < end_b and indices[b] == x:
+                degree = indptr[x + 1] - indptr[x]
                 out[i, 0] += 1
                 out[i, 1] += 1 / np.log(max(degree, 2))
                 out[i, 2] += 1 / degree
-                a, b = a + 1, b + 1
-            elif indices[a] < indices[b]:
-                linked |= indices[a] == v
-                a += 1
-            else:
-                linked |= indices[b] == u
-                b += 1
-        while a < end_a and not linked:
-            linked |= indices[a] == v
             a += 1
-        degree_u, degree_v = degree_u - linked, degree_v - linked
-        out[i, 3], out[i, 4] = min(degree_u, degree_v), max(degree_u, degree_v)
+        row = indices[indptr[u] : end_a]
+        at = np.searchsorted(row, v)
+        linked = at < len(row) and row[at] == v
+        out[i, 3], out[i, 4] = degree_u - linked, degree_v - linked
 
 
 def row_cosines(indptr: Integers, indices: Integers, data: Floats, pairs: Integers) -> Floats:

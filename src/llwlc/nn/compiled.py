@@ -17,6 +17,9 @@ from llwlc.nn.net import LLwLCNet
 from llwlc.nn.packed import packed
 from llwlc.subgraphs.extraction import adjacency_of
 
+IN_SINGLE = 2048
+"""Links whose vectors are brought from 16 to 32 bits at once."""
+
 
 class CompiledNetwork:
     """A snapshot of a network for which `nn.packed.not_packable` is empty, with the compact features of all nodes.
@@ -41,6 +44,9 @@ class CompiledNetwork:
         from llwlc.kernels.numba.scores import score_encoded
 
         links = links.to("cpu")
+        if links.vectors.dtype != torch.float32:  # some at a time: in 32 bits they may not fit the memory
+            parts = torch.split(torch.arange(len(links)), IN_SINGLE)
+            return torch.cat([self.encoded(links.in_single(part)[0]) for part in parts])
         self._check_cap(int(links.label.max()) if links.label.numel() else 0)
         fields = (links.ptr, links.mask.sum(1), links.values, links.vectors, links.node, links.label, links.degree)
         arrays = [x.contiguous().numpy() for x in fields]
@@ -60,7 +66,7 @@ class CompiledNetwork:
         known = self._known(pair, len(pairs))
         found, full = score_pairs(
             self.weights,
-            adjacency_of(graph, config.drawn_by(graph)),
+            adjacency_of(graph, config.drawn_by(graph), reach, len(pairs)),
             pairs.contiguous().numpy(),
             reach,
             plan,

@@ -61,6 +61,7 @@ class CompiledTraining:
         from llwlc.kernels.numba.training import Batch
 
         count, groups = len(index), groups_of(len(index))
+        links, index = links.in_single(index)
         self._take(links)
         wanted, counts = label.to(torch.float64).numpy(), members.to(torch.float64).clamp(min=1).numpy()
         batch = Batch(index.numpy(), wanted, counts)

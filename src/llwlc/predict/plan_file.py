@@ -36,6 +36,7 @@ class WrittenPlan:
         forecast = {
             "stages": dict(ahead.stages),
             "seconds": ahead.seconds,
+            "at_most": ahead.at_most,
             "usual": ahead.usual,
             "bytes": ahead.num_bytes,
         }

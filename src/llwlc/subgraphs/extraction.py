@@ -17,13 +17,14 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.kernels.backends import choose
 from llwlc.subgraphs.batch import Subgraphs, concat
+from llwlc.subgraphs.hub_order import ordered_hubs
 from llwlc.subgraphs.reference import chunks, extract_chunk
 from llwlc.support.counter import CAPPED
 
 if TYPE_CHECKING:
     from llwlc.kernels.cuda.extraction import Ragged as CudaRagged
     from llwlc.kernels.numba.enclosing import Adjacency
-    from llwlc.kernels.numba.extraction import Ragged
+    from llwlc.kernels.numba.extraction import Ragged, Reach
 
 MOST_HOPS = 15
 
@@ -45,6 +46,7 @@ def extract(
         hops: how far to go.
         max_nodes_per_hop: a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
             alone (by their names, where the graph has any), so a subgraph never depends on the batch. None for no limit.
+            At a hub the time of a pair grows with this number and not with the hub's links.
         seed: seed of the draw under `max_nodes_per_hop`.
         backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
 
@@ -97,21 +99,23 @@ def stream(
 
 
 def extract_checked(
-    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, backend: str, drawn_by: Tensor | None
-) -> Subgraphs:
-    """`extract` for pairs and options that were checked before; `drawn_by [n]`: the numbers by which random draws identify the nodes, None for their ids."""
+    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, backend: str, drawn_by: Tensor | None, windowed: bool = True
+) -> Subgraphs:  # fmt: skip
+    """`extract` for pairs and options that were checked before; `drawn_by [n]`: the numbers by which random draws identify the nodes, None for their ids; `windowed`:
+    how a capped hop is drawn, see `extract_chunk`."""
     unable = {"cuda": not_on_gpu(graph, hops), "numba": not_compilable(graph, hops)}
     chosen = choose(backend, unable, what="this extraction").name
     if chosen == "cuda":
-        return _on_gpu(graph, pairs, hops, cap, seed, drawn_by)
+        return _on_gpu(graph, pairs, hops, cap, seed, drawn_by, windowed)
     if chosen == "numba":
         from llwlc.kernels.numba.extraction import Reach
         from llwlc.kernels.numba.extraction import extract as compiled
 
-        reach = Reach(hops, cap or 0, seed, CAPPED)
-        arrays = compiled(adjacency_of(graph, drawn_by), pairs.contiguous().numpy(), reach)
+        reach = Reach(hops, cap or 0, seed, CAPPED, windowed)
+        arrays = compiled(adjacency_of(graph, drawn_by, reach, len(pairs)), pairs.contiguous().numpy(), reach)
         return from_arrays(arrays, hops, weighted=graph.weight is not None, drawn_by=drawn_by)
-    return concat([extract_chunk(graph, chunk, hops, cap, seed, drawn_by) for chunk in chunks(graph, pairs, hops, cap)])
+    parts = chunks(graph, pairs, hops, cap)
+    return concat([extract_chunk(graph, part, hops, cap, seed, drawn_by, windowed=windowed) for part in parts])
 
 
 def not_compilable(graph: Graph, hops: int) -> str:
@@ -134,14 +138,16 @@ def not_on_gpu(graph: Graph, hops: int) -> str:
     )
 
 
-def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None) -> Subgraphs:
+def _on_gpu(
+    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None, windowed: bool
+) -> Subgraphs:
     from llwlc.kernels.cuda import extraction
     from llwlc.kernels.cuda.driver import engine_of
 
     indptr, indices, pairs = (x.contiguous() for x in (graph.indptr, graph.indices, pairs))
     found = extraction.extract(
         engine_of(indptr), indptr, indices, pairs,
-        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=graph.weight is not None, drawn_by=drawn_by,
+        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=graph.weight is not None, drawn_by=drawn_by, windowed=windowed,
     )  # fmt: skip
     return from_ragged(found, graph.weight, hops, drawn_by)
 
@@ -154,15 +160,16 @@ def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int, drawn_by: T
     return Subgraphs(ptr, node, row, col, weights, u, u + 1, hop, dist_u, dist_v, hops, known)
 
 
-def adjacency_of(graph: Graph, drawn_by: Tensor | None) -> Adjacency:
-    """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that twice as many fit into a cache."""
+def adjacency_of(graph: Graph, drawn_by: Tensor | None, reach: Reach, pairs: int) -> Adjacency:
+    """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that twice as many fit into a cache. For so many pairs of this reach."""
     from llwlc.kernels.numba.enclosing import Adjacency
 
     if graph not in _COMPACT:
         _COMPACT[graph] = graph.indices.numpy().astype(np.uint32)
     weight = np.empty(0, np.float32) if graph.weight is None else graph.weight.contiguous().numpy()
     known = np.empty(0, np.uint64) if drawn_by is None else drawn_by.contiguous().numpy().view(np.uint64)
-    return Adjacency(graph.indptr.contiguous().numpy().view(np.uint64), _COMPACT[graph], weight, known)
+    indptr, indices = graph.indptr.contiguous().numpy().view(np.uint64), _COMPACT[graph]
+    return Adjacency(indptr, indices, weight, known, ordered_hubs(graph, indptr, indices, known, reach, pairs))
 
 
 _COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()

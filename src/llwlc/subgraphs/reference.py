@@ -30,10 +30,11 @@ def chunks(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> list[Tens
 
 
 def extract_chunk(
-    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None = None
-) -> Subgraphs:
-    """The subgraphs of one chunk of pairs. `drawn_by [n]`: the numbers by which random draws identify the nodes, None for their ids."""
-    owner, node, hop = _nodes(graph, pairs, hops, cap, seed, drawn_by)
+    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None = None, *, windowed: bool = True
+) -> Subgraphs:  # fmt: skip
+    """The subgraphs of one chunk of pairs. `drawn_by [n]`: the numbers by which random draws identify the nodes, None for their ids; `windowed`: a capped hop is drawn by
+    `counter.window`, else by `counter.draw`."""
+    owner, node, hop = _nodes(graph, pairs, hops, cap, seed, drawn_by, windowed)
     # by graph, then in the order of discovery: a stable sort keeps that order
     order = torch.argsort(owner, stable=True)
     owner, node, hop = owner[order], node[order], hop[order]
@@ -51,7 +52,7 @@ def extract_chunk(
 
 
 def _nodes(
-    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None
+    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, drawn_by: Tensor | None, windowed: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Owner, id and hop of every node, hop by hop, in the order of discovery."""
     n = graph.num_nodes
@@ -73,7 +74,7 @@ def _nodes(
         position = position[first].sort().values
         owner, node = found_owner[position], found[position]
         if cap is not None:
-            owner, node = _sample(owner, node, pairs, cap, seed, drawn_by)
+            owner, node = _sample(owner, node, pairs, cap, seed, drawn_by, windowed)
         levels.append((owner, node))
         seen = torch.sort(torch.cat([seen, owner * n + node])).values
     hop = torch.cat([torch.full_like(o, h) for h, (o, _) in enumerate(levels)])
@@ -81,11 +82,15 @@ def _nodes(
 
 
 def _sample(
-    owner: Tensor, node: Tensor, pairs: Tensor, cap: int, seed: int, drawn_by: Tensor | None
+    owner: Tensor, node: Tensor, pairs: Tensor, cap: int, seed: int, drawn_by: Tensor | None, windowed: bool
 ) -> tuple[Tensor, Tensor]:
     """At most `cap` nodes of each graph: those with the smallest hashes, left in their order."""
     ends, known = (pairs, node) if drawn_by is None else (drawn_by[pairs], drawn_by[node])
-    bits = counter.draw(seed, 0, ends.amin(1)[owner], ends.amax(1)[owner], known, stream=counter.CAPPED)
+    low, high = ends.amin(1)[owner], ends.amax(1)[owner]
+    if windowed:
+        bits = counter.window(seed, low, high, known, counter.CAPPED)
+    else:
+        bits = counter.draw(seed, 0, low, high, known, counter.CAPPED)
     by_hash = torch.argsort(bits, stable=True)
     by_hash = by_hash[torch.argsort(owner[by_hash], stable=True)]
     counts = torch.bincount(owner, minlength=len(pairs))

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
-from llwlc.support.machine_code import code_root, seal_cache
+from llwlc.support.machine_code import code_root, number_at_random, seal_cache
 
 U = np.uint64
 """The type of indices in inner loops: with signed ones numba tests each time whether they are negative."""
@@ -29,6 +29,8 @@ F = TypeVar("F", bound=Callable[..., object])
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 PACKAGE = "llwlc"
 ROOT = Path(__file__).parents[1]
+
+number_at_random()
 
 
 def compiled(function: F) -> F:

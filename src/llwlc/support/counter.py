@@ -39,9 +39,25 @@ def mix(x: Tensor) -> Tensor:
 
 def draw(seed: int, epoch: int, low: Tensor, high: Tensor, node: Tensor, stream: int = 0) -> Tensor:
     """The 64 bits of (seed, epoch, pair, node); `stream` keeps apart draws for different purposes."""
-    h = mix(torch.tensor([seed, epoch, stream], device=node.device))
-    h = mix(mix(h[0] ^ h[1] * 3) ^ h[2] * 5)
-    return mix(mix(mix(h ^ low) ^ high) ^ node)
+    return mix(_pair(_key(seed, epoch, stream, node.device), low, high) ^ node)
+
+
+def window(seed: int, low: Tensor, high: Tensor, node: Tensor, stream: int) -> Tensor:
+    """64 bits of (seed, pair, node) for taking the nodes with the lowest of them: how far the node's own bits are beyond the pair's, on the circle of 2⁶⁴ numbers.
+
+    So a pair takes the nodes that follow it. All pairs see the nodes in one order, in which long rows can be kept: a pair then finds those that it takes without a look at the others.
+    """
+    h = _key(seed, 0, stream, node.device)
+    return mix(h ^ node) - _pair(h, low, high)
+
+
+def _key(seed: int, epoch: int, stream: int, device: torch.device) -> Tensor:
+    h = mix(torch.tensor([seed, epoch, stream], device=device))
+    return mix(mix(h[0] ^ h[1] * 3) ^ h[2] * 5)
+
+
+def _pair(key: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    return mix(mix(key ^ low) ^ high)
 
 
 def uniform(bits: Tensor) -> Tensor:

@@ -1,6 +1,8 @@
 """The cache of compiled kernels: in a folder that only this user can write, each file with its digest.
 
-numba stores machine code as pickles, which execute code as they are read, and does not check whether the file was changed.
+numba stores machine code as pickles, which execute code as they are read, and does not check whether the file was changed. And it tells functions of one name and
+signature apart by a number that every process counts from one, so files of two processes may have different functions under one name, of which a third process
+takes the first for both (numba's issue 10486): `number_at_random`.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ import atexit
 import contextlib
 import os
 import pickle
+import secrets
 import shutil
 import tempfile
 import warnings
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import IndexDataCacheFile
 
 from llwlc.support.private import private_folder
@@ -87,3 +91,9 @@ def seal_cache(dispatcher: Any) -> None:
         filename_base=kept._impl.filename_base,
         source_stamp=kept._impl.locator.get_source_stamp(),
     )
+
+
+def number_at_random() -> None:
+    """Makes numba number functions at random, in 64 bits: no two processes, forked ones included, give a number to two functions of one name. `np.sort` and
+    `np.argsort`, for one, are made of functions of the same names."""
+    FunctionIdentity._unique_ids = iter(partial(secrets.randbits, 64), None)

@@ -14,6 +14,7 @@ from llwlc.candidates import choice
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
 from llwlc.splits.linksplit import LinkSplit
+from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import HARD_FOR_SELECTION, pool_draws
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
@@ -28,7 +29,8 @@ USUAL_EPOCHS = 0.7
 class Forecast:
     """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each stage, and of training where it stops at the usual epoch.
 
-    The last stage, `recommend`, is what the command line does after a fit.
+    The last stage, `recommend`, is what the command line does after a fit. `rival`: seconds more where an untrained score takes the network's place, and its own candidates are found,
+    calibrated and measured.
     """
 
     links: int
@@ -37,11 +39,17 @@ class Forecast:
     num_bytes: int
     stages: Mapping[str, float]
     usual_training: float
+    rival: float = 0.0
 
     @property
     def seconds(self) -> float:
         """Seconds of all stages if training runs through all epochs."""
         return sum(self.stages.values())
+
+    @property
+    def at_most(self) -> float:
+        """The same if an untrained score then takes the network's place."""
+        return self.seconds + self.rival
 
     @property
     def usual(self) -> float:
@@ -105,7 +113,6 @@ def expected(
     valid, test = (stage.scored(limits.evaluated) for stage in (sizes.valid, sizes.test))
     listed = n if limits.sources is None else min(n, limits.sources)
     found = CandidateConfig(budget=preset.budget).budget_for(n) * listed
-    judged = min(links_to_judge(n, limits.judged), positives)
     chosen = choice.links_to_try(n, limits.weighed)
     shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
     compared = found * sampled_share(limits, shortlist, found)
@@ -113,17 +120,17 @@ def expected(
     ranking = ranked or preset.net.ranking
     among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
     listing = candidates.prepare + listed * candidates.list_node
+
+    def finding(links: int, pool: int) -> float:
+        """Seconds to find the candidates for so many training links, and so many of them for each link."""
+        tested = min(links_to_judge(n, limits.judged), links) * candidates.judge_link
+        return listing + chosen * candidates.choose_link + tested + min(found, pool * links) * candidates.describe_pair
+
     epoch = (1 + config.negatives + preset.net.ranking) * positives * links.train + (
         valid + among
     ) * links.score_encoded
     stages = {
-        "candidates": (
-            listing
-            + chosen * candidates.choose_link
-            + judged * candidates.judge_link
-            + min(found, config.candidate_pool * positives) * candidates.describe_pair
-        )
-        * ranking,
+        "candidates": finding(positives, config.candidate_pool) * ranking,
         "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among + test) * links.encode,
         "training": config.epochs * epoch + test * links.score_encoded,
         "heuristics": 2 * candidates.heuristics,
@@ -132,15 +139,20 @@ def expected(
         * ranked,
         "recommend": (listing + found * candidates.describe_pair + shortlist * links.score) * ranked,
     }
+    # an untrained score takes as long as the statistics of a pair, on all training links
+    described = found + shortlist + 4 * compared + measured
+    rival = finding(sizes.train, TrainConfig.candidate_pool) + listing + 4 * candidates.heuristics
+    rival += described * candidates.describe_pair
     usual = config.epochs if config.epochs <= config.patience else max(config.patience, USUAL_EPOCHS * config.epochs)
     kept = copies * stored + valid + among + test
     return Forecast(
         stored,
         links.mean_size,
         links.largest,
-        estimate_bytes(kept, links.mean_size, preset.basis.steps),
+        estimate_bytes(kept, links.mean_size, preset.basis.steps, preset.basis.stored_bits),
         stages,
         usual * epoch + test * links.score_encoded,
+        rival if ranked else 0.0,
     )
 
 

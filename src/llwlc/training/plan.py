@@ -48,6 +48,10 @@ POOLS: tuple[Choice, ...] = (
 )
 
 
+HALF: Choice = (0.03, {"stored_bits": 16})
+"""Half precision of what is stored: tried where a combination does not fit otherwise, and only there, as it saves no time."""
+
+
 def _evaluation_limits(evaluated: int, *, shortlist: int, **rest: int) -> dict[str, int]:
     """The limits of a choice: as many candidates are measured as validation or test links."""
     return {"evaluated": evaluated, "shortlist": shortlist, "measured": min(evaluated, shortlist), **rest}
@@ -63,7 +67,17 @@ EVALUATION: tuple[Choice, ...] = (
     (1.2, _evaluation_limits(2_000, shortlist=2_000, judged=200, weighed=20, sources=20_000, budget=10)),
 )
 PLANNED = (
-    *("hops", "max_nodes_per_hop", "fraction", "epochs", "negative_pool", "candidate_pool", "copies", "budget"),
+    *(
+        "hops",
+        "max_nodes_per_hop",
+        "stored_bits",
+        "fraction",
+        "epochs",
+        "negative_pool",
+        "candidate_pool",
+        "copies",
+        "budget",
+    ),
     *("evaluated", "shortlist", "measured", "sources", "judged", "weighed"),
 )
 """The options of a preset that a plan may change."""
@@ -97,6 +111,8 @@ def _words(preset: Preset) -> Iterator[str]:
     if basis.hops == 1 or (cap is not None and cap < DEFAULT_CAP):
         reach = "one-hop" if basis.hops == 1 else f"{basis.hops}-hop"
         yield f"{reach} subgraphs" + ("" if cap is None else f" of at most {cap:,} nodes a hop")
+    if basis.stored_bits == 16:
+        yield "bases stored in half precision, as they do not fit otherwise"
     if train.fraction < 1:
         yield f"{100 * train.fraction:g} % of the training links"
     if train.epochs < TrainConfig.epochs:
@@ -168,10 +184,15 @@ def make_plan(
         found = without_idle(preset, options)
         tried = found.adapted(sizes.train)
         ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
+        if ahead.num_bytes > room and "stored_bits" not in kept:
+            cost, found = cost + HALF[0], found.changed(**HALF[1])
+            tried = found.adapted(sizes.train)
+            ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
         if ahead.num_bytes > room:
             continue
         gone = spent + time.perf_counter() - begin
-        needed = gone + SAFETY * ahead.seconds
+        # the margin is for all that may go wrong, the rival among it
+        needed = gone + max(SAFETY * ahead.seconds, ahead.at_most)
         if needed <= 60 * minutes:
             return Plan(found, ahead, cost, minutes)
         if least is None or needed < least[0]:

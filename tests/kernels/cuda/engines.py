@@ -106,7 +106,14 @@ ENGINES = [
 
 
 def extract(
-    engine, graph: Graph, pairs: torch.Tensor, *, hops: int = 2, cap: int | None = None, seed: int = 0
+    engine,
+    graph: Graph,
+    pairs: torch.Tensor,
+    *,
+    hops: int = 2,
+    cap: int | None = None,
+    seed: int = 0,
+    windowed: bool = True,
 ) -> Subgraphs:
     """`subgraphs.extract` on the engine, brought back to the CPU."""
     indptr, indices, pairs = (x.to(engine.device).contiguous() for x in (graph.indptr, graph.indices, pairs))
@@ -114,7 +121,7 @@ def extract(
     drawn_by = None if graph.identity is None else graph.identity.to(engine.device)
     found = extraction.extract(
         engine, indptr, indices, pairs,
-        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=weighted, drawn_by=drawn_by,
+        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=weighted, drawn_by=drawn_by, windowed=windowed,
     )  # fmt: skip
     weight = graph.weight.to(engine.device) if weighted else None
     return from_ragged(found, weight, hops, drawn_by).to("cpu")

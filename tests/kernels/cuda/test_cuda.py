@@ -18,6 +18,7 @@ from llwlc.errors import InputError
 from llwlc.graph.graph import Graph
 from llwlc.kernels import backends
 from llwlc.kernels.cuda import driver, extraction, solving
+from llwlc.subgraphs.extraction import extract_checked
 
 FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
 
@@ -30,12 +31,13 @@ def engine(request):
 def assert_same_subgraphs(
     engine, graph: Graph, pairs: torch.Tensor, hops: int = 2, cap: int | None = None, seed=0
 ) -> None:
-    one = extract(engine, graph, pairs, hops=hops, cap=cap, seed=seed)
-    two = subgraphs.extract(graph, pairs, hops, max_nodes_per_hop=cap, seed=seed, backend="reference")
-    for name in FIELDS:
-        assert torch.equal(getattr(one, name), getattr(two, name)), name
-    assert (one.weight is None) == (two.weight is None)
-    assert one.weight is None or torch.equal(one.weight, two.weight)
+    for windowed in (True, False):
+        one = extract(engine, graph, pairs, hops=hops, cap=cap, seed=seed, windowed=windowed)
+        two = extract_checked(graph, pairs, hops, cap, seed, "reference", graph.identity, windowed)
+        for name in FIELDS:
+            assert torch.equal(getattr(one, name), getattr(two, name)), name
+        assert (one.weight is None) == (two.weight is None)
+        assert one.weight is None or torch.equal(one.weight, two.weight)
 
 
 def assert_equals_reference(engine, graph: Graph, pairs: torch.Tensor, *, constraints="neumann", **options) -> None:

@@ -22,4 +22,11 @@ def test_every_draw_is_the_reference_one(seed, epoch, stream, nodes):
         key = np.uint64(hashing.link_key(seed, epoch, stream, u, v, drawn_by))
         who = np.uint64(hashing.identity(drawn_by, w))
         assert hashing.draw(key, who) == bits.item()
+        for windowed in (False, True):
+            how = hashing.CapDraw(*map(np.uint64, hashing.cap_draw(seed, stream, windowed, u, v, drawn_by)))
+            low, high = torch.minimum(a, b), torch.maximum(a, b)
+            of_cap = (
+                counter.window(seed, low, high, x, stream) if windowed else counter.draw(seed, 0, low, high, x, stream)
+            )
+            assert hashing.drawn(how, who) == of_cap.item()
         assert np.isclose(hashing.normal(key, who), counter.normal(bits).item(), rtol=1e-12, atol=1e-12)

@@ -29,6 +29,7 @@ struct Extraction {
     uint64 key;
     int64 cap;
     int links, hops, slots;
+    int windowed;  // how a capped hop is drawn: `counter.window`, or 0 for `counter.draw`
 };
 
 struct Table {
@@ -51,6 +52,22 @@ DEVICE uint64 mix(uint64 x) {
 }
 
 DEVICE uint64 identity(const Extraction &x, int node) { return x.drawn_by ? x.drawn_by[node] : node; }
+
+// How a pair draws the nodes of a capped hop: those with the lowest mix(key ^ identity) − shift, as signed numbers.
+struct Draw {
+    uint64 key, shift;
+};
+
+DEVICE Draw draw_of(const Extraction &x, int u, int v) {
+    uint64 a = identity(x, u), b = identity(x, v);
+    uint64 pair = mix(mix(x.key ^ (a < b ? a : b)) ^ (a < b ? b : a));
+    return x.windowed ? Draw{x.key, pair} : Draw{pair, 0};
+}
+
+// The draw of a node, as an unsigned number in the same order.
+DEVICE uint64 drawn(const Extraction &x, const Draw &how, int node) {
+    return (mix(how.key ^ identity(x, node)) - how.shift) ^ (1ull << 63);
+}
 
 DEVICE unsigned scatter(int x) { return ((unsigned)x * 0x9E3779B1u) >> 7; }
 
@@ -132,7 +149,7 @@ DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, in
 }
 
 // The cap-th lowest of the draws of node[begin:end], as unsigned numbers in the same order; eight bits at a time from the top.
-DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, uint64 key) {
+DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, const Draw &how) {
     SHARED int count[256];
     uint64 prefix = 0;
     int64 left = x.cap;
@@ -141,7 +158,7 @@ DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, u
         for EACH(i, 256) count[i] = 0;
         SYNC();
         for (int i = begin + LANE; i < end; i += GROUP) {
-            uint64 bits = mix(key ^ identity(x, node[i])) ^ (1ull << 63);
+            uint64 bits = drawn(x, how, node[i]);
             if (shift == 56 || (bits >> (shift + 8)) == (prefix >> (shift + 8))) atomicAdd(count + ((bits >> shift) & 255), 1);
         }
         SYNC();
@@ -153,15 +170,15 @@ DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, u
 }
 
 // Keeps the `cap` nodes with the lowest draws of the hop just found, in their order.
-DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, uint64 key, Found &f) {
-    uint64 limit = lowest(x, f.node, begin, f.n, key);
+DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, const Draw &how, Found &f) {
+    uint64 limit = lowest(x, f.node, begin, f.n, how);
     int kept = begin;
     for (int base = begin; base < f.n; base += GROUP) {
         int i = base + LANE, y = 0, count;
         bool stays = false;
         if (i < f.n) {
             y = f.node[i];
-            stays = (mix(key ^ identity(x, y)) ^ (1ull << 63)) <= limit;
+            stays = drawn(x, how, y) <= limit;
         }
         int rank = group_rank(stays, count);
         SYNC();
@@ -176,8 +193,7 @@ DEVICE void keep_lowest(const Extraction &x, const Table &t, int begin, uint64 k
 
 // All nodes of one subgraph. False where the table is too small.
 DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int limit, Found &f) {
-    uint64 a = identity(x, u), b = identity(x, v);
-    uint64 key = mix(mix(x.key ^ (a < b ? a : b)) ^ (a < b ? b : a));
+    Draw how = draw_of(x, u, v);
     if (LANE == 0) {
         f.node[0] = u;
         f.node[1] = v;
@@ -190,7 +206,7 @@ DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int li
     SYNC();
     for (int h = 1; h <= x.hops; h++) {
         if (!find_hop(x, t, f.level[h - 1], f.level[h], limit, f)) return false;
-        if (x.cap > 0 && f.n - f.level[h] > x.cap) keep_lowest(x, t, f.level[h], key, f);
+        if (x.cap > 0 && f.n - f.level[h] > x.cap) keep_lowest(x, t, f.level[h], how, f);
         f.level[h + 1] = f.n;
     }
     return true;

@@ -20,7 +20,7 @@ SCRATCH_BYTES = 1 << 31  # of all large groups together
 Extraction = task_type(
     "Extraction",
     "indptr indices pairs order drawn_by counter sizes edges ptr first node row col hop dist_u dist_v edge scratch",
-    stride="int64", num_nodes="int64", key="int64", cap="int64", links="int32", hops="int32", slots="int32",
+    stride="int64", num_nodes="int64", key="int64", cap="int64", links="int32", hops="int32", slots="int32", windowed="int32",
 )  # fmt: skip
 
 
@@ -55,16 +55,17 @@ def possible(num_nodes: int, hops: int) -> bool:
 
 def extract(
     engine: Engine, indptr: Tensor, indices: Tensor, pairs: Tensor, *,
-    hops: int, cap: int, seed: int, stream: int, with_edges: bool, drawn_by: Tensor | None,
+    hops: int, cap: int, seed: int, stream: int, with_edges: bool, drawn_by: Tensor | None, windowed: bool,
 ) -> Ragged:  # fmt: skip
-    """The enclosing subgraphs of `pairs [B, 2]`, on the device of the graph; `drawn_by [n]`: what random draws identify its nodes by, None for their numbers."""
+    """The enclosing subgraphs of `pairs [B, 2]`, on the device of the graph; `drawn_by [n]`: what random draws identify its nodes by, None for their numbers; `windowed`: a capped hop is drawn by
+    `counter.window`, else by `counter.draw`."""
     links, n, device = len(pairs), len(indptr) - 1, indptr.device
     h = mix(torch.tensor([seed, 0, stream]))
     key = int(mix(mix(h[0] ^ h[1] * 3) ^ h[2] * 5))
     sizes, edges = torch.empty(2, links, dtype=torch.long, device=device)
     arrays = {"indptr": indptr, "indices": indices, "pairs": pairs, "sizes": sizes, "edges": edges}
     graph = {name: address(tensor) for name, tensor in arrays.items()} | {"drawn_by": address(drawn_by)}
-    graph |= {"num_nodes": n, "key": key, "cap": cap, "hops": hops}
+    graph |= {"num_nodes": n, "key": key, "cap": cap, "hops": hops, "windowed": windowed}
     # links are tried in one table after the other; those that overflow all of them are large
     tried: list[tuple[Table, Tensor]] = []
     left = torch.arange(links, device=device)

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from llwlc.kernels.numba.hashing import draw, identity
+from llwlc.kernels.numba.hashing import CapDraw, drawn, identity
+from llwlc.kernels.numba.hub_rows import HubRows, find_below, hub_row, nth_new_draw
+from llwlc.kernels.numba.search import has, lower_bound
 from llwlc.support.compiler import U, compiled
 
 # a row of the graph that is this many times longer than the subgraph is searched for the subgraph's nodes instead of read in full
@@ -24,12 +26,13 @@ FOUR = 4
 
 class Adjacency(NamedTuple):
     """The whole graph: `indptr [n + 1]`, `indices [2m]`, both unsigned, `weight [2m]` or `[0]`; `drawn_by [n]`, what
-    random draws identify the nodes by, unsigned, or `[0]` for their numbers."""
+    random draws identify the nodes by, unsigned, or `[0]` for their numbers; `hubs`: long rows in the order in which a capped hop takes nodes, as far as there are any."""
 
     indptr: np.ndarray
     indices: np.ndarray
     weight: np.ndarray
     drawn_by: np.ndarray
+    hubs: HubRows
 
 
 class ExtractionScratch(NamedTuple):
@@ -49,7 +52,7 @@ class ExtractionScratch(NamedTuple):
 
 @compiled
 def find_nodes(
-    graph: Adjacency, u: int, v: int, hops: int, cap: int, key: np.uint64, where: np.ndarray, node: np.ndarray, hop: np.ndarray
+    graph: Adjacency, u: int, v: int, hops: int, cap: int, how: CapDraw, where: np.ndarray, node: np.ndarray, hop: np.ndarray
 ) -> int:  # fmt: skip
     """Writes `node` and `hop` in the order of discovery, marks them in `where`, returns their number. `cap` 0: no limit."""
     node[0], node[1], hop[0], hop[1] = u, v, 0, 0
@@ -58,11 +61,11 @@ def find_nodes(
     for level in range(1, hops + 1):
         found = end
         if cap > 0:
-            found = find_low_hashes(graph, begin, end, cap, key, where, node)
+            found = find_low_draws(graph, begin, end, cap, how, where, node)
         if found - end < cap or cap == 0:
             found = find_all(graph, begin, end, found, where, node)
         if cap > 0 and found - end > cap:
-            found = keep_lowest(graph.drawn_by, node, end, found, cap, key, where)
+            found = keep_lowest(graph.drawn_by, node, end, found, cap, how, where)
         hop[end:found] = level
         begin, end = end, found
     return end
@@ -84,25 +87,38 @@ def find_all(graph: Adjacency, begin: int, end: int, found: int, where: np.ndarr
 
 
 @compiled
-def find_low_hashes(
-    graph: Adjacency, begin: int, end: int, cap: int, key: np.uint64, where: np.ndarray, node: np.ndarray
+def find_low_draws(
+    graph: Adjacency, begin: int, end: int, cap: int, how: CapDraw, where: np.ndarray, node: np.ndarray
 ) -> int:
-    """`find_all` next to a hub: finds only neighbours whose hash lies below a limit at which the longest row alone is expected to hold `cap`.
+    """`find_all` next to a hub: finds only neighbours whose draw lies below a limit that leaves at least `cap` of the longest row.
 
     Where at least `cap` are found, the `cap` lowest of all are among them. Otherwise, or where there is no hub, finds none.
     """
-    longest = U(0)
+    longest, hub = U(0), U(0)
     for i in range(begin, end):
-        longest = max(longest, graph.indptr[node[i] + U(1)] - graph.indptr[node[i]])
-    share = enough_for(cap) / max(np.float64(longest), 1.0)
-    if share > 0.25:
+        length = graph.indptr[node[i] + U(1)] - graph.indptr[node[i]]
+        if length > longest:
+            longest, hub = length, node[i]
+    if longest <= U(long_row(cap)):
         return end
-    limit = np.int64(share * 2.0**64 - 2.0**63)
+    first, last = hub_row(graph.hubs, hub)
+    if first < last:
+        limit = nth_new_draw(graph.hubs, first, last, cap, how, graph.drawn_by, where)
+    else:  # uniform draws: about so many of the row are below it
+        limit = np.int64(enough_for(cap) / np.float64(longest) * 2.0**64 - 2.0**63)
     found = end
     for i in range(begin, end):
-        for p in range(graph.indptr[node[i]], graph.indptr[node[i] + U(1)]):
+        x = node[i]
+        row, row_end = graph.indptr[x], graph.indptr[x + U(1)]
+        first, last = U(0), U(0)
+        if row_end - row > U(long_row(cap)):
+            first, last = hub_row(graph.hubs, x)
+        if first < last:
+            found = find_below(graph.hubs, first, last, limit, how, graph.drawn_by, where, node, found)
+            continue
+        for p in range(row, row_end):
             y = graph.indices[p]
-            if draw(key, identity(graph.drawn_by, y)) <= limit and where[y] == 0:
+            if drawn(how, identity(graph.drawn_by, y)) <= limit and where[y] == 0:
                 node[found] = y
                 where[y] = found + 1
                 found += 1
@@ -117,6 +133,12 @@ def find_low_hashes(
 def enough_for(cap: int) -> float:
     """The number of hashes to expect below a limit, so that at least `cap` are below it almost surely."""
     return cap + 6 * math.sqrt(cap) + 16
+
+
+@compiled
+def long_row(cap: int) -> int:
+    """The longest row that is read in full for `cap` of its nodes."""
+    return int(4 * enough_for(cap))
 
 
 @compiled
@@ -135,12 +157,12 @@ def kth_lowest(bits: np.ndarray, cap: int) -> int:
 
 @compiled
 def keep_lowest(
-    drawn_by: np.ndarray, node: np.ndarray, begin: int, end: int, cap: int, key: np.uint64, where: np.ndarray
+    drawn_by: np.ndarray, node: np.ndarray, begin: int, end: int, cap: int, how: CapDraw, where: np.ndarray
 ) -> int:
     """Keeps the `cap` nodes with the lowest hashes, in their order, of those just found, and unmarks the others."""
     bits = np.empty(end - begin, np.int64)
     for i in range(begin, end):
-        bits[i - begin] = draw(key, identity(drawn_by, node[i]))
+        bits[i - begin] = drawn(how, identity(drawn_by, node[i]))
     limit = kth_lowest(bits, cap)
     kept = begin
     for i in range(begin, end):
@@ -178,28 +200,17 @@ def inside(inside_bits: np.ndarray, y: np.uint64) -> np.uint64:
 
 @compiled
 def prefetch_rows(graph: Adjacency, node: np.ndarray, n: int) -> np.uint64:
-    """Returns the total length of the rows. Reads the first entry of each, so that memory delivers the rows in parallel and not one after the other."""
+    """Returns a bound on the number of edges among the nodes: the total length of the rows, none counted for more than all nodes. Reads the first entry of each, so that memory delivers
+    the rows in parallel and not one after the other."""
     length, touched = U(0), U(0)
     last = U(max(len(graph.indices), 1) - 1)
     if len(graph.indices) > 0:
         for i in range(n):
             begin = graph.indptr[node[i]]
-            length += graph.indptr[node[i] + U(1)] - begin
+            length += min(graph.indptr[node[i] + U(1)] - begin, U(n))
             touched += graph.indices[min(begin, last)]
     node[n] = touched  # behind the nodes; without a use the compiler would remove the reads
     return length
-
-
-@compiled
-def lower_bound(values: np.ndarray, begin: np.uint64, end: np.uint64, wanted: np.uint64) -> np.uint64:
-    """The first place in the sorted `values[begin:end]` that is not below `wanted`."""
-    while begin < end:
-        middle = (begin + end) >> U(1)
-        if values[middle] < wanted:
-            begin = middle + U(1)
-        else:
-            end = middle
-    return begin
 
 
 @compiled
@@ -211,18 +222,11 @@ def count_edges(graph: Adjacency, n: int, inside_bits: np.ndarray, node: np.ndar
         begin, end = graph.indptr[x], graph.indptr[x + U(1)]
         if end - begin > U(LONG_ROW * n):
             for j in range(n):
-                total += U(has(graph.indices, begin, end, node[j]))
+                total += U(linked(graph, x, node[j]))
         else:
             for p in range(begin, end):
                 total += inside(inside_bits, graph.indices[p])
-    begin, end = graph.indptr[node[0]], graph.indptr[node[0] + U(1)]
-    return int(total) - 2 if has(graph.indices, begin, end, node[1]) else int(total)
-
-
-@compiled
-def has(values: np.ndarray, begin: np.uint64, end: np.uint64, wanted: np.uint64) -> bool:
-    p = lower_bound(values, begin, end, wanted)
-    return bool(p < end and values[p] == wanted)
+    return int(total) - 2 if linked(graph, node[0], node[1]) else int(total)
 
 
 @compiled
@@ -246,7 +250,7 @@ def fill_edges(graph: Adjacency, n: int, scratch: ExtractionScratch, neighbor: n
         if end - begin > U(LONG_ROW * n):
             if len(by_id) == 0:
                 by_id = np.argsort(node[:n])
-            e = search_row(graph, begin, end, by_id, scratch, neighbor, e)
+            e = search_row(graph, x, by_id, scratch, neighbor, e)
         elif len(edge) > 0:
             for p in range(begin, end):
                 y = graph.indices[p]
@@ -284,24 +288,28 @@ def drop_link(
 
 
 @compiled
+def linked(graph: Adjacency, x: np.uint64, y: np.uint64) -> bool:
+    """Whether x and y have a link: by a search in the shorter of their rows, which is likely in a cache."""
+    if graph.indptr[y + U(1)] - graph.indptr[y] < graph.indptr[x + U(1)] - graph.indptr[x]:
+        x, y = y, x
+    return has(graph.indices, graph.indptr[x], graph.indptr[x + U(1)], y)
+
+
+@compiled
 def search_row(
-    graph: Adjacency,
-    begin: np.uint64,
-    end: np.uint64,
-    by_id: np.ndarray,
-    scratch: ExtractionScratch,
-    neighbor: np.ndarray,
-    e: np.uint64,
+    graph: Adjacency, x: np.uint64, by_id: np.ndarray, scratch: ExtractionScratch, neighbor: np.ndarray, e: np.uint64
 ) -> np.uint64:
-    """Fills the row of a hub by a binary search for each node of the subgraph."""
+    """Fills the row of hub x by a search for each node of the subgraph."""
+    begin, end = graph.indptr[x], graph.indptr[x + U(1)]
     for j in by_id:
         y = scratch.node[j]
-        begin = lower_bound(graph.indices, begin, end, y)
-        if begin < end and graph.indices[begin] == y:
-            neighbor[e] = y
-            if len(scratch.edge) > 0:
-                scratch.edge[e] = begin
-            e += U(1)
+        if not linked(graph, x, y):
+            continue
+        neighbor[e] = y
+        if len(scratch.edge) > 0:
+            begin = lower_bound(graph.indices, begin, end, y)
+            scratch.edge[e] = begin
+        e += U(1)
     return e
 
 

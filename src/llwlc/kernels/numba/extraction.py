@@ -25,18 +25,19 @@ from llwlc.kernels.numba.enclosing import (
     set_inside_bits,
     settle_distances,
 )
-from llwlc.kernels.numba.hashing import link_key
+from llwlc.kernels.numba.hashing import cap_draw
 from llwlc.support.compiler import U, compiled
 from llwlc.support.threads import number_of_threads, over_links
 
 
 class Reach(NamedTuple):
-    """How far to search: `hops`, each with at most `cap` new nodes (0: no limit), which are drawn by `seed` on `stream`."""
+    """How far to search: `hops`, each with at most `cap` new nodes (0: no limit), which are drawn by `seed` on `stream`; `windowed`: by `counter.window`, else by `counter.draw`."""
 
     hops: int
     cap: int
     seed: int
     stream: int
+    windowed: bool
 
 
 class Ragged(NamedTuple):
@@ -165,8 +166,8 @@ def _count(
     keeping = len(words) > 0
     for b in range(begin, end):
         u, v = pairs[b, 0], pairs[b, 1]
-        key = link_key(reach.seed, 0, reach.stream, u, v, graph.drawn_by)
-        n = find_nodes(graph, u, v, reach.hops, reach.cap, key, scratch.where, scratch.node, scratch.hop)
+        how = cap_draw(reach.seed, reach.stream, reach.windowed, u, v, graph.drawn_by)
+        n = find_nodes(graph, u, v, reach.hops, reach.cap, how, scratch.where, scratch.node, scratch.hop)
         set_inside_bits(scratch.inside_bits, scratch.node, n)
         sizes[b + 1] = n
         keeping = memo.fits(n, prefetch_rows(graph, scratch.node, n), words, used) and keeping
@@ -188,8 +189,8 @@ def enclose(
     if len(words) > 0:
         n = memo.recall(words, at, scratch)
         return n, memo.rows_of(words, at, n)
-    key = link_key(reach.seed, 0, reach.stream, u, v, graph.drawn_by)
-    n = find_nodes(graph, u, v, reach.hops, reach.cap, key, scratch.where, scratch.node, scratch.hop)
+    how = cap_draw(reach.seed, reach.stream, reach.windowed, u, v, graph.drawn_by)
+    n = find_nodes(graph, u, v, reach.hops, reach.cap, how, scratch.where, scratch.node, scratch.hop)
     set_inside_bits(scratch.inside_bits, scratch.node, n)
     prefetch_rows(graph, scratch.node, n)
     fill_edges(graph, n, scratch, scratch.neighbor)

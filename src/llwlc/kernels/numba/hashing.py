@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,15 +34,43 @@ def identity(drawn_by: np.ndarray, node: int) -> np.uint64:
 def link_key(seed: int, epoch: int, stream: int, u: int, v: int, drawn_by: np.ndarray) -> np.uint64:
     """`counter.draw` without its last step: `mix(link_key(…) ^ identity)` is the draw of a node."""
     a, b = identity(drawn_by, u), identity(drawn_by, v)
+    return mix(mix(stream_key(seed, epoch, stream) ^ min(a, b)) ^ max(a, b))
+
+
+@compiled
+def stream_key(seed: int, epoch: int, stream: int) -> np.uint64:
+    """The part of a draw's key that is the same for all pairs."""
     s, e, t = mix(np.uint64(seed)), mix(np.uint64(epoch)), mix(np.uint64(stream))
-    h = mix(mix(s ^ e * np.uint64(3)) ^ t * np.uint64(5))
-    return mix(mix(h ^ min(a, b)) ^ max(a, b))
+    return mix(mix(s ^ e * np.uint64(3)) ^ t * np.uint64(5))
 
 
 @compiled
 def draw(key: np.uint64, who: np.uint64) -> np.int64:
     """The draw of a node, by its identity; signed, as the reference compares it."""
     return np.int64(mix(key ^ who))
+
+
+class CapDraw(NamedTuple):
+    """How a pair draws the nodes of a capped hop: those with the lowest `mix(key ^ identity) − shift`, as signed numbers. `counter.window` where the key is that of all pairs and the
+    shift the pair's, `counter.draw` where the key is the pair's and the shift zero."""
+
+    key: np.uint64
+    shift: np.uint64
+
+
+@compiled
+def cap_draw(seed: int, stream: int, windowed: bool, u: int, v: int, drawn_by: np.ndarray) -> CapDraw:
+    """How the pair (u, v) draws."""
+    pair = link_key(seed, 0, stream, u, v, drawn_by)
+    if windowed:
+        return CapDraw(stream_key(seed, 0, stream), pair)
+    return CapDraw(pair, np.uint64(0))
+
+
+@compiled
+def drawn(how: CapDraw, who: np.uint64) -> np.int64:
+    """The draw of a node for a pair, by its identity; the lowest are taken."""
+    return np.int64(mix(how.key ^ who) - how.shift)
 
 
 @compiled

@@ -19,7 +19,7 @@ BUDGET = 1 << 28  # bytes of all arrays together
 
 @compiled
 def fits(n: int, length: np.uint64, words: np.ndarray, used: int) -> bool:
-    """Whether a link of n nodes, whose rows have at most this total length, is sure to fit behind the `used` words."""
+    """Whether a link of n nodes, whose rows have at most this total length inside the subgraph, is sure to fit behind the `used` words."""
     return bool(length + U((2 + FOUR) * n + 8 + used) < U(len(words)))
 
 

@@ -1,0 +1,108 @@
+"""What a pair beside a hub costs, as the hub grows: processor time of subgraphs, bases, statistics of pairs and scores, by pair: the table of hubs in docs/budget.md.
+
+    python benchmarks/hubs.py
+    python benchmarks/hubs.py --degrees 1000 100000 --caps 100
+
+One graph of 2²⁰ nodes with two links a node at random, and one node more that is linked to some of them: all that changes from row to row is the hub.
+Pairs of two kinds: the hub with a node (`end`), every other one of them linked, and two of its neighbours (`between`), whose second hop would be all the others. The network is
+untrained: the time does not depend on the weights. The median of some turns, in which everything is timed once; processor time, as other work on the machine changes it least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from llwlc.bases.encoded_links import encode
+from llwlc.bench.scores import default_network
+from llwlc.graph.graph import Graph
+from llwlc.heuristics.pair_statistics import pair_statistics
+from llwlc.subgraphs.extraction import extract
+from llwlc.training.scoring import Scorer
+
+NODES = 1 << 20
+KINDS = ("end", "between")
+STAGES = ("subgraph", "basis", "statistics", "score")
+
+
+def hub_graph(degree: int, seed: int = 0) -> tuple[Graph, torch.Tensor]:
+    """A sparse random graph with a hub, node `NODES`; and all other nodes, those that it is linked to first: anywhere, so that memory is as far away beside a small hub as beside a large one."""
+    draw = torch.Generator().manual_seed(seed)
+    sparse = torch.randint(NODES, (2 * NODES, 2), generator=draw)
+    others = torch.randperm(NODES, generator=draw)
+    hub = torch.stack([torch.full((degree,), NODES), others[:degree]], 1)
+    return Graph.from_edges(torch.cat([sparse[sparse[:, 0] != sparse[:, 1]], hub]), num_nodes=NODES + 1), others
+
+
+def pairs_at(kind: str, degree: int, count: int, others: torch.Tensor) -> torch.Tensor:
+    draw = torch.Generator().manual_seed(1)
+    leaf = torch.randint(degree, (2 * count, 2), generator=draw)
+    leaf = others[leaf[leaf[:, 0] != leaf[:, 1]][:count]]
+    if kind == "between":
+        return leaf
+    leaf[::2, 0] = others[-len(leaf[::2]) :]
+    return torch.stack([leaf[:, 0], torch.full((len(leaf),), NODES)], 1)
+
+
+def work(graph: Graph, pairs: torch.Tensor, cap: int) -> dict[str, Callable[[], object]]:
+    net, features, chosen = default_network(graph, graph.num_edges)
+    scorer = Scorer(net, features)
+    basis = replace(chosen.basis, max_nodes_per_hop=cap)
+    return {
+        "subgraph": lambda: extract(graph, pairs, basis.hops, max_nodes_per_hop=cap),
+        "basis": lambda: encode(graph, pairs, basis, about=""),
+        "statistics": lambda: pair_statistics(graph, pairs.numpy()),
+        "score": lambda: list(scorer.pairs(graph, pairs, basis)),
+    }
+
+
+def measure(degree: int, kind: str, cap: int, count: int, turns: int) -> dict[str, float]:
+    """Microseconds a pair by stage, and `first`: seconds of the first calls on a graph, with all that is made once for a graph (and, in a new process, compiled)."""
+    graph, others = hub_graph(degree)
+    pairs = pairs_at(kind, degree, count, others)
+    stages = work(graph, pairs, cap)
+    begin = time.process_time()
+    for stage in stages.values():
+        stage()
+    first = time.process_time() - begin
+    times: dict[str, list[float]] = {name: [] for name in stages}
+    for _ in range(turns):
+        for name, stage in stages.items():
+            begin = time.process_time()
+            stage()
+            times[name].append(time.process_time() - begin)
+    return {name: 1e6 * statistics.median(found) / len(pairs) for name, found in times.items()} | {"first": first}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--degrees", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--caps", type=int, nargs="+", default=[100, 10_000])
+    parser.add_argument("--pairs", type=int, default=256)
+    parser.add_argument("--turns", type=int, default=5)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(
+        f"load {os.getloadavg()[0]:.1f}, {torch.get_num_threads()} threads, {options.pairs} pairs, processor time in µs a pair"
+    )
+    print("| nodes a hop | the hub is | its links |", *(f" {stage} |" for stage in STAGES), " first calls, s |", sep="")
+    print("| --- " * (4 + len(STAGES)) + "|")
+    for cap in options.caps:
+        count = options.pairs if cap < 1000 else max(options.pairs // 8, 16)
+        measure(1000, "end", cap, count, 1)  # compiles
+        for kind in KINDS:
+            for degree in options.degrees:
+                found = measure(degree, kind, cap, count, options.turns)
+                cells = " | ".join(f"{found[stage]:,.1f}" for stage in STAGES)
+                print(f"| {cap:,} | {kind} | {degree:,} | {cells} | {found['first']:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
