@@ -1,6 +1,8 @@
 """Adam on one vector takes the steps that torch's takes on every parameter, and leaves its state where torch would."""
 
 import copy
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -69,3 +71,15 @@ def test_it_goes_on_from_the_state_that_it_finds():
         found.append(net)
     for a, b in zip(*(net.parameters() for net in found), strict=True):
         assert torch.equal(a, b)
+
+
+def test_its_state_is_torch_s_and_making_it_imports_no_compiler():
+    net, config = network(), TrainConfig(learning_rate=1e-2)
+    ours, torchs = adam(net, config), torch.optim.Adam(net.parameters(), lr=1e-2, fused=True, capturable=False)
+    changing(net, ours)
+    torchs.load_state_dict(ours.state_dict())
+    ours.load_state_dict(torchs.state_dict())
+    assert ours.state_dict()["param_groups"] == torchs.state_dict()["param_groups"]
+    made = "from llwlc.training.loop import Adam; import sys, torch; Adam([torch.zeros(3)]).state_dict(); print('torch._dynamo' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", made], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

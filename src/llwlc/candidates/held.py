@@ -14,7 +14,7 @@ from llwlc.support.compiler import exact
 from llwlc.support.threads import number_of_threads, over_links
 
 
-def held(evidence: Evidence, tried: list[CandidateConfig], raised: list[Tensor], place: Tensor, length: int) -> Tensor:
+def held(evidence: Evidence, tried: list[CandidateConfig], raised: list[Tensor], place: Tensor, length: float) -> Tensor:
     """Whether fewer than `length` nodes are better than the wanted one, in column `place [b]`, for each of the weights and sources: `[weights, b]`.
 
     `Evidence.score` is the specification; on a GPU it is what is called.
@@ -34,14 +34,14 @@ def held(evidence: Evidence, tried: list[CandidateConfig], raised: list[Tensor],
     return torch.from_numpy(found)
 
 
-def _held_by(score: Tensor, place: Tensor, length: int) -> Tensor:
+def _held_by(score: Tensor, place: Tensor, length: float) -> Tensor:
     own = score[torch.arange(len(score)), place]
     return (own > float("-inf")) & ((score > own.unsqueeze(1)).sum(1) < length)
 
 
 @exact
 def _fill(
-    node: Any, like: Any, walk: Any, open_: Any, raised: Any, weight: Any, place: Any, length: int, begin: int, end: int, found: Any
+    node: Any, like: Any, walk: Any, open_: Any, raised: Any, weight: Any, place: Any, length: float, begin: int, end: int, found: Any
 ) -> None:  # fmt: skip
     width = like.shape[1]
     listed, near, walked, total = (np.empty(width, np.int64), np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32))  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -138,17 +138,31 @@ def _among_candidates(scorer: Scorer, valid: Valid) -> float | None:
     return metrics.auc(scorer(pos, CANDIDATES), scorer(neg, CANDIDATES))
 
 
+def _plain(name: str) -> Any:
+    """A method of torch's optimizers without its wrapper, which imports torch's compiler: two seconds, for something that is not used here."""
+    method = getattr(torch.optim.Adam, name)
+    return getattr(method, "__wrapped__", method)
+
+
+class Adam(torch.optim.Adam):
+    """torch's own, quick to make."""
+
+    add_param_group, state_dict, load_state_dict = (
+        _plain(name) for name in ("add_param_group", "state_dict", "load_state_dict")
+    )
+
+
 def adam(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
     on_gpu = next(net.parameters()).is_cuda  # a CUDA graph needs the step's number on the device
     rate = config.learning_rate or 2e-3
     if config.filter_rate == 1:
-        return torch.optim.Adam(net.parameters(), lr=rate, fused=True, capturable=on_gpu)
+        return Adam(net.parameters(), lr=rate, fused=True, capturable=on_gpu)
     filters = {p for part in net.modules() if isinstance(part, SpectralMLP) for p in part.parameters()}
     groups = [
         {"params": [p for p in net.parameters() if p not in filters], "lr": rate},
         {"params": [p for p in net.parameters() if p in filters], "lr": rate * config.filter_rate},
     ]
-    return torch.optim.Adam(groups, fused=True, capturable=on_gpu)
+    return Adam(groups, fused=True, capturable=on_gpu)
 
 
 def train_epoch(stepper: Stepper, links: TrainingLinks, config: TrainConfig, epoch: int) -> float:
