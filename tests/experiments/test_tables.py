@@ -165,6 +165,13 @@ def test_bad_input_gets_one_sentence(words, said):
     assert said in " ".join(result.output.split())
 
 
+def test_a_choice_that_leaves_nothing_is_told_what_there_is():
+    with pytest.raises(
+        InputError, match=r"it has --data citeseer, cora, pubmed; --method lanczosnet, paper; --protocol paper$"
+    ):
+        render(TABLES["chain"], [], Selection(data=("nope",)))
+
+
 def test_a_damaged_results_file_is_refused_by_the_command(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"kind": "accuracy"\n')

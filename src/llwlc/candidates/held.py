@@ -14,7 +14,9 @@ from llwlc.support.compiler import exact
 from llwlc.support.threads import number_of_threads, over_links
 
 
-def held(evidence: Evidence, tried: list[CandidateConfig], raised: list[Tensor], place: Tensor, length: float) -> Tensor:
+def held(
+    evidence: Evidence, tried: list[CandidateConfig], raised: list[Tensor], place: Tensor, length: float
+) -> Tensor:
     """Whether fewer than `length` nodes are better than the wanted one, in column `place [b]`, for each of the weights and sources: `[weights, b]`.
 
     `Evidence.score` is the specification; on a GPU it is what is called.

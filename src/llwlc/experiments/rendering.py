@@ -26,7 +26,14 @@ def render(sections: Sequence[Section], lines: Sequence[Line], chosen: Selection
         if body:
             parts.append(write(section.title, section.header(), body, section.notes(lines, chosen)))
     if not parts:
-        raise InputError("nothing of this table is left by --data and --method: name others")
+        cells = [cell for section in sections for cell in section.cells(Selection())]
+        known = [sorted({getattr(cell, name) for cell in cells} - {""}) for name in ("data", "method", "protocol")]
+        has = "; ".join(
+            f"{name} {', '.join(names)}"
+            for name, names in zip(("--data", "--method", "--protocol"), known, strict=True)
+            if names
+        )
+        raise InputError(f"nothing of this table is left by what was chosen; it has {has}")
     return "\n\n".join(parts)
 
 

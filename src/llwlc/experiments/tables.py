@@ -26,8 +26,8 @@ from llwlc.experiments.presets_section import (
 from llwlc.experiments.table import Row, Section, on_pubmed
 
 NOT_AT_HAND = {
-    "ogbl-collab": "its training links and features are not available here; coauthor-cs (real, smaller) and coauthor-like (generated, of its size) have rows of their own.",
-    "ogbl-vessel": "not available here; vessel-sample, one real sample of 2,970 nodes, has a row of its own.",
+    "ogbl-collab": "its training links and features are not available here; its stand-ins are coauthor-cs (real, smaller; in `results`) and coauthor-like (generated, of its size; in `datasets`).",
+    "ogbl-vessel": "not available here; its stand-in is vessel-sample, one real sample of 2,970 nodes (in `results`).",
 }
 TITLES = {
     "common-neighbors": "CN", "adamic-adar": "AA", "resource-allocation": "RA", "gcn": "GCN", "sage": "SAGE", "seal": "SEAL", "buddy": "BUDDY",

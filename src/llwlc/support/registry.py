@@ -90,7 +90,7 @@ class Registry(Generic[R]):
 
     def __getitem__(self, name: str) -> R:
         if name not in self._records:
-            close = difflib.get_close_matches(str(name), self._records, n=1)
+            close = difflib.get_close_matches(str(name).lower(), self._records, n=1)
             hint = f". Did you mean {close[0]}?" if close else ""
             raise InputError(f"no {self.kind} is called {name!r}; there are {', '.join(self._records)}{hint}")
         return self._records[name]
