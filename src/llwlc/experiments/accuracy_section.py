@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from llwlc.experiments.cell import Cell
 from llwlc.experiments.lines import Line
-from llwlc.experiments.table import NOTHING, Row, Selection, row_cells, row_lines, selected, spread
+from llwlc.experiments.table import NOTHING, Row, Selection, parameters_of, row_cells, row_lines, selected, spread
 
 METRICS = {
     "ogbl-collab": "hits@50",
@@ -80,10 +80,8 @@ class AccuracySection:
         first = found[0]
         rate = first.get(f"{metric}_fpr")
         negatives = f"{first['num_negatives']}" + ("" if rate is None else f", {100 * rate:.1f} %")
-        counted = [line["parameters"] for line in found]
-        parameters = f"{counted[0]:,}" if len(set(counted)) == 1 else f"{min(counted):,} to {max(counted):,}"
         beside = [spread(found, name) for name in ("auc", *self.more.values())]
-        return [*begin, spread(found, metric), known, negatives, *beside, parameters, str(len(found))]
+        return [*begin, spread(found, metric), known, negatives, *beside, parameters_of(found), str(len(found))]
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         found = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from llwlc.experiments.accuracy_section import METRICS, AccuracySection
 from llwlc.experiments.lines import Line, mean_and_spread
 from llwlc.experiments.published import OPPONENTS
-from llwlc.experiments.table import NOTHING, Row, Selection, row_lines, spread
+from llwlc.experiments.table import NOTHING, Row, Selection, parameters_of, row_lines, spread
 
 PUBLISHED_SEEDS = 10
 
@@ -45,7 +45,7 @@ class OpponentsSection(AccuracySection):
         values = [100 * line[metric] for line in found]
         return [
             data, protocol, row.title, metric, spread(found, metric), published, above(values, known), spread(found, "auc"), spread(found, "mrr"),
-            str(found[0]["num_negatives"]), f"{found[0]['parameters']:,}", seconds, memory, str(len(found)),
+            str(found[0]["num_negatives"]), parameters_of(found), seconds, memory, str(len(found)),
         ]  # fmt: skip
 
 

@@ -102,6 +102,12 @@ def row_lines(kind: str, row: Row, data: str, lines: Sequence[Line], chosen: Sel
     return list(of_row(lines, row.cell(kind, data, protocol=chosen.protocol), chosen.seeds or own))
 
 
+def parameters_of(lines: Sequence[Line]) -> str:
+    """The number of parameters, or the smallest and the largest: the size of a sorting readout depends on the split."""
+    counted = sorted({line["parameters"] for line in lines})
+    return f"{counted[0]:,}" if len(counted) == 1 else f"{counted[0]:,} to {counted[-1]:,}"
+
+
 def spread(lines: Sequence[Line], name: str, scale: float = 100, digits: int = 2) -> str:
     """Mean ± standard deviation over the lines that have a number of this name."""
     values = [scale * line[name] for line in lines if line.get(name) is not None]
