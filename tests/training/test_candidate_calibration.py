@@ -169,6 +169,18 @@ def test_the_order_of_candidates_does_not_matter():
     assert fit_curve(score, hidden, 0.3, 0.1) == fit_curve(score[order], hidden[order], 0.3, 0.1)
 
 
+@pytest.mark.parametrize("unit", [2.0**-12, 2.0**12])
+def test_the_unit_of_a_score_that_is_no_log_odds_does_not_matter(unit):
+    score, hidden = drawn(bent, 20_000, 0.1, 0.2)
+    plain, scaled = fit_curve(score, hidden, 0.1, 0.2), fit_curve(unit * score, hidden, 0.1, 0.2, unit)
+    assert torch.allclose(scaled.log_ratio(unit * score), plain.log_ratio(score), atol=1e-9)
+    assert torch.allclose(scaled.draws(unit * score), plain.draws(score), atol=1e-9)
+    far = fit_curve(unit * score, hidden, 0.1, 0.2)
+    assert not torch.allclose(far.log_ratio(unit * score), plain.log_ratio(score), atol=0.1), (
+        "else the unit would not be needed"
+    )
+
+
 def test_a_share_of_missing_links_is_turned_into_their_number_for_each_known_one():
     assert missing_per_known(0.5) == 1
     assert missing_per_known(0.1) == pytest.approx(1 / 9)

@@ -139,7 +139,9 @@ def fit_opponent(
             device=target,
         )
         scorer = OpponentScorer(model)
-        ranking = calibrated(split, prepared, features, scorer, BasisConfig(), size=bounds.shortlist)
+        ranking = calibrated(
+            split, prepared, features, scorer, BasisConfig(), size=bounds.shortlist, log_odds=method.trained
+        )
         report = measured_ranking(
             split,
             features,

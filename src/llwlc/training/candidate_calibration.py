@@ -130,19 +130,22 @@ def missing_per_known(share: float) -> float:
 
 
 def fit_candidate_calibration(
-    score: Tensor, sharing: Tensor, hidden: Tensor, *, rho: float, other: float
+    score: Tensor, sharing: Tensor, hidden: Tensor, *, rho: float, other: float, unit: float = 1.0
 ) -> CandidateCalibration:
     """The curves under which the `hidden` validation links `[m]` of candidates are likeliest; `rho` of them for each known link, and `other` links
-    for each known link that are hidden as well, but unknown here."""
-    return CandidateCalibration(*(fit_curve(score[mine], hidden[mine], rho, other) for mine in (sharing, ~sharing)))
+    for each known link that are hidden as well, but unknown here. `unit`: how much more of the score is expected to make the odds e times as large, 1 for a network's log-odds."""
+    return CandidateCalibration(
+        *(fit_curve(score[mine], hidden[mine], rho, other, unit) for mine in (sharing, ~sharing))
+    )
 
 
-def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float) -> Curve:
+def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float, unit: float = 1.0) -> Curve:
     """The curve of one kind of candidates, by maximum a posteriori, and refitted `REFITS` times."""
     if not len(score):
         return Curve(others=((0.0, 0.0),) * REFITS)
     order = torch.argsort(score, descending=True, stable=True)
     score, hits = score[order].double(), hidden[order].double()
+    score = score / unit  # in the units of the priors
     knots = tuple(sorted({float(score[rank]) for rank in RANKS if 2 * rank <= len(score)}))
     centre = float(score[min(RANKS[0], len(score) - 1)])
     middle, hits, count = _binned(score, hits)
@@ -152,7 +155,8 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float) -> Curve:
     rng = np.random.default_rng(0)
     samples = [_redrawn(bin_hits, links, rng) for _ in range(REFITS)]
     others = [_fitted(pieces, drawn, bin_counts - bin_hits + drawn, rho, other, start=best) for drawn in samples]
-    return Curve(centre, knots, _numbers(best), tuple(_numbers(o) for o in others), links)
+    found = [_in_units(one, unit) for one in (best, *others)]
+    return Curve(unit * centre, tuple(unit * knot for knot in knots), found[0], tuple(found[1:]), links)
 
 
 def _redrawn(hits: Floats, links: int, rng: np.random.Generator) -> Floats:
@@ -210,8 +214,9 @@ def _fitted(
     return theta
 
 
-def _numbers(values: Floats) -> tuple[float, ...]:
-    return tuple(float(v) for v in values)
+def _in_units(weights: Floats, unit: float) -> tuple[float, ...]:
+    """Offset and logarithms of slopes for scores that are `unit` times as large."""
+    return (float(weights[0]), *(float(slope) - math.log(unit) for slope in weights[1:]))
 
 
 def _pieces(score: Tensor, centre: float, knots: tuple[float, ...]) -> Tensor:

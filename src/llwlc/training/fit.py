@@ -241,8 +241,10 @@ def calibrated(
     *,
     size: int | None = None,
     net: LLwLCNet | None = None,
+    log_odds: bool = True,
 ) -> RankingConfig:
-    """The ranking with its candidates' scores calibrated on the validation links among them; `net`: the scorer's network, whose output for candidates is adjusted before."""
+    """The ranking with its candidates' scores calibrated on the validation links among them; `net`: the scorer's network, whose output for candidates is adjusted before; `log_odds`: whether
+    scores are log-odds, as those of everything that is trained; else they may have any unit."""
     graph, n = split.valid_graph, split.valid_graph.num_nodes
     found = rank(graph, prepared.valid, features, scorer, basis, prepared.config, size=size)
     hidden = torch.isin(pair_number(found.pairs, n), pair_number(split.valid_pos, n))
@@ -254,7 +256,8 @@ def calibrated(
         adjustment = fit_adjustment(score, inputs, found.sharing, hidden, rho=rho, other=other)
         adjustment.add_to(net)
         score = adjustment.score(score, inputs, found.sharing)
-    curves = fit_candidate_calibration(score, found.sharing, hidden, rho=rho, other=other)
+    unit = 1.0 if log_odds or not len(score) else float(score.double().std(correction=0)) or 1.0
+    curves = fit_candidate_calibration(score, found.sharing, hidden, rho=rho, other=other, unit=unit)
     return replace(prepared.config, calibration=curves)
 
 
