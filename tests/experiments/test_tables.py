@@ -109,7 +109,7 @@ def test_seeds_data_and_methods_are_selected():
     assert [(c.data, c.method, c.seed) for c in cells] == [("cora", "paper", 30), ("cora", "paper", 31)]
     assert {c.protocol for c in section.cells(Selection(protocol="seal"))} == {"seal"}
     assert {c.seed for c in section.cells(Selection()) if c.data == "pubmed"} == {0, 1, 2}
-    with pytest.raises(InputError, match="--data and --method"):
+    with pytest.raises(InputError, match="nothing of this table is left"):
         render(TABLES["neumann"], LINES, Selection(data=("nowhere",)))
 
 
