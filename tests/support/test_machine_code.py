@@ -119,3 +119,42 @@ def test_functions_of_one_name_that_two_processes_compiled_stay_apart_in_a_third
     alone = [answer for maker in makers for answer in run(maker)]
     assert alone[0] != alone[1]
     assert run("by_three", "by_five") == alone
+
+
+AT_ONCE = textwrap.dedent("""
+    import sys, time
+    from pathlib import Path
+    from llwlc.support.compiler import compiled
+    @compiled
+    def inner(x):
+        {steps}
+        return x
+    @compiled
+    def outer(x):
+        return inner(x) + inner(x + 1)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    outer(1.5)
+    print(*(sum(f.stats.cache_misses.values()) for f in (outer, inner)))
+""").format(steps="; ".join(["x = x * 1.5 + 2"] * 200))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no flock there")
+def test_of_processes_that_want_a_function_at_once_one_compiles_it(tmp_path):
+    """So all of them run the same code, to the last bit."""
+    script = tmp_path / "at_once.py"
+    script.write_text(AT_ONCE)
+    where = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "code")}
+    (tmp_path / "code").mkdir(mode=0o700)
+    started = [
+        subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=where)
+        for _ in range(3)
+    ]
+    for process in started:
+        assert process.stdout.readline() == "ready\n"
+    for process in started:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    missed = [process.communicate()[0].split() for process in started]
+    # the inner one is not asked for where the outer one, which contains it, was found
+    assert sorted(missed) == [["0", "0"], ["0", "0"], ["1", "1"]]

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
-from llwlc.support.machine_code import code_root, number_at_random, seal_cache
+from llwlc.support.machine_code import by_one_process, code_root, number_at_random, seal_cache
 
 U = np.uint64
 """The type of indices in inner loops: with signed ones numba tests each time whether they are negative."""
@@ -69,18 +69,17 @@ def _compiled(function: F, fastmath: set[str], **options: bool) -> F:
     finally:
         numba.config.CACHE_DIR = kept
     seal_cache(made)
-    made.compile = _with_pairs(made.compile)
+    made.compile = _with_pairs(made, made.compile)
     return cast(F, made)
 
 
-def _with_pairs(compile_for: Callable[..., object]) -> Callable[..., object]:
-    """numba's compiler with SLP vectorisation on, which joins neighbouring scalar operations to short vectors. Kernels read rows in fours and vectors in
+def _with_pairs(dispatcher: object, compile_for: Callable[..., object]) -> Callable[..., object]:
+    """numba's compiler, one process at a time, with SLP vectorisation on, which joins neighbouring scalar operations to short vectors. Kernels read rows in fours and vectors in
     pairs for it."""
 
     def compile_it(*signature: object) -> object:
-        with (
-            global_compiler_lock
-        ):  # numba's own lock: no other thread compiles with this setting, or restores it, meanwhile
+        # the first is numba's own lock: no other thread compiles with this setting, or restores it, meanwhile
+        with global_compiler_lock, by_one_process(dispatcher):
             kept = numba.config.SLP_VECTORIZE
             numba.config.SLP_VECTORIZE = 1
             try:

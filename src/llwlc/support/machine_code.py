@@ -13,8 +13,11 @@ import os
 import pickle
 import secrets
 import shutil
+import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,9 @@ from numba.core.caching import IndexDataCacheFile
 
 from llwlc.support.private import private_folder
 from llwlc.support.seal import sealed, unsealed
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @cache
@@ -91,6 +97,38 @@ def seal_cache(dispatcher: Any) -> None:
         filename_base=kept._impl.filename_base,
         source_stamp=kept._impl.locator.get_source_stamp(),
     )
+
+
+_compiling: set[str] = set()
+
+
+@contextmanager
+def by_one_process(dispatcher: Any) -> Iterator[None]:
+    """While this process looks for a compiled function in the cache, compiles and stores it, no other one does; those that wait then find it there.
+
+    Otherwise each would run code of its own, and a function that is compiled with others from the cache rounds in other places than one that is compiled together with them: a fit that is
+    interrupted and resumed would not end in the same bits. And two that store at a time would take each other's place in the index. No two processes wait for each other: a lock is
+    held only while those of functions that are called from there are taken. The caller holds numba's own lock, which is that of threads.
+    """
+    path = str(Path(dispatcher._cache.cache_path) / f"{dispatcher._cache._impl.filename_base}.lock")
+    handle = -1
+    if path not in _compiling and sys.platform != "win32":
+        with contextlib.suppress(
+            OSError
+        ):  # a folder that cannot be written, or a file system without locks: go on without one
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    mine = path not in _compiling
+    _compiling.add(path)
+    try:
+        yield
+    finally:
+        if mine:
+            _compiling.discard(path)
+        if handle >= 0:
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile holds the file open
+            os.close(handle)
 
 
 def number_at_random() -> None:
