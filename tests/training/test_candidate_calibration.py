@@ -181,6 +181,20 @@ def test_the_unit_of_a_score_that_is_no_log_odds_does_not_matter(unit):
     )
 
 
+@pytest.mark.parametrize("links", [2, 40])
+def test_few_links_say_little_about_scores_beyond_those_they_were_seen_with(links):
+    score = torch.linspace(-12, -8, 400)
+    hidden = torch.zeros(400, dtype=torch.bool)
+    hidden[-10 * links :: 10] = True
+    curve = fit_curve(score, hidden, 0.1, 0.1)
+    assert curve.links == links
+    at, beyond = curve.log_ratio(torch.tensor([-8.0, 2.0])).tolist()
+    slope = at - curve.log_ratio(torch.tensor([-9.0])).item()
+    assert beyond > at
+    assert beyond - at == pytest.approx((1.0 if links == 2 else 10.0) * slope)
+    assert curve.draws(torch.tensor([2.0])).shape == (candidate_calibration.REFITS, 1)
+
+
 def test_a_share_of_missing_links_is_turned_into_their_number_for_each_known_one():
     assert missing_per_known(0.5) == 1
     assert missing_per_known(0.1) == pytest.approx(1 / 9)

@@ -33,6 +33,9 @@ links only."""
 
 DROP = 0.7
 """How much smaller the logarithm of the slope is expected to be above a knot: the best of many scores are partly the luckiest (regression to the mean)."""
+FEW, BEYOND = 20, 0.1
+"""A curve of fewer links has this part of its slope above the largest score that it was fitted on: two links of a kind that is rare among validation links said nothing about scores ten higher, and
+such pairs stood first, with a probability of 1 and none of them true (ogbl-ddi)."""
 REFITS = 50
 ALONE, BIN = 1_000, 100
 
@@ -155,7 +158,11 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float, unit: flo
     rng = np.random.default_rng(0)
     samples = [_redrawn(bin_hits, links, rng) for _ in range(REFITS)]
     others = [_fitted(pieces, drawn, bin_counts - bin_hits + drawn, rho, other, start=best) for drawn in samples]
-    found = [_in_units(one, unit) for one in (best, *others)]
+    every = [best, *others]
+    if links < FEW and float(score[0]) > max(knots, default=-math.inf):
+        knots = (*knots, float(score[0]))
+        every = [np.append(one, one[-1] + math.log(BEYOND)) for one in every]
+    found = [_in_units(one, unit) for one in every]
     return Curve(unit * centre, tuple(unit * knot for knot in knots), found[0], tuple(found[1:]), links)
 
 
