@@ -111,20 +111,19 @@ def by_one_process(dispatcher: Any) -> Iterator[None]:
     held only while those of functions that are called from there are taken. The caller holds numba's own lock, which is that of threads.
     """
     path = str(Path(dispatcher._cache.cache_path) / f"{dispatcher._cache._impl.filename_base}.lock")
+    if path in _compiling or sys.platform == "win32":  # by this process already, or no flock there
+        yield
+        return
     handle = -1
-    if path not in _compiling and sys.platform != "win32":
-        with contextlib.suppress(
-            OSError
-        ):  # a folder that cannot be written, or a file system without locks: go on without one
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-            fcntl.flock(handle, fcntl.LOCK_EX)
-    mine = path not in _compiling
+    # a folder that cannot be written, or a file system without locks: go on without one
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX)
     _compiling.add(path)
     try:
         yield
     finally:
-        if mine:
-            _compiling.discard(path)
+        _compiling.discard(path)
         if handle >= 0:
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile holds the file open
