@@ -95,3 +95,20 @@ def assert_same_bases(
         draw = {name: options.get(name, 0) for name in ("seed", "epoch")}
         columns = constraints.by_name(subs, options.get("constraints", "neumann"), **draw)
         assert_invariants(subs, basis, columns.columns, dtype)
+
+
+def hubs(leaves: int = 900, count: int = 3, seed: int = 0) -> nx.Graph:
+    """Some hubs that share neighbours, two of them linked, among nodes with few links."""
+    g = nx.gnm_random_graph(leaves, leaves, seed=seed)
+    rng = np.random.default_rng(seed)
+    for hub in range(leaves, leaves + count):
+        g.add_edges_from((hub, int(x)) for x in rng.choice(leaves, 2 * leaves // 3, replace=False))
+    if count > 1:
+        g.add_edge(leaves, leaves + 1)
+    return g
+
+
+def pairs_at_hubs(graph: Graph) -> torch.Tensor:
+    """Hubs with each other, hubs with others, others with each other."""
+    n = graph.num_nodes
+    return torch.cat([torch.tensor([[n - 3, n - 2], [n - 1, n - 3], [n - 1, 5], [7, n - 2]]), some_pairs(graph, 12)])

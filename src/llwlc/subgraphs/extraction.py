@@ -143,11 +143,20 @@ def _on_gpu(
 ) -> Subgraphs:
     from llwlc.kernels.cuda import extraction
     from llwlc.kernels.cuda.driver import engine_of
+    from llwlc.kernels.cuda.hub_rows import HubRows, hub_rows
 
     indptr, indices, pairs = (x.contiguous() for x in (graph.indptr, graph.indices, pairs))
+
+    def order(longer_than: int) -> HubRows:
+        return hub_rows(indptr, indices, drawn_by, seed, CAPPED, longer_than)
+
+    hubs = None
+    if cap and windowed:
+        hubs = ordered_hubs(graph, cap, seed, named=drawn_by is not None, pairs=len(pairs), order=order)
     found = extraction.extract(
         engine_of(indptr), indptr, indices, pairs,
         hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=graph.weight is not None, drawn_by=drawn_by, windowed=windowed,
+        hubs=hubs,
     )  # fmt: skip
     return from_ragged(found, graph.weight, hops, drawn_by)
 
@@ -163,13 +172,21 @@ def from_ragged(found: CudaRagged, weight: Tensor | None, hops: int, drawn_by: T
 def adjacency_of(graph: Graph, drawn_by: Tensor | None, reach: Reach, pairs: int) -> Adjacency:
     """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that twice as many fit into a cache. For so many pairs of this reach."""
     from llwlc.kernels.numba.enclosing import Adjacency
+    from llwlc.kernels.numba.hub_rows import HubRows, hub_rows, no_hub_rows
 
     if graph not in _COMPACT:
         _COMPACT[graph] = graph.indices.numpy().astype(np.uint32)
     weight = np.empty(0, np.float32) if graph.weight is None else graph.weight.contiguous().numpy()
     known = np.empty(0, np.uint64) if drawn_by is None else drawn_by.contiguous().numpy().view(np.uint64)
     indptr, indices = graph.indptr.contiguous().numpy().view(np.uint64), _COMPACT[graph]
-    return Adjacency(indptr, indices, weight, known, ordered_hubs(graph, indptr, indices, known, reach, pairs))
+
+    def order(longer_than: int) -> HubRows:
+        return hub_rows(indptr, indices, known, reach.seed, reach.stream, longer_than)
+
+    hubs = None
+    if reach.cap and reach.windowed:
+        hubs = ordered_hubs(graph, reach.cap, reach.seed, named=len(known) > 0, pairs=pairs, order=order)
+    return Adjacency(indptr, indices, weight, known, hubs or no_hub_rows())
 
 
 _COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()

@@ -20,6 +20,7 @@ from llwlc.bases.laplacian import laplacian_of
 from llwlc.bases.starts import StartInputs
 from llwlc.graph.graph import Graph
 from llwlc.kernels.cuda import driver, extraction, solving
+from llwlc.kernels.cuda.hub_rows import hub_rows
 from llwlc.linalg.basis import Eigenbasis
 from llwlc.subgraphs.batch import Subgraphs, symmetric_weight
 from llwlc.subgraphs.extraction import from_ragged
@@ -114,14 +115,17 @@ def extract(
     cap: int | None = None,
     seed: int = 0,
     windowed: bool = True,
+    longer_than: int | None = None,
 ) -> Subgraphs:
-    """`subgraphs.extract` on the engine, brought back to the CPU."""
+    """`subgraphs.extract` on the engine, brought back to the CPU; rows of more than `longer_than` nodes are ordered before."""
     indptr, indices, pairs = (x.to(engine.device).contiguous() for x in (graph.indptr, graph.indices, pairs))
     weighted = graph.weight is not None
     drawn_by = None if graph.identity is None else graph.identity.to(engine.device)
+    hubs = None if longer_than is None else hub_rows(indptr, indices, drawn_by, seed, CAPPED, longer_than)
     found = extraction.extract(
         engine, indptr, indices, pairs,
         hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=weighted, drawn_by=drawn_by, windowed=windowed,
+        hubs=hubs,
     )  # fmt: skip
     weight = graph.weight.to(engine.device) if weighted else None
     return from_ragged(found, weight, hops, drawn_by).to("cpu")

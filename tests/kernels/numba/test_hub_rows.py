@@ -4,14 +4,13 @@ import hashlib
 from dataclasses import replace
 from itertools import pairwise
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_cases import graph_of, some_pairs
+from kernel_cases import graph_of, hubs, pairs_at_hubs
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.kernel_plan import reach_of
 from llwlc.bases.link_bases import link_bases
@@ -23,23 +22,6 @@ from llwlc.subgraphs.extraction import adjacency_of, extract, extract_checked, s
 from llwlc.support.records import plain, read_record
 
 FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
-
-
-def hubs(leaves: int = 900, count: int = 3, seed: int = 0) -> nx.Graph:
-    """Some hubs that share neighbours, two of them linked, among nodes with few links."""
-    g = nx.gnm_random_graph(leaves, leaves, seed=seed)
-    rng = np.random.default_rng(seed)
-    for hub in range(leaves, leaves + count):
-        g.add_edges_from((hub, int(x)) for x in rng.choice(leaves, 2 * leaves // 3, replace=False))
-    if count > 1:
-        g.add_edge(leaves, leaves + 1)
-    return g
-
-
-def pairs_at_hubs(graph: Graph) -> torch.Tensor:
-    """Hubs with each other, hubs with others, others with each other."""
-    n = graph.num_nodes
-    return torch.cat([torch.tensor([[n - 3, n - 2], [n - 1, n - 3], [n - 1, 5], [7, n - 2]]), some_pairs(graph, 12)])
 
 
 @pytest.fixture

@@ -9,12 +9,18 @@
 #define ABSENT 0x7fffffff
 #define CANDIDATE 0x40000000
 #define EMPTY (-1)
+#define ALL_DRAWS (~0ull)
+#define NO_LIMIT 0x7fffffffffffffffll
 #define MOST_HOPS 15
+#define LONG_ROW 24  // a row this many times longer than the subgraph is searched for the subgraph's nodes instead of read
 
 struct Extraction {
     // the graph, the pairs [B, 2], and which of them this launch is for [links] (null: all)
     const int64 *indptr, *indices, *pairs, *order;
     const int64 *drawn_by;  // what random draws identify the nodes by, null for their numbers
+    // rows of more than `longer_than` nodes in the order of windows: the nodes, ascending, where their rows begin, and the rows; null: none is ordered
+    const int64 *hub, *hub_begin;
+    const int *hub_neighbor;
     int *counter;
     // by link: nodes and directed edges, −1 where the table is too small
     int64 *sizes, *edges;
@@ -27,9 +33,10 @@ struct Extraction {
     int64 stride;
     int64 num_nodes;
     uint64 key;
-    int64 cap;
+    int64 cap, longer_than;
     int links, hops, slots;
     int windowed;  // how a capped hop is drawn: `counter.window`, or 0 for `counter.draw`
+    int hubs;
 };
 
 struct Table {
@@ -38,10 +45,10 @@ struct Table {
 };
 
 struct Found {
-    int *node;
+    int *node, *by_id;         // by_id: room for the nodes once more, where rows are ordered
     int level[MOST_HOPS + 2];  // hop h owns the nodes level[h] to level[h + 1]
     int n, used;               // used: places taken in the table, also by nodes that the cap dropped later
-    bool dropped;              // whether it dropped any: such a node may be found again a hop later than it is near
+    bool dropped;              // whether it dropped or left out any: such a node may be found again a hop later than it is near
 };
 
 DEVICE uint64 mix(uint64 x) {
@@ -95,12 +102,16 @@ struct Rows {
     int64 total;
 };
 
-DEVICE Rows rows_of(const Extraction &x, const int *node, int base, int end) {
+DEVICE int64 row_length(const Extraction &x, int node) { return x.indptr[node + 1] - x.indptr[node]; }
+
+// A row of more than `longest` entries counts as one of `instead`, and begins at −1.
+DEVICE Rows rows_of(const Extraction &x, const int *node, int base, int end, int64 longest, int instead) {
     SHARED int64 begin[GROUP], offset[GROUP];
     int64 at = 0, length = 0;
     if (base + LANE < end) {
         at = x.indptr[node[base + LANE]];
-        length = x.indptr[node[base + LANE] + 1] - at;
+        length = row_length(x, node[base + LANE]);
+        if (length > longest) at = -1, length = instead;
     }
     Rows rows = {begin, offset, 0};
     SYNC();
@@ -118,10 +129,10 @@ DEVICE int owner_of(const Rows &rows, int64 q) {
     return low;
 }
 
-// The neighbours of node[begin:end] that are not in the table yet, behind the nodes found. False where the table would overflow.
-DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, int limit, Found &f) {
+// The neighbours of node[begin:end] that are not in the table yet and whose draws are up to `highest`, behind the nodes found. False where the table would overflow.
+DEVICE bool find_rows(const Extraction &x, const Table &t, int begin, int end, const Draw &how, uint64 highest, int limit, Found &f) {
     for (int base = begin; base < end; base += GROUP) {
-        Rows rows = rows_of(x, f.node, base, end);
+        Rows rows = rows_of(x, f.node, base, end, NO_LIMIT, 0);
         for (int64 c = 0; c < rows.total; c += GROUP) {
             if (f.used + GROUP > limit) return false;
             int64 q = c + LANE;
@@ -129,8 +140,10 @@ DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, in
             if (q < rows.total) {
                 int j = owner_of(rows, q);
                 y = (int)x.indices[rows.begin[j] + q - rows.offset[j]];
-                place = place_of(t, y);
-                atomicMin(place, CANDIDATE + LANE);
+                if (highest == ALL_DRAWS || drawn(x, how, y) <= highest) {
+                    place = place_of(t, y);
+                    atomicMin(place, CANDIDATE + LANE);
+                }
             }
             SYNC();
             bool first = place && *(volatile int *)place == CANDIDATE + LANE;
@@ -144,6 +157,124 @@ DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, in
             f.used += count;
             SYNC();
         }
+    }
+    return true;
+}
+
+// An ordered row, from the node with the pair's lowest draw on, and around.
+struct Window {
+    const int *row;
+    int64 length, begin;
+};
+
+DEVICE Window window_of(const Extraction &x, int node, const Draw &how) {
+    int64 place = search_sorted(x.hub, 0, x.hubs, node);
+    Window w = {x.hub_neighbor + x.hub_begin[place], x.hub_begin[place + 1] - x.hub_begin[place], 0};
+    int64 end = w.length;
+    while (w.begin < end) {
+        int64 middle = (w.begin + end) / 2;
+        if (mix(how.key ^ identity(x, w.row[middle])) < how.shift + (1ull << 63))
+            w.begin = middle + 1;
+        else
+            end = middle;
+    }
+    return w;
+}
+
+DEVICE int in_window(const Window &w, int64 q) {
+    int64 at = w.begin + q;
+    return w.row[at < w.length ? at : at - w.length];
+}
+
+// The draw of the cap-th node of a window that is not found yet; ALL_DRAWS where there are fewer.
+DEVICE uint64 nth_new_draw(const Extraction &x, const Table &t, const Window &w, const Draw &how) {
+    SHARED uint64 highest;
+    int64 left = x.cap;
+    for (int64 c = 0; c < w.length; c += GROUP) {
+        int y = c + LANE < w.length ? in_window(w, c + LANE) : 0, count;
+        bool is_new = c + LANE < w.length && find(t, y) == ABSENT;
+        int rank = group_rank(is_new, count);
+        if (count >= left) {
+            SYNC();
+            if (is_new && rank == left - 1) highest = drawn(x, how, y);
+            SYNC();
+            return highest;
+        }
+        left -= count;
+    }
+    return ALL_DRAWS;
+}
+
+// Distinct numbers, ascending. Every exchange of this bitonic network puts the lower number first, so what lies behind the end need not be there.
+DEVICE void sort(int *x, int n) {
+    SYNC();
+    for (int size = 2; size < 2 * n; size *= 2)
+        for (int half = size / 2; half; half /= 2) {
+            for (int k = LANE; 2 * k < n + size; k += GROUP) {
+                int i = 2 * k - (k & (half - 1)), j = half == size / 2 ? i ^ (size - 1) : i + half;
+                if (j < n && x[j] < x[i]) {
+                    int other = x[i];
+                    x[i] = x[j], x[j] = other;
+                }
+            }
+            SYNC();
+        }
+}
+
+// `find_rows` of one ordered row: no more of it is read than its draws up to `highest`.
+DEVICE bool find_in_window(const Extraction &x, const Table &t, const Window &w, const Draw &how, uint64 highest, int limit, Found &f) {
+    int begin = f.n;
+    for (int64 c = 0; c < w.length; c += GROUP) {
+        if (f.used + GROUP > limit) return false;
+        int y = c + LANE < w.length ? in_window(w, c + LANE) : 0, count, all;
+        bool low = c + LANE < w.length && drawn(x, how, y) <= highest, is_new = low && find(t, y) == ABSENT;
+        int rank = group_rank(is_new, count);
+        group_rank(low, all);
+        if (is_new) f.node[f.n + rank] = y;
+        f.n += count;
+        f.used += count;
+        if (all < GROUP) break;
+    }
+    sort(f.node + begin, f.n - begin);
+    for (int i = begin + LANE; i < f.n; i += GROUP) *place_of(t, f.node[i]) = i;
+    SYNC();
+    return true;
+}
+
+// The first of begin … end − 1 for which it holds, or `end`.
+template <class Holds> DEVICE int first_of(int begin, int end, Holds holds) {
+    SHARED int found;
+    for (int base = begin; base < end; base += GROUP) {
+        int i = base + LANE, count;
+        bool flag = i < end && holds(i);
+        int rank = group_rank(flag, count);
+        if (!count) continue;
+        SYNC();
+        if (flag && rank == 0) found = i;
+        SYNC();
+        return found;
+    }
+    return end;
+}
+
+// The neighbours of node[begin:end] that are not in the table yet; where a row is ordered, of all of them only those that may be among the `cap` lowest. False where the table would overflow.
+DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, const Draw &how, int limit, Found &f) {
+    if (!x.hub) return find_rows(x, t, begin, end, how, ALL_DRAWS, limit, f);
+    int64 mine = 0;
+    for (int i = begin + LANE; i < end; i += GROUP) {
+        int64 length = row_length(x, f.node[i]);
+        if (length > mine) mine = length;
+    }
+    int64 longest = (int64)group_max((double)mine);
+    if (longest <= x.longer_than) return find_rows(x, t, begin, end, how, ALL_DRAWS, limit, f);
+    int hub = first_of(begin, end, [&](int i) { return row_length(x, f.node[i]) == longest; });
+    uint64 highest = nth_new_draw(x, t, window_of(x, f.node[hub], how), how);
+    f.dropped = f.dropped || highest != ALL_DRAWS;
+    for (int i = begin; i < end; i++) {
+        int next = first_of(i, end, [&](int j) { return row_length(x, f.node[j]) > x.longer_than; });
+        if (!find_rows(x, t, i, next, how, highest, limit, f)) return false;
+        if (next < end && !find_in_window(x, t, window_of(x, f.node[next], how), how, highest, limit, f)) return false;
+        i = next;
     }
     return true;
 }
@@ -205,7 +336,7 @@ DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int li
     f.dropped = false;
     SYNC();
     for (int h = 1; h <= x.hops; h++) {
-        if (!find_hop(x, t, f.level[h - 1], f.level[h], limit, f)) return false;
+        if (!find_hop(x, t, f.level[h - 1], f.level[h], how, limit, f)) return false;
         if (x.cap > 0 && f.n - f.level[h] > x.cap) keep_lowest(x, t, f.level[h], how, f);
         f.level[h + 1] = f.n;
     }
@@ -214,17 +345,27 @@ DEVICE bool find_nodes(const Extraction &x, const Table &t, int u, int v, int li
 
 // Edges among the nodes, without the link: returns their number, and writes them where there is an output.
 DEVICE int64 find_edges(const Extraction &x, const Table &t, const Found &f, int64 p, int64 at) {
-    int64 found = 0;
+    int64 found = 0, longest = x.hub ? (int64)LONG_ROW * f.n : NO_LIMIT;
+    if (x.hub && first_of(0, f.n, [&](int i) { return row_length(x, f.node[i]) > longest; }) < f.n) {
+        for EACH(i, f.n) f.by_id[i] = f.node[i];
+        sort(f.by_id, f.n);
+    }
     for (int base = 0; base < f.n; base += GROUP) {
-        Rows rows = rows_of(x, f.node, base, f.n);
+        Rows rows = rows_of(x, f.node, base, f.n, longest, f.n);
         for (int64 c = 0; c < rows.total; c += GROUP) {
             int64 q = c + LANE, where = 0;
             int i = 0, there = ABSENT;
             if (q < rows.total) {
                 int j = owner_of(rows, q);
-                where = rows.begin[j] + q - rows.offset[j];
                 i = base + j;
-                there = find(t, (int)x.indices[where]);
+                if (rows.begin[j] >= 0) {
+                    where = rows.begin[j] + q - rows.offset[j];
+                    there = find(t, (int)x.indices[where]);
+                } else {
+                    int y = f.by_id[q - rows.offset[j]];
+                    where = search_sorted(x.indices, x.indptr[f.node[i]], x.indptr[f.node[i] + 1], y);
+                    if (where >= 0) there = find(t, y);
+                }
                 if (i < 2 && there == 1 - i) there = ABSENT;  // the link itself
             }
             bool inside = there < CANDIDATE;
@@ -294,12 +435,14 @@ KERNEL extract(Extraction x) {
         limit = CANDIDATE;
         du = f.node + x.num_nodes;
         dv = du + x.num_nodes;
+        f.by_id = dv + x.num_nodes;
     } else {
         t.keys = (int *)room;
         t.places = t.keys + x.slots;
         t.mask = x.slots - 1;
         f.node = t.places + x.slots;
         limit = x.slots - x.slots / 4;
+        f.by_id = f.node + limit;
         du = t.keys;  // the table is no longer needed here
         dv = t.places;
         for EACH(i, x.slots) {

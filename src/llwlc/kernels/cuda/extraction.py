@@ -8,19 +8,21 @@ import torch
 from torch import Tensor
 
 from llwlc.kernels.cuda.driver import Engine
+from llwlc.kernels.cuda.hub_rows import HubRows, window_key
 from llwlc.kernels.cuda.task import address, task_type
-from llwlc.support.counter import mix
 from llwlc.support.ragged import pointer
 
 MOST_HOPS = 15
 MOST_NODES = 1 << 30  # places and marks share a 32-bit word
 LARGE = 512  # threads of a group for larger links
+SCRATCH = 5  # words of scratch for each node of the graph in a large group
 SCRATCH_BYTES = 1 << 31  # of all large groups together
 
 Extraction = task_type(
     "Extraction",
-    "indptr indices pairs order drawn_by counter sizes edges ptr first node row col hop dist_u dist_v edge scratch",
-    stride="int64", num_nodes="int64", key="int64", cap="int64", links="int32", hops="int32", slots="int32", windowed="int32",
+    "indptr indices pairs order drawn_by hub hub_begin hub_neighbor counter sizes edges ptr first node row col hop dist_u dist_v edge scratch",
+    stride="int64", num_nodes="int64", key="int64", cap="int64", longer_than="int64",
+    links="int32", hops="int32", slots="int32", windowed="int32", hubs="int32",
 )  # fmt: skip
 
 
@@ -55,22 +57,23 @@ def possible(num_nodes: int, hops: int) -> bool:
 
 def extract(
     engine: Engine, indptr: Tensor, indices: Tensor, pairs: Tensor, *,
-    hops: int, cap: int, seed: int, stream: int, with_edges: bool, drawn_by: Tensor | None, windowed: bool,
+    hops: int, cap: int, seed: int, stream: int, with_edges: bool, drawn_by: Tensor | None, windowed: bool, hubs: HubRows | None = None,
 ) -> Ragged:  # fmt: skip
     """The enclosing subgraphs of `pairs [B, 2]`, on the device of the graph; `drawn_by [n]`: what random draws identify its nodes by, None for their numbers; `windowed`: a capped hop is drawn by
-    `counter.window`, else by `counter.draw`."""
+    `counter.window`, else by `counter.draw`; `hubs`: rows that need not be read in full for a window."""
     links, n, device = len(pairs), len(indptr) - 1, indptr.device
-    h = mix(torch.tensor([seed, 0, stream]))
-    key = int(mix(mix(h[0] ^ h[1] * 3) ^ h[2] * 5))
     sizes, edges = torch.empty(2, links, dtype=torch.long, device=device)
     arrays = {"indptr": indptr, "indices": indices, "pairs": pairs, "sizes": sizes, "edges": edges}
     graph = {name: address(tensor) for name, tensor in arrays.items()} | {"drawn_by": address(drawn_by)}
-    graph |= {"num_nodes": n, "key": key, "cap": cap, "hops": hops, "windowed": windowed}
+    graph |= {"num_nodes": n, "key": window_key(seed, stream), "cap": cap, "hops": hops, "windowed": windowed}
+    if hubs is not None:
+        graph |= {"hub": address(hubs.hub), "hub_begin": address(hubs.begin), "hub_neighbor": address(hubs.neighbor)}
+        graph |= {"hubs": len(hubs.hub), "longer_than": hubs.longer_than}
     # links are tried in one table after the other; those that overflow all of them are large
     tried: list[tuple[Table, Tensor]] = []
     left = torch.arange(links, device=device)
     for table in TABLES:
-        if not len(left) or table_bytes(table.slots) > engine.shared_bytes:
+        if not len(left) or table_bytes(table.slots, "hub" in graph) > engine.shared_bytes:
             break
         _in_table(engine, graph, left, table)
         overflowing = left[sizes[left] < 0]
@@ -100,25 +103,27 @@ def _without(order: Tensor, others: Tensor, links: int) -> Tensor:
     return order[~other[order]]
 
 
-def table_bytes(slots: int) -> int:
-    """Keys, places, and nodes up to three quarters of them."""
-    return 4 * (2 * slots + slots - slots // 4)
+def table_bytes(slots: int, by_id: bool = False) -> int:
+    """Keys, places, and nodes up to three quarters of them, these twice where they are also needed by number."""
+    return 4 * (2 * slots + (1 + by_id) * (slots - slots // 4))
 
 
 def _in_table(engine: Engine, graph: dict[str, int], order: Tensor, table: Table) -> None:
     if len(order):
         counter = torch.zeros(1, dtype=torch.int32, device=order.device)
         task = Extraction(**graph, counter=address(counter), order=address(order), links=len(order), slots=table.slots)
-        engine.launch("extract", table.group, min(len(order), engine.groups), table_bytes(table.slots), task)
+        engine.launch(
+            "extract", table.group, min(len(order), engine.groups), table_bytes(table.slots, "hub" in graph), task
+        )
 
 
 def _large(engine: Engine, graph: dict[str, int], order: Tensor, n: int, device: torch.device) -> None:
-    """Launches the kernel for large links: each group has its own `places [n]`, all absent, and space for the nodes and distances of a subgraph as large as the graph."""
+    """Launches the kernel for large links: each group has its own `places [n]`, all absent, and space for the nodes, distances and nodes by number of a subgraph as large as the graph."""
     if not len(order):
         return
-    groups = max(1, min(len(order), engine.groups, SCRATCH_BYTES // (16 * n)))
-    scratch = torch.full((groups, 4, n), 0x7FFFFFFF, dtype=torch.int32, device=device)
+    groups = max(1, min(len(order), engine.groups, SCRATCH_BYTES // (4 * SCRATCH * n)))
+    scratch = torch.full((groups, SCRATCH, n), 0x7FFFFFFF, dtype=torch.int32, device=device)
     counter = torch.zeros(1, dtype=torch.int32, device=device)
     task = Extraction(**graph, counter=address(counter), order=address(order), links=len(order))
-    task.scratch, task.stride = address(scratch), 4 * n
+    task.scratch, task.stride = address(scratch), SCRATCH * n
     engine.launch("extract", LARGE, groups, 0, task)

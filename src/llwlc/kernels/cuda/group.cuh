@@ -182,3 +182,17 @@ DEVICE int next_of(int *counter) {
     SYNC();
     return taken;
 }
+
+// Where y is among the sorted entries from `begin` to `end`, −1 where it is not.
+DEVICE int64 search_sorted(const int64 *sorted, int64 begin, int64 end, int64 y) {
+    while (begin < end) {
+        int64 middle = (begin + end) / 2;
+        if (sorted[middle] < y)
+            begin = middle + 1;
+        else if (sorted[middle] > y)
+            end = middle;
+        else
+            return middle;
+    }
+    return -1;
+}

@@ -11,20 +11,6 @@ struct Pairs {
     int links, width;
 };
 
-// Where y is among the sorted entries from `begin` to `end`, −1 where it is not.
-DEVICE int64 find(const int64 *sorted, int64 begin, int64 end, int64 y) {
-    while (begin < end) {
-        int64 middle = (begin + end) / 2;
-        if (sorted[middle] < y)
-            begin = middle + 1;
-        else if (sorted[middle] > y)
-            end = middle;
-        else
-            return middle;
-    }
-    return -1;
-}
-
 // Calls use(i, j) for every entry that rows u and v share, at i and j: the shorter row is gone through, the longer searched.
 template <class Use> DEVICE void shared_entries(const int64 *ptr, const int64 *entry, int64 u, int64 v, Use use) {
     if (ptr[u + 1] - ptr[u] > ptr[v + 1] - ptr[v]) {
@@ -32,7 +18,7 @@ template <class Use> DEVICE void shared_entries(const int64 *ptr, const int64 *e
         u = v, v = other;
     }
     for (int64 i = ptr[u] + LANE; i < ptr[u + 1]; i += GROUP) {
-        int64 j = find(entry, ptr[v], ptr[v + 1], entry[i]);
+        int64 j = search_sorted(entry, ptr[v], ptr[v + 1], entry[i]);
         if (j >= 0) use(i, j);
     }
 }
@@ -45,7 +31,7 @@ DEVICE void statistics(const Pairs &t, int64 u, int64 v, float *out) {
         adamic_adar += 1 / log(degree > 2 ? degree : 2.0);
         allocated += 1 / degree;
     });
-    if (LANE == 0) linked = find(t.indices, t.indptr[u], t.indptr[u + 1], v) >= 0;
+    if (LANE == 0) linked = search_sorted(t.indices, t.indptr[u], t.indptr[u + 1], v) >= 0;
     common = group_sum(common), adamic_adar = group_sum(adamic_adar);
     allocated = group_sum(allocated), linked = group_sum(linked);
     double a = (double)(t.indptr[u + 1] - t.indptr[u]) - linked, b = (double)(t.indptr[v + 1] - t.indptr[v]) - linked;
