@@ -36,12 +36,19 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
             given = str(folder / "edges.csv")
             rows = "\n".join(f"n{a},n{b}" for a, b in graph.edges.tolist())
             Path(given).write_text(f"source,target\n{rows}\n")
-        env = os.environ | {"LLWLC_CACHE": str(folder / "cache"), "PYTHONWARNINGS": "ignore"}
+        env = os.environ | {"LLWLC_CACHE": str(folder / "cache"), "PYTHONWARNINGS": "ignore", "PYTHONUNBUFFERED": "1"}
         budget = ["--minutes", str(minutes)] if minutes else ["--plan", "full"]
         command = [sys.executable, "-m", "llwlc", "fit", given, *budget, "--seed", str(seed)]
         command += ["--device", device, "--out", str(folder / "run")]
-        begin = time.perf_counter()
-        ran = subprocess.run(command, env=env, capture_output=True, text=True)
+        begin, planned = time.perf_counter(), 0.0
+        with (folder / "errors").open("w+") as errors:
+            ran = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
+            for line in ran.stdout or ():
+                if line.startswith("Plan for"):
+                    planned = time.perf_counter() - begin
+            ran.wait()
+            errors.seek(0)
+            said = errors.read()
         wall = time.perf_counter() - begin
         found = {"data": name, "seed": seed, "minutes": minutes, "nodes": graph.num_nodes, "links": graph.num_edges}
         found |= {
@@ -52,7 +59,7 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
             "rc": ran.returncode,
         }
         if ran.returncode:
-            return found | {"said": " ".join(ran.stderr.split())[-400:]}
+            return found | {"said": " ".join(said.split())[-400:]}
         metrics = json.loads((folder / "run" / "metrics.json").read_text())
         if not minutes:
             return found | {"auc": metrics["auc"], "positives": metrics["num_positives"], "epochs": metrics["epochs"]}
@@ -62,6 +69,7 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
         config = json.loads((folder / "run" / "config.json").read_text())
         ranking = metrics.get("ranking", {}).get("methods", {})
         return found | {
+            "planned": planned,
             "forecast": plan["forecast"],
             "cost": plan["cost"],
             "preset": {k: plan["preset"][k] for k in ("basis", "train", "limits", "budget")},

@@ -2,6 +2,7 @@
 
     python benchmarks/hubs.py
     python benchmarks/hubs.py --degrees 1000 100000 --caps 100
+    python benchmarks/hubs.py --device cuda --pairs 4096     # wall time, as a GPU has no other; --looks inf: no row is ordered
 
 One graph of 2²⁰ nodes with two links a node at random, and one node more that is linked to some of them: all that changes from row to row is the hub.
 Pairs of two kinds: the hub with a node (`end`), every other one of them linked, and two of its neighbours (`between`), whose second hop would be all the others. The network is
@@ -24,6 +25,7 @@ from llwlc.bases.encoded_links import encode
 from llwlc.bench.scores import default_network
 from llwlc.graph.graph import Graph
 from llwlc.heuristics.pair_statistics import pair_statistics
+from llwlc.subgraphs import hub_order
 from llwlc.subgraphs.extraction import extract
 from llwlc.training.scoring import Scorer
 
@@ -51,33 +53,42 @@ def pairs_at(kind: str, degree: int, count: int, others: torch.Tensor) -> torch.
     return torch.stack([leaf[:, 0], torch.full((len(leaf),), NODES)], 1)
 
 
-def work(graph: Graph, pairs: torch.Tensor, cap: int) -> dict[str, Callable[[], object]]:
+def work(graph: Graph, pairs: torch.Tensor, cap: int, device: str) -> dict[str, Callable[[], object]]:
     net, features, chosen = default_network(graph, graph.num_edges)
-    scorer = Scorer(net, features)
+    scorer = Scorer(net.to(device), features)
     basis = replace(chosen.basis, max_nodes_per_hop=cap)
+    there, pairs_there = graph.to(device), pairs.to(device)
     return {
-        "subgraph": lambda: extract(graph, pairs, basis.hops, max_nodes_per_hop=cap),
-        "basis": lambda: encode(graph, pairs, basis, about=""),
+        "subgraph": lambda: extract(there, pairs_there, basis.hops, max_nodes_per_hop=cap),
+        "basis": lambda: encode(there, pairs, basis, about=""),
         "statistics": lambda: pair_statistics(graph, pairs.numpy()),
-        "score": lambda: list(scorer.pairs(graph, pairs, basis)),
+        "score": lambda: list(scorer.pairs(there, pairs, basis)),
     }
 
 
-def measure(degree: int, kind: str, cap: int, count: int, turns: int) -> dict[str, float]:
+def clock(device: str) -> float:
+    """Processor time, or, once a GPU is done, the time on the wall."""
+    if device == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def measure(degree: int, kind: str, cap: int, count: int, turns: int, device: str) -> dict[str, float]:
     """Microseconds a pair by stage, and `first`: seconds of the first calls on a graph, with all that is made once for a graph (and, in a new process, compiled)."""
     graph, others = hub_graph(degree)
     pairs = pairs_at(kind, degree, count, others)
-    stages = work(graph, pairs, cap)
-    begin = time.process_time()
+    stages = work(graph, pairs, cap, device)
+    begin = clock(device)
     for stage in stages.values():
         stage()
-    first = time.process_time() - begin
+    first = clock(device) - begin
     times: dict[str, list[float]] = {name: [] for name in stages}
     for _ in range(turns):
         for name, stage in stages.items():
-            begin = time.process_time()
+            begin = clock(device)
             stage()
-            times[name].append(time.process_time() - begin)
+            times[name].append(clock(device) - begin)
     return {name: 1e6 * statistics.median(found) / len(pairs) for name, found in times.items()} | {"first": first}
 
 
@@ -87,19 +98,22 @@ def main() -> None:
     parser.add_argument("--caps", type=int, nargs="+", default=[100, 10_000])
     parser.add_argument("--pairs", type=int, default=256)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--looks", type=float, default=hub_order.LOOKS, help="from how many looks on rows are ordered")
     options = parser.parse_args()
+    hub_order.LOOKS = options.looks
     warnings.simplefilter("ignore")
     print(
-        f"load {os.getloadavg()[0]:.1f}, {torch.get_num_threads()} threads, {options.pairs} pairs, processor time in µs a pair"
+        f"load {os.getloadavg()[0]:.1f}, {torch.get_num_threads()} threads, {options.pairs} pairs, {'processor time' if options.device == 'cpu' else 'time'} in µs a pair"
     )
     print("| nodes a hop | the hub is | its links |", *(f" {stage} |" for stage in STAGES), " first calls, s |", sep="")
     print("| --- " * (4 + len(STAGES)) + "|")
     for cap in options.caps:
         count = options.pairs if cap < 1000 else max(options.pairs // 8, 16)
-        measure(1000, "end", cap, count, 1)  # compiles
+        measure(1000, "end", cap, count, 1, options.device)  # compiles
         for kind in KINDS:
             for degree in options.degrees:
-                found = measure(degree, kind, cap, count, options.turns)
+                found = measure(degree, kind, cap, count, options.turns, options.device)
                 cells = " | ".join(f"{found[stage]:,.1f}" for stage in STAGES)
                 print(f"| {cap:,} | {kind} | {degree:,} | {cells} | {found['first']:.2f} |", flush=True)
 

@@ -312,6 +312,7 @@ class AllProducts:
 
     def __init__(self, _, __=0, lists=1, ___=0):
         self.lists = lists
+        self.hnsw, self.cp = types.SimpleNamespace(), types.SimpleNamespace()
 
     def train(self, table):
         assert len(table) >= self.lists, "number of training points should be at least as large as number of clusters"
@@ -333,7 +334,8 @@ def large(request, monkeypatch):
     else:
         stand_in = types.ModuleType("faiss")
         stand_in.__spec__ = ModuleSpec("faiss", None)
-        stand_in.IndexFlatIP = stand_in.IndexIVFFlat = AllProducts
+        stand_in.IndexHNSWFlat = stand_in.IndexIVFFlat = AllProducts
+        stand_in.omp_get_max_threads, stand_in.omp_set_num_threads = (lambda: 1), (lambda _: None)
         stand_in.METRIC_INNER_PRODUCT = 0
         monkeypatch.setitem(sys.modules, "faiss", stand_in)
     monkeypatch.setattr(nearest, "EXACT_NODES", 0)

@@ -245,3 +245,37 @@ def test_hard_negatives_stay_with_their_links(split):
     for link, row in zip(few.test_pos, few.test_neg, strict=True):
         at = int((hard.test_pos == link).all(1).nonzero()[0])
         assert torch.equal(hard.test_neg[at], row)
+
+
+@pytest.mark.parametrize(
+    ("options", "least", "usual"),
+    [
+        ({}, 11, 28),
+        ({"epochs": 20}, 11, 14),
+        ({"epochs": 10}, 10, 10),
+        ({"patience": 3}, 4, 28),
+        ({"use_validation": True}, 40, 40),
+    ],
+)
+def test_how_soon_training_may_end(split, options, least, usual):
+    """`patience` epochs after the first at the earliest, and never before the last where no epoch is chosen."""
+    ahead = expected(Sizes.of(split), preset("anchored", **options).adapted(len(split.train_pos)), LINK, CANDIDATE)
+    last = preset("anchored", **options).train.epochs
+    epoch = (ahead.seconds - ahead.usual) / (last - usual) if last > usual else None
+    assert ahead.at_least <= ahead.usual <= ahead.seconds + 1e-9 <= ahead.at_most + 1e-9
+    if epoch is None:
+        assert ahead.at_least == ahead.usual == pytest.approx(ahead.seconds)
+    else:
+        assert ahead.seconds - ahead.at_least == pytest.approx((last - least) * epoch)
+
+
+def test_no_more_candidates_are_counted_than_nodes_propose(split):
+    """A star's leaves have hardly a partner to propose: nothing is calibrated or ranked there."""
+    chosen = preset("anchored").adapted(len(split.train_pos))
+    many, few, none = (
+        expected(Sizes.of(split), chosen, LINK, replace(CANDIDATE, partners=partners)).stages
+        for partners in (1e9, 3.0, 0.0)
+    )
+    assert many == expected(Sizes.of(split), chosen, LINK, CANDIDATE).stages
+    assert few["calibration"] < many["calibration"]
+    assert none["calibration"] == 0

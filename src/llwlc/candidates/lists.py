@@ -86,8 +86,15 @@ class Lister:
     def weighed(self, config: CandidateConfig) -> Lister:
         """The same lister with other weights; what was computed and does not depend on them, crowds above all, is not computed again."""
         other = replace(self, config=config)
-        vars(other).update({name: vars(self)[name] for name in WITHOUT_WEIGHTS if name in vars(self)})
+        same = (*WITHOUT_WEIGHTS, "_indexes") if config.degree == self.config.degree else WITHOUT_WEIGHTS
+        vars(other).update({name: vars(self)[name] for name in same if name in vars(self)})
         return other
+
+    def prepare(self) -> None:
+        """Computes what is computed once, before the first list."""
+        _ = self.crowd
+        if self.smoothed is not None and not self.exact:
+            _ = self._indexes
 
     def raised(self, config: CandidateConfig) -> Tensor:
         """The part of a node's list score that is the same in the list of every other node, by its degree and its crowd, `[n]`."""

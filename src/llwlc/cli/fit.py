@@ -209,8 +209,18 @@ def show_ahead(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, mo
             ("training, validation, test links", links),
             ("enclosing subgraphs, mean and largest seen", f"{forecast.mean_size:.0f} / {forecast.largest:,} nodes"),
             ("eigenbases to compute", f"{forecast.links:,} links, {forecast.num_bytes / 2**20:,.0f} MB"),
-            ("time expected", f"{duration(forecast.usual)}, at most {duration(most)}"),
+            ("time expected from now on", expected(forecast, most)),
         ],
+    )
+
+
+def expected(forecast: Forecast, most: float) -> str:
+    """How long a fit is expected to take. The least is said where training that soon learns nothing more would end much earlier."""
+    found = f"{duration(forecast.usual)}, at most {duration(most)}"
+    return (
+        f"{found}, {duration(forecast.at_least)} if little can be learned"
+        if 1.5 * forecast.at_least < forecast.usual
+        else found
     )
 
 

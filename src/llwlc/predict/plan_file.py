@@ -22,7 +22,7 @@ FORMAT = 1
 @dataclass(frozen=True)
 class WrittenPlan:
     """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`: the budget; `cost`: points of AUC that the plan is known to cost; `forecast`:
-    seconds of each stage, and of all together, at most and usually."""
+    seconds of each stage, and of all together from then on, at most, usually and at least."""
 
     base: str
     preset: Preset
@@ -38,6 +38,7 @@ class WrittenPlan:
             "seconds": ahead.seconds,
             "at_most": ahead.at_most,
             "usual": ahead.usual,
+            "at_least": ahead.at_least,
             "bytes": ahead.num_bytes,
         }
         return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, forecast)

@@ -27,7 +27,7 @@ USUAL_EPOCHS = 0.7
 
 @dataclass(frozen=True)
 class Forecast:
-    """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each stage, and of training where it stops at the usual epoch.
+    """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each stage, and of training where it stops at the usual epoch, and at the earliest.
 
     The last stage, `recommend`, is what the command line does after a fit. `rival`: seconds more where an untrained score takes the network's place, and its own candidates are found,
     calibrated and measured.
@@ -39,6 +39,7 @@ class Forecast:
     num_bytes: int
     stages: Mapping[str, float]
     usual_training: float
+    least_training: float = 0.0
     rival: float = 0.0
 
     @property
@@ -54,6 +55,11 @@ class Forecast:
     @property
     def usual(self) -> float:
         return self.seconds - self.stages["training"] + self.usual_training
+
+    @property
+    def at_least(self) -> float:
+        """Seconds of all stages if no epoch is better than the first."""
+        return self.seconds - self.stages["training"] + self.least_training
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ def expected(
     positives = max(1, round(sizes.train * config.fraction))
     valid, test = (stage.scored(limits.evaluated) for stage in (sizes.valid, sizes.test))
     listed = n if limits.sources is None else min(n, limits.sources)
-    found = CandidateConfig(budget=preset.budget).budget_for(n) * listed
+    found = round(min(CandidateConfig(budget=preset.budget).budget_for(n), candidates.partners) * listed)
     chosen = choice.links_to_try(n, limits.weighed)
     shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
     compared = found * sampled_share(limits, shortlist, found)
@@ -143,7 +149,9 @@ def expected(
     described = found + shortlist + 4 * compared + measured
     rival = finding(sizes.train, TrainConfig.candidate_pool) + listing + 4 * candidates.heuristics
     rival += described * candidates.describe_pair
-    usual = config.epochs if config.epochs <= config.patience else max(config.patience, USUAL_EPOCHS * config.epochs)
+    to_the_end = config.use_validation or config.epochs <= config.patience
+    usual = config.epochs if to_the_end else max(config.patience, USUAL_EPOCHS * config.epochs)
+    least = config.epochs if to_the_end else 1 + config.patience
     kept = copies * stored + valid + among + test
     return Forecast(
         stored,
@@ -152,6 +160,7 @@ def expected(
         estimate_bytes(kept, links.mean_size, preset.basis.steps, preset.basis.stored_bits),
         stages,
         usual * epoch + test * links.score_encoded,
+        least * epoch + test * links.score_encoded,
         rival if ranked else 0.0,
     )
 
