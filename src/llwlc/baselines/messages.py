@@ -106,9 +106,9 @@ class Messages:
 
 
 def csr(indptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
-    """torch's sparse matrix in CSR, without its warning that the format is in beta."""
+    """torch's sparse matrix in CSR, without its warnings that the format is in beta, and that what we ask for is not checked."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta|Sparse invariant checks")
         return torch.sparse_csr_tensor(indptr, col, value, shape, check_invariants=False)
 
 

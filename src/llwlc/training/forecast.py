@@ -21,7 +21,7 @@ from llwlc.training.presets import Preset
 from llwlc.training.ranking import VALID_FEWEST, VALID_MOST, links_to_judge, sampled_share, shortlist_size
 from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
 
-USUAL_EPOCHS = 0.7
+USUAL_EPOCHS = 0.85
 """Training usually stops after this share of the epochs, as the validation score no longer improves."""
 
 

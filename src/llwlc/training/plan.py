@@ -81,8 +81,8 @@ PLANNED = (
     *("evaluated", "shortlist", "measured", "sources", "judged", "weighed"),
 )
 """The options of a preset that a plan may change."""
-SAFETY = 1.3
-"""Safety factor: a fit may take so many times the forecast, through other work on the machine or hubs that the sample missed."""
+SAFETY, SAFETY_OF_RIVAL = 1.3, 1.15
+"""Safety factors: a fit may take so many times the forecast, through other work on the machine or hubs that the sample missed; less is allowed for where an untrained score takes the network's place."""
 MOST_BYTES = 3 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache; half of the free memory if that is less."""
 
@@ -191,8 +191,7 @@ def make_plan(
         if ahead.num_bytes > room:
             continue
         gone = spent + time.perf_counter() - begin
-        # the margin is for all that may go wrong, the rival among it
-        needed = gone + max(SAFETY * ahead.seconds, ahead.at_most)
+        needed = gone + with_margin(ahead)
         if needed <= 60 * minutes:
             return Plan(found, ahead, cost, minutes)
         if least is None or needed < least[0]:
@@ -205,6 +204,11 @@ def make_plan(
         f"the smallest plan for this graph takes about {least[0] / 60:.0f} minutes ({least[1].sentence}): give --minutes {least[0] / 60 + 1:.0f}, or "
         "--plan full to take all the time it needs"
     )
+
+
+def with_margin(ahead: Forecast) -> float:
+    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong, and a smaller one where an untrained score takes the network's place, which is rare."""
+    return max(SAFETY * ahead.seconds, SAFETY_OF_RIVAL * ahead.at_most)
 
 
 def without_idle(preset: Preset, options: Mapping[str, Any]) -> Preset:

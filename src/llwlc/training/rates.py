@@ -121,7 +121,11 @@ def link_rates(
         net = LLwLCNet(shape).to(device)
     table = None if features.compact is None else features.compact.to(device)
     stepper = Stepper(net, net, adam(net, config), table)
-    third = max(1, len(pairs) // 3)
+    third, half = max(1, len(pairs) // 3), (config.batch_size or 64) // 2
+    if (
+        third > half
+    ):  # whole batches: a GPU takes several times as long for the last one of an epoch, which has fewer links
+        third -= third % half
     links = TrainingLinks(data, third, third, torch.ones(third, dtype=torch.bool))
     trained = (3 if links.candidates else 2) * third
     with one_thread():
