@@ -120,16 +120,16 @@ def losses(path: Path) -> None:
 def table(path: Path) -> None:
     runs = [run for run in stored(path) if run["minutes"]]
     print(
-        "| graph | minutes | nodes, links | plan (known cost, points) | forecast, at most, wall, s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by |"
+        "| graph | minutes | nodes, links | plan (known cost, points) | forecast: least, usual, most; taken, s | wall, s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by |"
     )
-    print("| --- " * 11 + "|")
+    print("| --- " * 12 + "|")
     kinds = [(run["data"], run["minutes"], "GPU" in run["machine"]) for run in runs]
     for kind in dict.fromkeys(kinds):
         own = [run for run, other in zip(runs, kinds, strict=True) if other == kind]
         name, minutes = kind[0] + (" (GPU)" if kind[2] else ""), f"{kind[1]:g}"
         if any(run["rc"] for run in own):
             print(
-                f"| {name} | {minutes} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | |"
+                f"| {name} | {minutes} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | | |"
             )
             continue
         first = own[0]
@@ -141,7 +141,8 @@ def table(path: Path) -> None:
         mean = statistics.mean
         print(
             f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {plan_words(first)} ({first['cost']:.1f}) "
-            f"| {mean(r['forecast']['usual'] for r in own):.0f}, {mean(r['forecast']['seconds'] for r in own):.0f}, {mean(r['wall'] for r in own):.0f} "
+            f"| {mean(r['forecast']['at_least'] for r in own):.0f}, {mean(r['forecast']['usual'] for r in own):.0f}, {mean(r['forecast']['at_most'] for r in own):.0f}; "
+            f"{mean(r['wall'] - r['planned'] for r in own):.0f} | {mean(r['wall'] for r in own):.0f} "
             f"| {max(r['peak'] for r in own) / GIGABYTE:.2f} | {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} | {mean(theirs):.2f} ({best}) "
             f"| {mean(gain):+.2f} ± {error:.2f} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} |"
         )

@@ -142,7 +142,7 @@ def test_a_plan_has_time_for_an_untrained_score_in_the_networks_place(split, rat
     rated({1: 1e-6, 2: 1e-6})
     slow = replace(CANDIDATE, heuristics=20.0)  # three times in the fit, four times after it
     monkeypatch.setattr(plans, "candidate_rates", lambda *a: slow)
-    assert plan(split, 160 / 60).forecast.at_most > plans.SAFETY * 60
+    assert plan(split, 180 / 60).forecast.at_most > plans.SAFETY * 60
     with pytest.raises(InputError, match="the smallest plan"):
         plan(split, 120 / 60)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,6 +70,18 @@ def candidates(
     usual = min(round(LONGER * budget), longest)
     own = np.minimum((partner >= 0).sum(1), usual)
     return _merged(n, nodes, partner, score, own, np.full(n, usual))
+
+
+def seconds_to_merge(nodes: int, budget: int) -> float:
+    """How long it takes to make candidates of the lists of so many nodes, a candidate: measured on lists at random."""
+    longest = max(1, min(2 * budget, nodes - 1))
+    partner = np.random.default_rng(0).integers(0, nodes, (nodes, longest), dtype=np.int32)
+    score = np.zeros(partner.shape, np.float32)
+    shared_lengths(partner[:1] * 0, 1)  # may compile
+    begin = time.perf_counter()
+    own = shared_lengths(partner, budget)
+    found = _merged(nodes, np.arange(nodes), partner, score, own, own)
+    return (time.perf_counter() - begin) / max(len(found), 1)
 
 
 def _listed(lister: Lister, nodes: Integers, longest: int, about: str) -> Lists:

@@ -125,7 +125,7 @@ def expected(
     measured = min(shortlist, limits.measured, compared)
     ranking = ranked or preset.net.ranking
     among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
-    listing = candidates.prepare + listed * candidates.list_node
+    listing = candidates.prepare + listed * candidates.list_node + found * candidates.merge_pair
 
     def finding(links: int, pool: int) -> float:
         """Seconds to find the candidates for so many training links, and so many of them for each link."""

@@ -82,7 +82,7 @@ PLANNED = (
 )
 """The options of a preset that a plan may change."""
 SAFETY, SAFETY_OF_RIVAL = 1.3, 1.15
-"""Safety factors: a fit may take so many times the forecast, through other work on the machine or hubs that the sample missed; less is allowed for where an untrained score takes the network's place."""
+"""Safety factors: a fit may take so many times the forecast, through other work or hubs that the sample missed; less is allowed for where an untrained score takes the network's place."""
 MOST_BYTES = 3 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache; half of the free memory if that is less."""
 

@@ -21,7 +21,7 @@ from llwlc.bases.warmup import warm_up
 from llwlc.candidates import choice
 from llwlc.candidates.kinds import Kinds
 from llwlc.candidates.lists import Lister
-from llwlc.candidates.retrieval import would_be_candidates
+from llwlc.candidates.retrieval import seconds_to_merge, would_be_candidates
 from llwlc.heuristics.registry import HEURISTICS
 from llwlc.nn.net import LLwLCNet
 from llwlc.splits.linksplit import LinkSplit
@@ -40,6 +40,8 @@ SAMPLE = 192
 PATIENCE, ROWS = 1.0, 250_000
 """Limits for encoding the sample, in seconds and in rows; the rest would not be faster."""
 FIRST = 16
+MERGED = 10_000
+"""Nodes whose lists are merged in a trial; those of many more take somewhat longer for each candidate."""
 TURNS = 2
 """How often what a link costs is timed; the fastest counts, as the first one still asks for memory."""
 QUICK_ENOUGH = 2.0
@@ -64,7 +66,8 @@ class LinkRates:
 @dataclass(frozen=True)
 class CandidateRates:
     """The cost of candidates, in seconds: to prepare the search; to list those of a node; to choose weights, for a link; to test a training link; to compute the exact
-    statistics of a pair; and to compute all untrained scores once, however few the pairs. `partners`: how many a node proposes where the budget allows for more."""
+    statistics of a pair; and to compute all untrained scores once, however few the pairs. `partners`: how many a node proposes where the budget allows for more;
+    `merge_pair`: seconds to make a candidate of what all nodes propose."""
 
     prepare: float
     list_node: float
@@ -73,6 +76,7 @@ class CandidateRates:
     describe_pair: float
     heuristics: float = 0.0
     partners: float = math.inf
+    merge_pair: float = 0.0
 
 
 def sample_pairs(split: LinkSplit, seed: int = 0) -> Tensor:
@@ -176,9 +180,9 @@ def candidate_rates(
     for heuristic in HEURISTICS.records():
         if not heuristic.features or graph.x is not None:
             asking += _fixed_cost(partial(heuristic.load(), graph, pairs[:FIRST]))[1]
-    return CandidateRates(
-        preparing, listing, choosing, judging, describing, asking, partners[-1] if partners else math.inf
-    )
+    proposed = partners[-1] if partners else math.inf
+    merging = seconds_to_merge(min(max(graph.num_nodes, 1), MERGED), lister.budget)
+    return CandidateRates(preparing, listing, choosing, judging, describing, asking, proposed, merging)
 
 
 def _fixed_cost(work: Callable[[], T]) -> tuple[T, float]:
