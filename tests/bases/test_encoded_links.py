@@ -13,7 +13,7 @@ import torch
 
 from kernel_cases import KINDS, NASTY, graph_of, some_pairs
 from llwlc.bases import cache, encoded_links, warmup
-from llwlc.bases.cache import cached, key
+from llwlc.bases.cache import cached, key, seconds_to_store
 from llwlc.bases.config import BasisConfig
 from llwlc.bases.encoded_links import FIELDS, EncodedLinks, encode, encode_chunk, estimate_bytes, fields_of
 from llwlc.bases.link_bases import link_bases, link_bases_checked
@@ -213,6 +213,17 @@ def test_a_damaged_cache_is_refused_with_the_remedy(tmp_path, name, damage):
         file.write_bytes({"cut": content[:-3], "grown": content + content[:40], "empty": b""}[damage])
     with pytest.raises(InputError, match=r"damaged: delete that folder"):
         cached(graph(), PAIRS, CONFIG, cache=tmp_path)
+
+
+def test_storing_is_timed_also_on_a_full_disk(monkeypatch):
+    data = encode(graph(), PAIRS, CONFIG)
+    assert seconds_to_store(data) > 0
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    assert seconds_to_store(data) > 0
 
 
 @pytest.mark.parametrize("name", [*FIELDS, "digests.json"])

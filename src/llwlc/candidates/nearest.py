@@ -33,7 +33,7 @@ class Nearest:
     """An index of the nodes `members`, each raised by a number of its own: a query finds those with the largest ⟨query, vector⟩ + raise.
 
     faiss's inverted file with exact products inside its lists: vectors are kept once. Which list a vector belongs to is found by a graph of the lists' centres, not by a look at all of them:
-    3.5 million nodes are indexed in seconds.
+    3.5 million nodes are indexed in half a minute.
     """
 
     def __init__(self, vectors: Vectors, raised: Vectors, members: Integers) -> None:
