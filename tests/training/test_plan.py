@@ -71,6 +71,9 @@ def test_where_nothing_ends_in_time_the_smallest_plan_is_told(split, rated):
         InputError, match=r"the smallest plan for this graph takes about \d+ minutes .*one-hop.*--minutes"
     ):
         plan(split, 0.1)
+    rated({1: 1e-3, 2: 1e-2})
+    with pytest.raises(InputError, match=r"takes about [1-8]?\d seconds .*give --minutes [12],"):
+        plan(split, 0.001)
 
 
 def test_bases_that_no_memory_holds_are_not_planned(split, rated, monkeypatch):

@@ -200,8 +200,9 @@ def make_plan(
         raise InputError(
             f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set: make memory free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
         )
+    takes = f"{least[0]:.0f} seconds" if least[0] < 90 else f"{least[0] / 60:.0f} minutes"
     raise InputError(
-        f"the smallest plan for this graph takes about {least[0] / 60:.0f} minutes ({least[1].sentence}): give --minutes {least[0] / 60 + 1:.0f}, or "
+        f"the smallest plan for this graph takes about {takes} ({least[1].sentence}): give --minutes {least[0] / 60 + 1:.0f}, or "
         "--plan full to take all the time it needs"
     )
 
