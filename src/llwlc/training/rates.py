@@ -126,10 +126,8 @@ def link_rates(
     table = None if features.compact is None else features.compact.to(device)
     stepper = Stepper(net, net, adam(net, config), table)
     third, half = max(1, len(pairs) // 3), (config.batch_size or 64) // 2
-    if (
-        third > half
-    ):  # whole batches: a GPU takes several times as long for the last one of an epoch, which has fewer links
-        third -= third % half
+    # whole batches: a GPU takes several times as long for the last one of an epoch, which has fewer links
+    third -= third % half if third > half else 0
     links = TrainingLinks(data, third, third, torch.ones(third, dtype=torch.bool))
     trained = (3 if links.candidates else 2) * third
     with one_thread():
