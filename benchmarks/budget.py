@@ -54,6 +54,7 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
         found |= {
             "cores": len(os.sched_getaffinity(0)),
             "machine": platform.processor() or platform.machine(),
+            "commit": commit(),
             "wall": wall,
             "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
             "rc": ran.returncode,
@@ -82,6 +83,14 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
             "ranks_by": (config.get("method") or {}).get("method", "llwlc"),
             "epochs": metrics["epochs"],
         }
+
+
+def commit() -> str:
+    """The version that was run; `LLWLC_COMMIT` where there is no repository to ask."""
+    asked = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=RESULTS.parent
+    )
+    return os.environ.get("LLWLC_COMMIT") or asked.stdout.strip()
 
 
 def stored(path: Path) -> list[dict]:

@@ -66,6 +66,27 @@ def powerlaw(n: int, degree: float, seed: int) -> np.ndarray:
     return pairs[np.sort(rng.permutation(len(pairs))[: int(n * degree / 2)])]
 
 
+def smallworld(n: int, degree: float, seed: int) -> list:
+    """A ring of neighbours, a fifth of whose links lead elsewhere (Watts and Strogatz)."""
+    return list(nx.watts_strogatz_graph(n, int(degree), 0.2, seed=seed).edges)
+
+
+def caves(n: int, degree: float, seed: int) -> list:
+    """Cliques, a third of whose links lead elsewhere."""
+    return list(nx.relaxed_caveman_graph(n // int(degree), int(degree), 0.33, seed=seed).edges)
+
+
+def affiliation(n: int, degree: float, seed: int) -> np.ndarray:
+    """Two kinds of nodes, one linked with the other alone, each by its group of ten."""
+    rng, half = np.random.default_rng(seed), n // 2
+    m = int(n * degree / 2 * 1.3)
+    a, far = rng.integers(0, half, m), rng.integers(0, half, m)
+    near = (a // max(half // 10, 1)) * max(half // 10, 1) + rng.integers(0, max(half // 10, 1), m)
+    b = np.where(rng.random(m) < 0.7, np.minimum(near, half - 1), far) + half
+    pairs = np.unique(np.stack([a, b], 1), axis=0)
+    return pairs[np.sort(rng.permutation(len(pairs))[: int(n * degree / 2)])]
+
+
 def star(n: int, degree: float, seed: int) -> np.ndarray:
     return np.stack([np.zeros(n - 1, dtype=np.int64), np.arange(1, n)], 1)
 
@@ -80,6 +101,9 @@ MAKERS = {
     "clustered": clustered,
     "random": random,
     "powerlaw": powerlaw,
+    "smallworld": smallworld,
+    "caves": caves,
+    "affiliation": affiliation,
     "star": star,
     "barbell": barbell,
 }

@@ -27,6 +27,7 @@ SMALLEST = {
     "negative_pool": 1,
     "candidate_pool": 1,
 }
+LARGE = {"max_nodes_per_hop": 100, "fraction": 0.2, "epochs": 20, "copies": 0}
 VARIANTS = {
     "full": {},
     "100 nodes a hop": {"max_nodes_per_hop": 100},
@@ -34,6 +35,8 @@ VARIANTS = {
     "one hop, 100 nodes": {"hops": 1, "max_nodes_per_hop": 100},
     "half of the links": {"fraction": 0.5},
     "a fifth of the links": {"fraction": 0.2},
+    "a tenth of the links": {"fraction": 0.1},
+    "a twentieth of the links": {"fraction": 0.05},
     "20 epochs": {"epochs": 20},
     "10 epochs": {"epochs": 10},
     "no copies": {"copies": 0},
@@ -50,6 +53,13 @@ VARIANTS = {
     "3,000 candidates ranked": {"shortlist": 3000},
     "30 candidates a node": {"budget": 30},
     "all of the smallest, a tenth of the links": SMALLEST,
+    "large": LARGE,
+    "large, a tenth of the links": LARGE | {"fraction": 0.1},
+    "large, a twentieth of the links": LARGE | {"fraction": 0.05},
+    "large, a fiftieth of the links": LARGE | {"fraction": 0.02},
+    "large, one hop": LARGE | {"hops": 1, "max_nodes_per_hop": 1000},
+    "large, one hop, 100 nodes": LARGE | {"hops": 1},
+    "large, 10 epochs": LARGE | {"epochs": 10},
 }
 
 

@@ -20,7 +20,8 @@ from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.held import held
 from llwlc.candidates.kinds import EVIDENCE, Kinds, kinds_of
 from llwlc.candidates.lists import CROWD, Evidence, Lister, lister_for
-from llwlc.candidates.retrieval import candidates, shared_lengths, would_be_candidates
+from llwlc.candidates.pairing import shared_lengths
+from llwlc.candidates.retrieval import candidates, would_be_candidates
 from llwlc.candidates.smoothing import Smoothed
 from llwlc.candidates.walks import PRECISION, TELEPORT, walk_ends
 from llwlc.errors import InputError
@@ -426,6 +427,10 @@ def test_candidates_are_unlinked_pairs_of_the_ends_lists_within_the_budget(graph
     assert found.score.tolist() == pytest.approx([proposed[p] for p in pairs], abs=1e-5)
     for node in range(n):
         assert [pairs[i] for i in found.of(node).tolist()] == [p for p in pairs if node in p]
+    asked = torch.combinations(torch.arange(n)).flip(1) if n > 1 else torch.zeros(0, 2, dtype=torch.long)
+    inside, place = found.find(asked)
+    assert inside.tolist() == [(v, u) in set(pairs) for u, v in asked.tolist()]
+    assert [pairs[i] for i in place[inside].tolist()] == [(v, u) for u, v in asked[inside].tolist()]
 
 
 def test_candidates_do_not_depend_on_their_blocks(monkeypatch):

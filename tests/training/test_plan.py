@@ -9,10 +9,12 @@ from llwlc import splits
 from llwlc.errors import InputError
 from llwlc.training import plan as plans
 from llwlc.training.encoded_split import EncodedSplit, evaluated
-from llwlc.training.forecast import Sizes, expected, stored_links
+from llwlc.training.forecast import Asked, Sizes, expected, stored_links
+from llwlc.training.limits import Limits
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.plan import combinations, make_plan, with_plan, without_idle
 from llwlc.training.presets import preset
+from llwlc.training.ranking import nodes_to_measure
 from llwlc.training.rates import CandidateRates, LinkRates, sample_pairs
 from people import people
 
@@ -252,10 +254,10 @@ def test_hard_negatives_stay_with_their_links(split):
 @pytest.mark.parametrize(
     ("options", "least", "usual"),
     [
-        ({}, 11, 34),
-        ({"epochs": 20}, 11, 17),
+        ({}, 11, 28),
+        ({"epochs": 20}, 11, 14),
         ({"epochs": 10}, 10, 10),
-        ({"patience": 3}, 4, 34),
+        ({"patience": 3}, 4, 28),
         ({"use_validation": True}, 40, 40),
     ],
 )
@@ -281,3 +283,33 @@ def test_no_more_candidates_are_counted_than_nodes_propose(split):
     assert many == expected(Sizes.of(split), chosen, LINK, CANDIDATE).stages
     assert few["calibration"] < many["calibration"]
     assert none["calibration"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "nodes", "own_lists"),
+    [
+        ({}, 1000, False),  # 40,000 of 40,000 candidates
+        ({"measured": 10_000}, 250, False),  # a quarter of those that the network ranks
+        ({"measured": 40_000, "sources": 1000}, 1000, False),
+        ({"measured": 40_000, "sources": 600}, 600, True),
+        ({"measured": 10_000, "sources": 600}, 250, True),
+        ({"measured": 400, "shortlist": 400}, 100, False),  # 25 candidates are compared for each that is ranked
+    ],
+)
+def test_the_nodes_that_measure_a_fit(options, nodes, own_lists):
+    assert nodes_to_measure(1000, 10_000, Limits(**options), 100) == (nodes, own_lists)
+
+
+def test_where_few_lists_measure_a_fit_the_forecast_counts_no_others():
+    """A fit that is measured by the own lists of some nodes makes no other list for that."""
+    sizes = Sizes(200_000, 1_000_000, 850_000, Asked(50_000, 50_000, 0), Asked(100_000, 100_000, 0))
+    slow = replace(CANDIDATE, prepare=0.0, list_node=1.0, describe_pair=0.0)
+    free = LinkRates(0.0, 0.0, 0.0, 0.0, 100.0, 300)
+    limits = {"sources": 20_000, "measured": 2_000, "shortlist": 2_000, "budget": 10}
+    found = expected(sizes, preset("anchored", **limits).adapted(850_000), free, slow).stages
+    by = nodes_to_measure(200_000, 1_000_000, Limits(sources=20_000, measured=2_000, shortlist=2_000), 10)
+    assert by == (5_000, True)
+    assert found["ranking"] == pytest.approx(5_000)
+    assert found["recommend"] == pytest.approx(20_000)
+    whole = expected(sizes, preset("anchored", measured=2_000, shortlist=2_000).adapted(850_000), free, slow).stages
+    assert whole["ranking"] == whole["recommend"] == pytest.approx(200_000)

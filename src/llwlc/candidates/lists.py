@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc.candidates import nearest
+from llwlc.candidates.best_first import Lists, best_first, distinct
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
 from llwlc.candidates.smoothing import Smoothed
@@ -22,17 +23,11 @@ from llwlc.graph.graph import Graph
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 ENTRIES_PER_BLOCK = 1 << 24
-LARGE_BLOCK, FEW_SOURCES = 1 << 14, 64
-"""Sources at a time on a large graph, to list their partners (every block begins with scratch as long as the graph has nodes), and where all evidence is kept."""
+LARGE_BLOCK, LARGE_ENTRIES, FEW_SOURCES = 1 << 14, 1 << 21, 64
+"""Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the graph has nodes, but no more than have so many partners together, whose
+arrays would be asked of the system anew each time; and where all evidence is kept."""
 ROWS_AT_ONCE = 1 << 16
 NOWHERE = float("-inf")
-
-
-class Lists(NamedTuple):
-    """`partner [m, K]`, −1 behind the last one, and their `score [m, K]`, descending, for m sources."""
-
-    partner: Integers
-    score: Floats
 
 
 class Evidence(NamedTuple):
@@ -111,7 +106,7 @@ class Lister:
         """The crowd of each node, the mean of its largest similarities, `[n]`; 0 where crowds are not computed."""
         if not self.crowds:
             return torch.zeros(self.graph.num_nodes, device=self.device)
-        blocks = self._blocks(np.arange(self.graph.num_nodes))
+        blocks = _blocks(np.arange(self.graph.num_nodes), self.sources_at_once)
         parts = [self.crowding(self._likeness(block), block) for block in blocks]
         return torch.cat([torch.zeros(0, device=self.device), *parts])
 
@@ -136,7 +131,8 @@ class Lister:
     def __call__(self, sources: Integers, length: int) -> Lists:
         """The lists of these nodes. A node that is linked with the source, or of a kind that no link joins with the source's, is in no list."""
         parts = [Lists(np.zeros((0, length), dtype=np.int64), np.zeros((0, length), dtype=np.float32))]
-        for block in self._blocks(sources):
+        step = self.sources_at_once if self.exact else max(FEW_SOURCES, min(LARGE_BLOCK, LARGE_ENTRIES // (2 * length)))
+        for block in _blocks(sources, step):
             parts.append(self._exactly(block, length) if self.exact else self._nearly(block, length))
         return Lists(np.concatenate([p.partner for p in parts]), np.concatenate([p.score for p in parts]))
 
@@ -253,11 +249,6 @@ class Lister:
         )
         return self.graph.indices[first + torch.arange(len(owner))], owner
 
-    def _blocks(self, sources: Integers) -> Iterator[Integers]:
-        step = self.sources_at_once if self.exact else LARGE_BLOCK
-        for at in range(0, len(sources), step):
-            yield sources[at : at + step]
-
     def _exactly(self, sources: Integers, length: int) -> Lists:
         best = (
             self._all_evidence(sources)
@@ -271,32 +262,16 @@ class Lister:
 
     def _nearly(self, sources: Integers, length: int) -> Lists:
         """On a large graph: of the nodes where walks end and of those that an index finds."""
-        graph, n, weights = self.graph, self.graph.num_nodes, self.weights
-        ends, rank = walk_ends(graph, sources, np.full(len(sources), -1), self.kinds, 2 * length, self.precision)
-        row = np.repeat(np.arange(len(sources)), ends.shape[1])
-        partner, walk = ends.reshape(-1), np.log1p(rank / PRECISION).reshape(-1)
+        graph, weights = self.graph, self.weights
+        partner, rank = walk_ends(graph, sources, np.full(len(sources), -1), self.kinds, 2 * length, self.precision)
         if self.smoothed is not None:
-            similar = self._similar(sources, length, self.smoothed.vectors[sources])
-            partner = np.concatenate([partner, similar.reshape(-1)])
-            row = np.concatenate([row, np.repeat(np.arange(len(sources)), similar.shape[1])])
-            walk = np.concatenate([walk, np.zeros(similar.size)])
-        live = partner >= 0
-        row, partner, walk = row[live], partner[live], walk[live]
-        # each partner once, by the walk's entry where there is one: it stands first
-        first = np.unique(row * n + partner, return_index=True)[1]
-        row, partner, walk = row[first], partner[first], walk[first]
-        if (
-            self.smoothed is not None
-        ):  # walks end at no node that the source is linked to; the index knows nothing of links
-            asked = torch.from_numpy(np.stack([sources[row], partner], 1))
-            keep = (partner != sources[row]) & ~graph.has_edges(asked).numpy()
-            row, partner, walk = row[keep], partner[keep], walk[keep]
-        score = weights.degree * self.log_degree.cpu().numpy()[partner] + weights.walk * walk
+            partner = np.column_stack([partner, self._similar(sources, length, self.smoothed.vectors[sources])])
+        found = distinct(partner, np.log1p(rank / PRECISION), sources, graph)
+        score = weights.degree * self.log_degree.cpu().numpy()[found.partner] + weights.walk * found.walk
         if self.smoothed is not None:
-            like = _products(self.smoothed.vectors, sources[row], partner)
-            speaks = (like > 0) | (walk > 0)
-            row, partner, score = row[speaks], partner[speaks], (score + like)[speaks]
-        return _best_first(row, partner, score.astype(np.float32), len(sources), length)
+            like = _products(self.smoothed.vectors, sources[found.row], found.partner)
+            score = np.where((like > 0) | (found.walk > 0), score + like, NOWHERE)
+        return best_first(found, score.astype(np.float32), length)
 
     def _similar(self, sources: Integers, length: int, query: Floats) -> Integers:
         """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has links, since these are among the nearest."""
@@ -356,14 +331,6 @@ def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
     return found
 
 
-def _best_first(row: Integers, partner: Integers, score: Floats, sources: int, length: int) -> Lists:
-    """Entries as lists, best first; of equals the smaller number first."""
-    order = np.lexsort((partner, -score, row))
-    row, partner, score = row[order], partner[order], score[order]
-    place = np.arange(len(row)) - np.searchsorted(row, np.arange(sources))[row]
-    keep = place < length
-    found = np.full((sources, length), -1)
-    value = np.full((sources, length), NOWHERE, dtype=np.float32)
-    found[row[keep], place[keep]] = partner[keep]
-    value[row[keep], place[keep]] = score[keep]
-    return Lists(found, value)
+def _blocks(sources: Integers, step: int) -> Iterator[Integers]:
+    for at in range(0, len(sources), step):
+        yield sources[at : at + step]

@@ -6,17 +6,16 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from llwlc.candidates.lists import Integers, Lister, Lists
-from llwlc.support.compiler import in_order
+from llwlc.candidates.best_first import Lists
+from llwlc.candidates.lists import Integers, Lister
+from llwlc.candidates.pairing import distinct_pairs, shared_lengths
 from llwlc.support.progress import track
-from llwlc.support.threads import number_of_threads, over_links
 
 NODES_PER_BLOCK = 16_384
 LONGER = 1.3
@@ -38,6 +37,15 @@ class Candidates:
     def of(self, node: int) -> Tensor:
         """The positions of the pairs that a node is an end of."""
         return (self.pairs == node).any(1).nonzero().view(-1)
+
+    def find(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
+        """Which of some pairs `[k, 2]` are candidates, and at which position; 0 for one that is none. (They are in order, so nothing is sorted.)"""
+        n = len(self.length)
+        number, wanted = self.pairs[:, 0] * n + self.pairs[:, 1], pairs.amin(1) * n + pairs.amax(1)
+        place = torch.searchsorted(number, wanted)
+        inside = place < len(number)
+        inside[inside.clone()] = number[place[inside]] == wanted[inside]
+        return inside, place.where(inside, torch.zeros_like(place))
 
 
 AllLists = Callable[[int], Lists]
@@ -66,10 +74,10 @@ def candidates(
     if sources is None:
         own = shared_lengths(partner, budget)
         # a list that ends because nothing else speaks for a partner has room for one more, which a link that goes missing would take
-        return _merged(n, nodes, partner, score, own, np.maximum(own, min(budget, longest)))
+        return _paired(n, nodes, partner, score, own, np.maximum(own, min(budget, longest)))
     usual = min(round(LONGER * budget), longest)
     own = np.minimum((partner >= 0).sum(1), usual)
-    return _merged(n, nodes, partner, score, own, np.full(n, usual))
+    return _paired(n, nodes, partner, score, own, np.full(n, usual))
 
 
 def seconds_to_merge(nodes: int, budget: int) -> float:
@@ -80,7 +88,7 @@ def seconds_to_merge(nodes: int, budget: int) -> float:
     shared_lengths(partner[:1] * 0, 1)  # may compile
     begin = time.perf_counter()
     own = shared_lengths(partner, budget)
-    found = _merged(nodes, np.arange(nodes), partner, score, own, own)
+    found = _paired(nodes, np.arange(nodes), partner, score, own, own)
     return (time.perf_counter() - begin) / max(len(found), 1)
 
 
@@ -96,71 +104,12 @@ def _listed(lister: Lister, nodes: Integers, longest: int, about: str) -> Lists:
     return Lists(partner, score)  # type: ignore[arg-type]
 
 
-def shared_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
-    """How long each node's list may be, `[n]`: a partner whose own list has the node costs half, another one whole, `budget` in all.
-
-    >>> shared_lengths(np.array([[1, 2], [0, 2], [-1, -1]], dtype=np.int32), 1).tolist()
-    [1, 1, 0]
-    """
-    n, longest = partner.shape
-    back = np.full((n, longest), longest, dtype=np.int32)
-    over_links(n, number_of_threads(n, 0), lambda: lambda begin, end: _places(partner, back, begin, end))
-    filled = (partner >= 0).sum(1)
-    length: Integers = np.minimum(filled, budget)
-    step = max(1, (1 << 24) // max(longest, 1))
-    # longer lists have more partners in common, so lengths only grow, and stop growing soon
-    for _ in range(20):
-        grown = length.copy()
-        for at in range(0, n, step):
-            rows = slice(at, at + step)
-            mutual = back[rows] < length[partner[rows]]
-            paid = np.cumsum(np.where(mutual, 0.5, 1.0), axis=1)
-            grown[rows] = np.minimum((paid <= budget).sum(1), filled[rows])
-        grown = np.maximum(grown, length)
-        if (grown == length).all():
-            break
-        length = grown
-    return length
-
-
-@in_order
-def _places(partner: Any, back: Any, begin: int, end: int) -> None:
-    """Where each node stands in the list of each of its partners; the length of a list where it does not."""
-    for u in range(begin, end):
-        for k in range(partner.shape[1]):
-            v = partner[u, k]
-            if v < 0:
-                break
-            for place in range(partner.shape[1]):
-                if partner[v, place] == u:
-                    back[u, k] = place
-                    break
-                if partner[v, place] < 0:
-                    break
-
-
-def _merged(
+def _paired(
     n: int, nodes: Integers, partner: NDArray[np.int32], score: NDArray[np.float32], own: Integers, length: Integers
 ) -> Candidates:
-    """Each pair once, of the lists of some `nodes`, as far as each of their `own` goes."""
-    keys, values = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
-    for at in range(0, len(nodes), NODES_PER_BLOCK):
-        rows = slice(at, at + NODES_PER_BLOCK)
-        inside = np.arange(partner.shape[1])[None] < own[rows][:, None]
-        u = np.repeat(nodes[rows], inside.sum(1))
-        v = partner[rows][inside].astype(np.int64)
-        keys.append(np.minimum(u, v) * n + np.maximum(u, v))
-        values.append(score[rows][inside])
-    key, value = np.concatenate(keys), np.concatenate(values)
-    del keys, values  # twenty million pairs are held as few times as can be
-    order = np.argsort(key, kind="stable")
-    key, value = key[order], value[order]
-    del order
-    first = np.append(True, key[1:] != key[:-1]).nonzero()[0] if len(key) else np.zeros(0, dtype=np.int64)
-    key, value = key[first], np.maximum.reduceat(value, first) if len(first) else value
-    pairs = torch.empty(len(key), 2, dtype=torch.long)
-    np.divmod(key, max(n, 1), out=(pairs[:, 0].numpy(), pairs[:, 1].numpy()))
-    return Candidates(pairs, torch.from_numpy(value), length)
+    """The candidates of the lists of some `nodes`, as far as each of their `own` goes."""
+    pairs, best = distinct_pairs(n, nodes, partner, score, own)
+    return Candidates(torch.from_numpy(pairs), torch.from_numpy(best), length)
 
 
 def would_be_candidates(lister: Lister, links: Tensor, length: Integers) -> tuple[Tensor, Tensor]:

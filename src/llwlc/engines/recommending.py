@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from llwlc.bases.config import BasisConfig
-from llwlc.candidates.lists import Lists
+from llwlc.candidates.best_first import Lists
 from llwlc.engines.ray_pool import Cluster, over_shards
 from llwlc.engines.shards import Shard, ShardFolder, begun
 from llwlc.errors import InputError

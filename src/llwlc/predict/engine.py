@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from llwlc.candidates.lists import Lists
+from llwlc.candidates.best_first import Lists
 from llwlc.training.scoring import PairScorer
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from llwlc import metrics
 from llwlc.bases.config import BasisConfig
+from llwlc.bases.encoded_links import EncodedLinks
 from llwlc.bases.warmup import warm_up
 from llwlc.candidates.kinds import Kinds
 from llwlc.errors import InputError
@@ -38,7 +39,7 @@ from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch, Trained, Valid, train
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import Prepared, RankingConfig, prepare, rank, sampled_share, shortlist_size
+from llwlc.training.ranking import Prepared, RankingConfig, nodes_to_measure, prepare, rank
 from llwlc.training.ranking_report import hide, measure_ranking
 from llwlc.training.ranks import Ranks
 from llwlc.training.records import EpochRecord, FitMetrics
@@ -178,6 +179,8 @@ def fit_split(
     calibration = fit_calibration(done.valid_pos, done.valid_neg)
     scorer = Scorer(net, features)
     test, error, share = measure(scorer, links, calibration)
+    among, own = valid.candidates, valid.own
+    del links, valid  # bases of training links, which ranking needs no more, take more memory than all else
     ranking = report = None
     if rank_candidates and prepared is not None:
         with watch("calibration"):
@@ -197,25 +200,29 @@ def fit_split(
             )
     with watch("heuristics"):
         beside = heuristics(asked)
-        rival = better_rival(split.valid_graph, _populations(asked, done, scorer, valid, prepared))
+        rival = better_rival(split.valid_graph, _populations(asked, done, scorer, among, prepared))
     seconds = time.perf_counter() - begin
     found = FitMetrics(
         test, error, share, net.num_parameters, len(done.history), seconds, beside, report, watch.seconds
     )
     chosen = metrics.evaluate(
-        done.valid_pos, done.valid_neg.reshape(len(done.valid_pos), -1) if valid.own else done.valid_neg
+        done.valid_pos, done.valid_neg.reshape(len(done.valid_pos), -1) if own else done.valid_neg
     )
     return Fitted(net.cpu(), preset, compactor, features, calibration, ranking, found, done.history, rival, chosen)
 
 
 def _populations(
-    asked: LinkSplit, done: Trained, scorer: Scorer, valid: Valid, prepared: Prepared | None
+    asked: LinkSplit,
+    done: Trained,
+    scorer: Scorer,
+    among: tuple[EncodedLinks, EncodedLinks] | None,
+    prepared: Prepared | None,
 ) -> list[Population]:
-    """Random pairs, and candidates where they have an output of their own, as the network scores them at its best epoch."""
+    """Random pairs, and candidates where they have an output of their own (`among`), as the network scores them at its best epoch."""
     found = [Population(asked.valid_pos, asked.valid_neg, done.valid_pos, done.valid_neg)]
-    if valid.candidates is not None and prepared is not None:
+    if among is not None and prepared is not None:
         with one_thread():
-            ours = [scorer(part, CANDIDATES) for part in valid.candidates]
+            ours = [scorer(part, CANDIDATES) for part in among]
         found.append(Population(prepared.links.valid_pos, prepared.links.valid_neg, *ours))
     return found
 
@@ -275,16 +282,9 @@ def measured_ranking(
     title: str = Fitted.title,
 ) -> RankingReport:
     """How well the test links are found; measured on a sample of nodes where all nodes would take long."""
-    task, nodes = hide(split), split.test_graph.num_nodes
-    looked_at, listed = (
-        shortlist_size(split.test_graph.num_edges, limits.shortlist),
-        nodes * ranking.candidates.budget_for(nodes),
-    )
-    share = sampled_share(limits, looked_at, listed)
-    sample = None if share == 1 else max(1, round(nodes * share))
-    own_lists = limits.sources is not None and limits.sources < nodes
-    if own_lists:
-        sample = limits.sources if sample is None else min(limits.sources or sample, sample)
+    task, graph = hide(split), split.test_graph
+    n = graph.num_nodes
+    sample, own_lists = nodes_to_measure(n, graph.num_edges, limits, ranking.candidates.budget_for(n))
     return measure_ranking(
         task,
         features,

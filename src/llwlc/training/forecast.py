@@ -13,24 +13,27 @@ from llwlc.bases.encoded_links import estimate_bytes
 from llwlc.candidates import choice
 from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
+from llwlc.candidates.retrieval import LONGER
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import HARD_FOR_SELECTION, pool_draws
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import VALID_FEWEST, VALID_MOST, links_to_judge, sampled_share, shortlist_size
+from llwlc.training.ranking import VALID_FEWEST, VALID_MOST, links_to_judge, nodes_to_measure, shortlist_size
 from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
 
-USUAL_EPOCHS = 0.85
-"""Training usually stops after this share of the epochs, as the validation score no longer improves."""
+USUAL_EPOCHS = 0.7
+"""Most trainings run through all epochs, the others mostly stop after the first dozen, as the validation score no longer improves: what is expected lies between, so that it is far off for neither."""
+FINISHING = 1.2
+"""Seconds to write the run and to print it, however small the graph."""
 
 
 @dataclass(frozen=True)
 class Forecast:
     """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each stage, and of training where it stops at the usual epoch, and at the earliest.
 
-    The last stage, `recommend`, is what the command line does after a fit. `rival`: seconds more where an untrained score takes the network's place, and its own candidates are found,
-    calibrated and measured.
+    The last stages, `finishing` and `recommend`, are what the command line does after a fit. `rival`: seconds more where an untrained score takes the network's place, as its own
+    candidates are found, calibrated and measured.
     """
 
     links: int
@@ -117,20 +120,29 @@ def expected(
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
     positives = max(1, round(sizes.train * config.fraction))
     valid, test = (stage.scored(limits.evaluated) for stage in (sizes.valid, sizes.test))
+    budget = CandidateConfig(budget=preset.budget).budget_for(n)
     listed = n if limits.sources is None else min(n, limits.sources)
-    found = round(min(CandidateConfig(budget=preset.budget).budget_for(n), candidates.partners) * listed)
+    found = round(min(budget if listed == n else LONGER * budget, candidates.partners) * listed)
     chosen = choice.links_to_try(n, limits.weighed)
     shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
-    compared = found * sampled_share(limits, shortlist, found)
-    measured = min(shortlist, limits.measured, compared)
+    by = nodes_to_measure(n, sizes.edges, limits, budget)
+    # all pairs with an end among the nodes that measure a fit, or those on their own lists
+    compared = round(found * (by.nodes / listed if by.own_lists else 1 - (1 - by.nodes / n) ** 2))
+    measured = min(shortlist, compared)
     ranking = ranked or preset.net.ranking
     among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
-    listing = candidates.prepare + listed * candidates.list_node + found * candidates.merge_pair
+
+    def listing(nodes: int, pairs: int) -> float:
+        """Seconds to make candidates of the lists of so many nodes."""
+        return candidates.prepare + nodes * candidates.list_node + pairs * candidates.merge_pair
+
+    making = listing(listed, found)
+    making_measured = listing(by.nodes, compared) if by.own_lists else making
 
     def finding(links: int, pool: int) -> float:
         """Seconds to find the candidates for so many training links, and so many of them for each link."""
         tested = min(links_to_judge(n, limits.judged), links) * candidates.judge_link
-        return listing + chosen * candidates.choose_link + tested + min(found, pool * links) * candidates.describe_pair
+        return making + chosen * candidates.choose_link + tested + min(found, pool * links) * candidates.describe_pair
 
     epoch = (1 + config.negatives + preset.net.ranking) * positives * links.train + (
         valid + among
@@ -140,14 +152,17 @@ def expected(
         "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among + test) * links.encode,
         "training": config.epochs * epoch + test * links.score_encoded,
         "heuristics": 2 * candidates.heuristics,
+        "finishing": FINISHING,
         "calibration": (found * candidates.describe_pair + shortlist * links.score) * ranked,
-        "ranking": (listing + candidates.heuristics + 4 * compared * candidates.describe_pair + measured * links.score)
+        "ranking": (
+            making_measured + candidates.heuristics + 4 * compared * candidates.describe_pair + measured * links.score
+        )
         * ranked,
-        "recommend": (listing + found * candidates.describe_pair + shortlist * links.score) * ranked,
+        "recommend": (making + found * candidates.describe_pair + shortlist * links.score) * ranked,
     }
     # an untrained score takes as long as the statistics of a pair, on all training links
     described = found + shortlist + 4 * compared + measured
-    rival = finding(sizes.train, TrainConfig.candidate_pool) + listing + 4 * candidates.heuristics
+    rival = finding(sizes.train, TrainConfig.candidate_pool) + making_measured + 4 * candidates.heuristics
     rival += described * candidates.describe_pair
     to_the_end = config.use_validation or config.epochs <= config.patience
     usual = config.epochs if to_the_end else max(config.patience, USUAL_EPOCHS * config.epochs)

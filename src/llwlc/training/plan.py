@@ -83,8 +83,8 @@ PLANNED = (
 """The options of a preset that a plan may change."""
 SAFETY, SAFETY_OF_RIVAL = 1.3, 1.15
 """Safety factors: a fit may take so many times the forecast, through other work or hubs that the sample missed; less is allowed for where an untrained score takes the network's place."""
-MOST_BYTES = 3 << 30
-"""Bytes that stored bases may take, in memory or mapped from the cache; half of the free memory if that is less."""
+MOST_BYTES = 2 << 30
+"""Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its graph; half of the free memory if that is less."""
 
 
 @dataclass(frozen=True)

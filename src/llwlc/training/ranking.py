@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +20,6 @@ from llwlc.candidates.nearest import EXACT_NODES
 from llwlc.candidates.retrieval import Candidates, candidates, would_be_candidates
 from llwlc.graph.graph import Graph
 from llwlc.splits.linksplit import LinkSplit
-from llwlc.splits.negatives import pair_number
 from llwlc.support.progress import bars
 from llwlc.training.calibration import Calibration
 from llwlc.training.candidate_calibration import CandidateCalibration
@@ -77,9 +77,20 @@ COMPARED_LISTS = 25
 """Candidates that untrained scores rank to measure a fit, for each that the network does."""
 
 
-def sampled_share(limits: Limits, looked_at: int, listed: int) -> float:
-    """The share of nodes whose candidates are used to measure a fit, if the network ranks `looked_at` candidates of `listed` ones."""
-    return min(1.0, limits.measured / max(looked_at, 1), COMPARED_LISTS * limits.measured / max(listed, 1))
+class MeasuredNodes(NamedTuple):
+    """The nodes whose candidates measure a fit: their number, and whether only pairs on their own lists count, so that no other list is made."""
+
+    nodes: int
+    own_lists: bool
+
+
+def nodes_to_measure(num_nodes: int, num_links: int, limits: Limits, budget: int) -> MeasuredNodes:
+    """The nodes whose candidates measure a fit on a graph; all, unless those were too many to rank, or the limits say that not all lists are made."""
+    ranked, listed = shortlist_size(num_links, limits.shortlist), num_nodes * budget
+    share = min(1.0, limits.measured / max(ranked, 1), COMPARED_LISTS * limits.measured / max(listed, 1))
+    count = num_nodes if share == 1 else max(1, round(num_nodes * share))
+    own_lists = limits.sources is not None and limits.sources < num_nodes
+    return MeasuredNodes(min(count, limits.sources) if own_lists and limits.sources else count, own_lists)
 
 
 def rank(
@@ -190,12 +201,12 @@ def prepare(
     member[looked_at], listed[looked_at] = would_be_candidates(lister, positives[looked_at], found.length)
     count = min(train.candidate_pool * len(positives), len(found))
     drawn = torch.from_numpy(np.sort(rng.choice(len(found), count, replace=False)))
-    valid = torch.isin(pair_number(split.valid_pos, n), pair_number(found.pairs, n))
+    valid, place = found.find(split.valid_pos)
     links = CandidateLinks(
         member,
         found.pairs[drawn][torch.from_numpy(rng.permutation(count))],
         split.valid_pos[valid],
-        _others(found.pairs, split.valid_pos, n, min(max(len(split.valid_pos), VALID_FEWEST), VALID_MOST), rng),
+        _others(found.pairs, place[valid], min(max(len(split.valid_pos), VALID_FEWEST), VALID_MOST), rng),
     )
     shortlist = None
     if bool(member.any()) and count:
@@ -209,7 +220,9 @@ def prepare(
     return Prepared(config, links, found)
 
 
-def _others(pairs: Tensor, links: Tensor, n: int, count: int, rng: np.random.Generator) -> Tensor:
-    """A sample of the candidates that are none of the links."""
-    free = (~torch.isin(pair_number(pairs, n), pair_number(links, n))).nonzero().view(-1).numpy()
+def _others(pairs: Tensor, links: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+    """A sample of the candidates that are not at the places of the links."""
+    other = torch.ones(len(pairs), dtype=torch.bool)
+    other[links] = False
+    free = other.nonzero().view(-1).numpy()
     return pairs[torch.from_numpy(np.sort(rng.permutation(free)[:count]))]

@@ -78,12 +78,11 @@ def measure_ranking(
     if sample is not None and sample < n:
         drawn = np.random.default_rng([seed, 7]).choice(n, sample, replace=False)
     lister = lister_of(graph, features, config.candidates, kinds=kinds, device=device)
-    found = _without(candidates(lister, sources=drawn if own_lists else None), task.left_out, n)
-    links, nodes = task.links, n
+    found, links, nodes = candidates(lister, sources=drawn if own_lists else None), task.links, n
     if drawn is not None:
-        keep = _touching(found.pairs, drawn, n)
-        found = Candidates(found.pairs[keep], found.score[keep], found.length)
+        found = _kept(found, _touching(found.pairs, drawn, n))
         links, nodes = links[_touching(links, drawn, n)], len(drawn)
+    found = _without(found, task.left_out)
     if not len(links):
         raise InputError("no hidden link has an end among the sampled nodes: hold out more links")
     ranked = rank(graph, found, features, scorer, basis, config, size=size)
@@ -127,8 +126,14 @@ def expected_share(
     return float(predicted.mean()), float(low), float(high)
 
 
-def _without(found: Candidates, pairs: Tensor, n: int) -> Candidates:
-    keep = ~torch.isin(pair_number(found.pairs, n), pair_number(pairs, n))
+def _without(found: Candidates, pairs: Tensor) -> Candidates:
+    inside, place = found.find(pairs)
+    keep = torch.ones(len(found), dtype=torch.bool)
+    keep[place[inside]] = False
+    return _kept(found, keep)
+
+
+def _kept(found: Candidates, keep: Tensor) -> Candidates:
     return Candidates(found.pairs[keep], found.score[keep], found.length)
 
 

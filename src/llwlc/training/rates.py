@@ -35,9 +35,9 @@ from llwlc.training.scoring import CANDIDATES, Scorer
 from llwlc.training.step import Stepper
 
 T = TypeVar("T")
-SAMPLE = 192
-"""Links of each population in the sample."""
-PATIENCE, ROWS = 1.0, 250_000
+SAMPLE, SAMPLE_ON_GPU = 192, 2048
+"""Links of each population in the sample; a GPU takes whole batches in the time of a few links, and beside one batch alone what is done once an epoch would count too much."""
+PATIENCE, ROWS, ROWS_ON_GPU = 1.0, 250_000, 2_000_000
 """Limits for encoding the sample, in seconds and in rows; the rest would not be faster."""
 FIRST = 16
 MERGED = 10_000
@@ -79,11 +79,11 @@ class CandidateRates:
     merge_pair: float = 0.0
 
 
-def sample_pairs(split: LinkSplit, seed: int = 0) -> Tensor:
+def sample_pairs(split: LinkSplit, seed: int = 0, *, size: int = SAMPLE) -> Tensor:
     """Training links, non-links and pairs two steps apart, as candidates mostly are, as many of each."""
     graph, rng = split.train_graph, np.random.default_rng([seed, 3])
-    links = split.train_pos[torch.from_numpy(rng.permutation(len(split.train_pos))[:SAMPLE])]
-    others = split.train_neg[torch.from_numpy(rng.permutation(len(split.train_neg))[:SAMPLE])]
+    links = split.train_pos[torch.from_numpy(rng.permutation(len(split.train_pos))[:size])]
+    others = split.train_neg[torch.from_numpy(rng.permutation(len(split.train_neg))[:size])]
     # two steps: from one end of a link to the other end, and on to a neighbour of that
     start, via = links[:, 0], links[:, 1]
     degree = graph.degree[via].clamp(min=1)
@@ -99,12 +99,14 @@ def link_rates(
     """Measures the cost of links with subgraphs of this reach."""
     graph, config = messages_on(split.train_graph, device), preset.train
     warm_up(split.train_graph, reach)
-    pairs = sample_pairs(split)
+    gpu = graph.indptr.is_cuda
+    pairs = sample_pairs(split, size=SAMPLE_ON_GPU if gpu else SAMPLE)
     pairs = pairs[torch.from_numpy(np.random.default_rng(3).permutation(len(pairs)))]
     encode(graph, pairs[:2], reach, about="")  # a first call may compile
     with timed() as first:
         size = float(encode(graph, pairs[:FIRST], reach, about="").sizes.double().mean())
-    pairs = pairs[: max(2 * FIRST, min(int(PATIENCE * FIRST / max(first(), 1e-9)), int(ROWS / size)))]
+    rows = ROWS_ON_GPU if gpu else ROWS
+    pairs = pairs[: max(2 * FIRST, min(int(PATIENCE * FIRST / max(first(), 1e-9)), int(rows / size)))]
 
     def encoded() -> EncodedLinks:
         found = encode(graph, pairs, reach, about="").to(device)
@@ -157,7 +159,7 @@ def candidate_rates(
     lister, preparing = _fixed_cost(prepared)
     longest = min(2 * lister.budget, max(graph.num_nodes - 1, 1))
     # every call first allocates scratch memory in proportion to the number of nodes
-    nodes = rng.permutation(graph.num_nodes)[: 256 if lister.exact else 2048]
+    nodes = rng.permutation(graph.num_nodes)[: 256 if lister.exact else 4096]
     partners: list[float] = []
 
     def lists(some: int) -> None:
