@@ -59,7 +59,7 @@ def test_no_cheaper_combination_would_have_ended_in_time(split, rated):
     found = plan(split, 1)
     assert found.cost > 0
     sizes, wide = Sizes.of(split), found.minutes * 60
-    for cost, options in combinations(preset("anchored")):
+    for cost, options in combinations(preset("anchored"), sizes.train):
         if cost < found.cost and round(options.get("fraction", 1) * sizes.train) >= min(1000, sizes.train):
             tried = without_idle(preset("anchored"), options).adapted(sizes.train)
             ahead = expected(sizes, tried, plans.link_rates(None, tried, None, tried.basis, None), CANDIDATE)
@@ -113,7 +113,7 @@ def test_what_was_asked_for_is_kept(split, rated, options):
 
 def test_a_plan_never_asks_for_more_than_the_preset():
     small = preset("anchored", epochs=8, max_nodes_per_hop=50, hops=1, negative_pool=1, shortlist=2000, budget=5)
-    for _, options in combinations(small):
+    for _, options in combinations(small, 1000):
         made = without_idle(small, options)
         assert made.train.epochs <= 8
         assert made.basis.max_nodes_per_hop <= 50

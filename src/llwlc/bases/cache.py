@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -86,10 +87,9 @@ def cached(
             return encode(graph, pairs, config, epoch=epoch, about=about)
     with contextlib.suppress(OSError):  # the cache may be read-only
         os.utime(folder)  # last used now
-    data = _read(folder, len(pairs), config, verify=known)  # what was just written has its digests already
-    if data.num_bytes <= memory_budget:
-        return with_pointer({name: getattr(data, name).clone() for name in FIELDS})
-    return data
+    if known:  # what was just written has its digests already
+        _verify(folder)
+    return _read(folder, len(pairs), config, memory_budget)
 
 
 def key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
@@ -212,19 +212,20 @@ def _usage(folder: Path) -> tuple[float, int]:
         return 0.0, 0
 
 
-def _read(folder: Path, links: int, config: BasisConfig, *, verify: bool = True) -> EncodedLinks:
-    """The arrays, memory-mapped, after a check of their digests: that reads each byte once, which an epoch does many times."""
-    if verify:
-        _verify(folder)
+def _read(folder: Path, links: int, config: BasisConfig, memory_budget: int) -> EncodedLinks:
+    """The arrays: in memory if they take no more than the budget, else memory-mapped. (Copied out of a map they would be in memory twice for a moment.)"""
     steps, types = config.steps, {name: stored_type(name, config) for name in FIELDS}
-    rows = int(_map(folder, "sizes", links, types["sizes"]).sum())
+    rows = int(_array(folder, "sizes", links, types["sizes"], mapped=False).sum())
     count = {"sizes": links, "vectors": rows * steps} | dict.fromkeys(("values", "mask", "residual"), links * steps)
-    fields = {name: _map(folder, name, count.get(name, rows), types[name]) for name in FIELDS}
+    sizes = {name: count.get(name, rows) for name in FIELDS}
+    mapped = sum(size * types[name].itemsize for name, size in sizes.items()) > memory_budget
+    fields = {name: _array(folder, name, size, types[name], mapped=mapped) for name, size in sizes.items()}
     wide = {name: fields[name].reshape(-1, steps) for name in ("values", "mask", "residual", "vectors")}
     return with_pointer(fields | wide)
 
 
 def _verify(folder: Path) -> None:
+    """Checks the digests of all arrays: that reads each byte once, which an epoch does many times."""
     try:
         stated = json.loads((folder / DIGESTS).read_bytes())
         whole = stated == {name: file_digest(folder / name) for name in FIELDS}
@@ -234,12 +235,14 @@ def _verify(folder: Path) -> None:
         raise _damaged(folder)
 
 
-def _map(folder: Path, name: str, count: int, dtype: torch.dtype) -> Tensor:
-    """`count` numbers of a file, memory-mapped."""
+def _array(folder: Path, name: str, count: int, dtype: torch.dtype, *, mapped: bool) -> Tensor:
+    """`count` numbers of a file."""
     path = folder / name
     if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
         raise _damaged(folder)
-    return torch.from_file(str(path), shared=False, size=count, dtype=dtype) if count else torch.zeros(0, dtype=dtype)
+    if mapped and count:
+        return torch.from_file(str(path), shared=False, size=count, dtype=dtype)
+    return torch.from_numpy(np.fromfile(path, torch.empty(0, dtype=dtype).numpy().dtype, count))
 
 
 def _damaged(folder: Path) -> InputError:
