@@ -96,30 +96,35 @@ def stored(path: Path = RESULTS) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def base_of(variant: str) -> str:
+    """What a variant is compared with: a fit that leaves nothing out, or `large` on graphs where that takes too long."""
+    return "large" if variant.startswith("large") else "full"
+
+
 def table() -> None:
     runs = {(r["data"], r["variant"], r["seed"]): r for r in stored()}
-    graphs = list(dict.fromkeys(data for data, _, _ in runs))
-    print("| left out | " + " | ".join(graphs) + " | mean |")
-    print("| --- " * (len(graphs) + 2) + "|")
-    for variant in VARIANTS:
-        cells, means = [], []
-        for data in graphs:
-            seeds = [s for d, v, s in runs if (d, v) == (data, variant) and (data, "full", s) in runs]
-            if not seeds:
-                cells.append("–")
-                continue
-            if variant == "full":
-                cells.append(f"{100 * statistics.mean(runs[data, 'full', s]['auc'] for s in seeds):.2f}")
-                continue
-            lost = [100 * (runs[data, "full", s]["auc"] - runs[data, variant, s]["auc"]) for s in seeds]
-            error = statistics.stdev(lost) / len(lost) ** 0.5 if len(lost) > 1 else 0.0
-            means.append(statistics.mean(lost))
-            cells.append(f"{means[-1]:+.2f} ± {error:.2f}")
-        print(
-            f"| {variant} | " + " | ".join(cells) + f" | {statistics.mean(means):+.2f} |"
-            if means
-            else f"| {variant} | " + " | ".join(cells) + " | |"
-        )
+    for base in ("full", "large"):
+        graphs = list(dict.fromkeys(data for data, variant, _ in runs if variant == base))
+        print("| left out | " + " | ".join(graphs) + " | mean |")
+        print("| --- " * (len(graphs) + 2) + "|")
+        for variant in (v for v in VARIANTS if base_of(v) == base):
+            cells, means = [], []
+            for data in graphs:
+                seeds = [s for d, v, s in runs if (d, v) == (data, variant) and (data, base, s) in runs]
+                if not seeds:
+                    cells.append("–")
+                    continue
+                if variant == base:
+                    cells.append(f"{100 * statistics.mean(runs[data, base, s]['auc'] for s in seeds):.2f}")
+                    continue
+                lost = [100 * (runs[data, base, s]["auc"] - runs[data, variant, s]["auc"]) for s in seeds]
+                error = statistics.stdev(lost) / len(lost) ** 0.5 if len(lost) > 1 else 0.0
+                means.append(statistics.mean(lost))
+                cells.append(f"{means[-1]:+.2f} ± {error:.2f} ({len(lost)})")
+            if means or variant == base:
+                mean = f"{statistics.mean(means):+.2f}" if means else ""
+                print(f"| {variant} | " + " | ".join(cells) + f" | {mean} |")
+        print()
 
 
 def main() -> None:

@@ -78,6 +78,20 @@ def test_where_nothing_ends_in_time_the_smallest_plan_is_told(split, rated):
         plan(split, 0.001)
 
 
+def test_where_compiling_took_the_time_the_same_command_is_to_be_run_again(split, rated, monkeypatch):
+    rated({1: 1e-6, 2: 1e-6})
+
+    def refused(minutes: float, spent: float) -> str:
+        with pytest.raises(InputError, match="the smallest plan") as error:
+            make_plan(split, preset("anchored"), minutes, features=NodeFeatures(), spent=spent)
+        return str(error.value)
+
+    assert "again" not in refused(1, 100)
+    monkeypatch.setattr(plans, "COMPILED", {"bases"})
+    assert "run the same command again, as kernels had to be compiled" in refused(1, 100)
+    assert "again" not in refused(0.001, 100)  # nor would that be enough
+
+
 def test_bases_that_no_memory_holds_are_not_planned(split, rated, monkeypatch):
     rated({1: 1e-6, 2: 1e-6})
     monkeypatch.setattr(plans, "MOST_BYTES", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,6 +136,7 @@ def fit(
 
     `torchrun --nproc-per-node 4 -m llwlc fit edges.csv --out run`
     """
+    begin = time.perf_counter()
     load_plugins(plugin)
     if method is not None:
         refuse(ctx, "preset", why="with --method, which fits another method than our network")
@@ -180,6 +182,7 @@ def fit(
                 on_plan=planned,
                 on_epoch=bar.move,
                 ranks=ranks,
+                spent=time.perf_counter() - begin,
                 **budget,
             )
         if ranks is None or ranks.first:

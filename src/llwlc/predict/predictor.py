@@ -150,6 +150,7 @@ class LinkPredictor:
         graph_name: str = "graph",
         kinds: Sequence[str] | None = None,
         minutes: float | None = None,
+        spent: float = 0.0,
         plan: Path | str | None = None,
         on_epoch: OnEpoch | None = None,
         on_forecast: OnForecast | None = None,
@@ -169,6 +170,7 @@ class LinkPredictor:
             graph_name: the name of the graph in the run.
             kinds: the kind of each node; missing links are then sought between kinds that known links join, or those of `recommend(between=...)`.
             minutes: time budget. From a short measurement, a plan decides what to leave out so that the fit ends in time; it is stored in the run.
+            spent: seconds of the budget that are gone already, in which the graph was read, for instance.
             plan: folder of a run whose plan is repeated.
             on_epoch: called with the record of each epoch.
             on_forecast: called with the forecast before the long work begins.
@@ -178,7 +180,7 @@ class LinkPredictor:
         Returns:
             This predictor, fitted.
         """
-        begin = time.perf_counter()
+        begin = time.perf_counter() - spent
         if not isinstance(graph, Graph):
             raise InputError(
                 f"fit takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path) gives one"

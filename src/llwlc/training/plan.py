@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from llwlc.bases.config import DEFAULT_CAP
+from llwlc.bases.warmup import COMPILED
 from llwlc.candidates.kinds import Kinds
 from llwlc.errors import InputError
 from llwlc.splits.linksplit import LinkSplit
@@ -182,7 +183,7 @@ def make_plan(
     choices = sorted(combinations(preset, sizes.train, kept), key=lambda choice: choice[0])
     free = free_memory()
     room = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
-    least: tuple[float, Plan] | None = None
+    least: tuple[float, float, Plan] | None = None
     for cost, options in choices:
         if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
             continue
@@ -200,15 +201,18 @@ def make_plan(
         if needed <= 60 * minutes:
             return Plan(found, ahead, cost, minutes)
         if least is None or needed < least[0]:
-            least = needed, Plan(found, ahead, cost, minutes)
+            least = needed, gone, Plan(found, ahead, cost, minutes)
     if least is None:
         raise InputError(
             f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set: make memory free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
         )
-    takes = f"{least[0]:.0f} seconds" if least[0] < 90 else f"{least[0] / 60:.0f} minutes"
+    needed, gone, smallest = least
+    takes = f"{needed:.0f} seconds" if needed < 90 else f"{needed / 60:.0f} minutes"
+    # kernels are found the next time
+    again = "run the same command again, as kernels had to be compiled, once for this machine; or "
     raise InputError(
-        f"the smallest plan for this graph takes about {takes} ({least[1].sentence}): give --minutes {least[0] / 60 + 1:.0f}, or "
-        "--plan full to take all the time it needs"
+        f"the smallest plan for this graph takes about {takes} ({smallest.sentence}): "
+        f"{again if COMPILED and needed - gone <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it needs"
     )
 
 

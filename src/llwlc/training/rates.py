@@ -23,6 +23,7 @@ from llwlc.candidates.kinds import Kinds
 from llwlc.candidates.lists import Lister
 from llwlc.candidates.retrieval import seconds_to_merge, would_be_candidates
 from llwlc.heuristics.registry import HEURISTICS
+from llwlc.nn import warmup as network_warmup
 from llwlc.nn.net import LLwLCNet
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.support.threads import one_thread
@@ -98,7 +99,11 @@ def link_rates(
 ) -> LinkRates:
     """Measures the cost of links with subgraphs of this reach."""
     graph, config = messages_on(split.train_graph, device), preset.train
+    if device.type == "cpu":  # all kernels compile beside each other, and elsewhere: see `bases.warmup`
+        network_warmup.begin(preset.net, network_warmup.TRAINING, network_warmup.SCORING)
     warm_up(split.train_graph, reach)
+    if device.type == "cpu":
+        network_warmup.warm_up(preset.net, network_warmup.TRAINING, network_warmup.SCORING)
     gpu = graph.indptr.is_cuda
     pairs = sample_pairs(split, size=SAMPLE_ON_GPU if gpu else SAMPLE)
     pairs = pairs[torch.from_numpy(np.random.default_rng(3).permutation(len(pairs)))]
