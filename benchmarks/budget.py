@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results" / "budget.jsonl"
@@ -40,7 +41,7 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
         budget = ["--minutes", str(minutes)] if minutes else ["--plan", "full"]
         command = [sys.executable, "-m", "llwlc", "fit", given, *budget, "--seed", str(seed)]
         command += ["--device", device, "--out", str(folder / "run")]
-        begin, planned = time.perf_counter(), 0.0
+        begin, planned, version = time.perf_counter(), 0.0, commit()
         with (folder / "errors").open("w+") as errors:
             ran = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
             for line in ran.stdout or ():
@@ -54,7 +55,7 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
         found |= {
             "cores": len(os.sched_getaffinity(0)),
             "machine": platform.processor() or platform.machine(),
-            "commit": commit(),
+            "commit": version,
             "wall": wall,
             "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
             "rc": ran.returncode,
@@ -87,10 +88,11 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
 
 def commit() -> str:
     """The version that was run; `LLWLC_COMMIT` where there is no repository to ask."""
-    asked = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=RESULTS.parent
-    )
-    return os.environ.get("LLWLC_COMMIT") or asked.stdout.strip()
+    if named := os.environ.get("LLWLC_COMMIT"):
+        return named
+    ask = partial(subprocess.check_output, text=True, cwd=RESULTS.parents[2])
+    changed = ask(["git", "status", "--porcelain", "--", "src"])
+    return ask(["git", "rev-parse", "--short", "HEAD"]).strip() + ("-changed" if changed else "")
 
 
 def stored(path: Path) -> list[dict]:
@@ -115,11 +117,11 @@ def losses(path: Path) -> None:
     print("| --- " * 6 + "|")
     for kind in dict.fromkeys((run["data"], run["minutes"]) for run in runs if run["minutes"]):
         own = [r for r in runs if (r["data"], r["minutes"]) == kind and (r["data"], r["seed"]) in full]
-        if not own:
+        if len(own) < 2:
             continue
         ours, all_in = [100 * r["auc"] for r in own], [full[r["data"], r["seed"]] for r in own]
         lost = [b - a for a, b in zip(ours, all_in, strict=True)]
-        error = statistics.stdev(lost) / math.sqrt(len(lost)) if len(lost) > 1 else float("nan")
+        error = statistics.stdev(lost) / math.sqrt(len(lost))
         print(
             f"| {kind[0]} | {kind[1]:g} | {'; '.join(sorted({plan_words(r) for r in own}))} ({statistics.mean(r['cost'] for r in own):.1f}) | {statistics.mean(ours):.2f} "
             f"| {statistics.mean(all_in):.2f} | {statistics.mean(lost):+.2f} ± {error:.2f} ({len(own)}) |"
@@ -129,16 +131,18 @@ def losses(path: Path) -> None:
 def table(path: Path) -> None:
     runs = [run for run in stored(path) if run["minutes"]]
     print(
-        "| graph | minutes | nodes, links | plan (known cost, points) | forecast: least, usual, most; taken, s | wall, s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by |"
+        "| graph | minutes | nodes, links | plan (known cost, points) | forecast: least, usual, most; taken, s | wall, s "
+        "| peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by | version |"
     )
-    print("| --- " * 12 + "|")
+    print("| --- " * 13 + "|")
     kinds = [(run["data"], run["minutes"], "GPU" in run["machine"]) for run in runs]
     for kind in dict.fromkeys(kinds):
         own = [run for run, other in zip(runs, kinds, strict=True) if other == kind]
+        versions = ", ".join(sorted({run["commit"] for run in own}))
         name, minutes = kind[0] + (" (GPU)" if kind[2] else ""), f"{kind[1]:g}"
         if any(run["rc"] for run in own):
             print(
-                f"| {name} | {minutes} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | | |"
+                f"| {name} | {minutes} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | | | {versions} |"
             )
             continue
         first = own[0]
@@ -153,8 +157,36 @@ def table(path: Path) -> None:
             f"| {mean(r['forecast']['at_least'] for r in own):.0f}, {mean(r['forecast']['usual'] for r in own):.0f}, {mean(r['forecast']['at_most'] for r in own):.0f}; "
             f"{mean(r['wall'] - r['planned'] for r in own):.0f} | {mean(r['wall'] for r in own):.0f} "
             f"| {max(r['peak'] for r in own) / GIGABYTE:.2f} | {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} | {mean(theirs):.2f} ({best}) "
-            f"| {mean(gain):+.2f} ± {error:.2f} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} |"
+            f"| {mean(gain):+.2f} ± {error:.2f} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} | {versions} |"
         )
+
+
+def factors(path: Path) -> None:
+    """How forecasts held: what was taken beside what was expected, and beside what is forecast for as many epochs as it came to."""
+    runs = [run for run in stored(path) if run["minutes"] and not run["rc"] and run["ranks_by"] == "llwlc"]
+    if len(runs) < 2:
+        return
+    taken = [run["wall"] - run["planned"] for run in runs]
+    near = [t / run["forecast"]["usual"] for t, run in zip(taken, runs, strict=True)]
+    exact = []
+    for t, run in zip(taken, runs, strict=True):
+        left = 1 - run["epochs"] / run["preset"]["train"]["epochs"]
+        exact.append(t / (run["forecast"]["seconds"] - left * run["forecast"]["stages"]["training"]))
+    inside = sum(1 / 1.5 <= f <= 1.5 for f in near)
+    print(
+        f"{len(runs)} fits, {sum(run['wall'] > 60 * run['minutes'] for run in runs)} longer than their minutes, at most {max(r['wall'] / 60 / r['minutes'] for r in runs):.2f} of them."
+    )
+    print(
+        f"Taken / expected: {inside} within a factor of 1.5, {min(near):.2f} to {max(near):.2f}, the middle half {statistics.quantiles(near)[0]:.2f} to {statistics.quantiles(near)[2]:.2f}."
+    )
+    print(
+        f"Taken / forecast for the epochs that it came to: {min(exact):.2f} to {max(exact):.2f}, {sum(1 / 1.5 <= f <= 1.5 for f in exact)} within 1.5."
+    )
+    for run, f in sorted(zip(runs, near, strict=True), key=lambda pair: pair[1]):
+        if not 1 / 1.5 <= f <= 1.5:
+            print(
+                f"- {run['data']}, {run['minutes']:g} minutes, seed {run['seed']}: {f:.2f}; {run['epochs']} of {run['preset']['train']['epochs']} epochs ({run['commit']})"
+            )
 
 
 def main() -> None:
@@ -174,6 +206,8 @@ def main() -> None:
         table(options.out)
         print()
         losses(options.out)
+        print()
+        factors(options.out)
         return
     if options.one:
         name, seed = json.loads(options.one)

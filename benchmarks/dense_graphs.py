@@ -73,11 +73,11 @@ def smallworld(n: int, degree: float, seed: int) -> list:
 
 def caves(n: int, degree: float, seed: int) -> list:
     """Cliques, a third of whose links lead elsewhere."""
-    return list(nx.relaxed_caveman_graph(n // int(degree), int(degree), 0.33, seed=seed).edges)
+    return list(nx.relaxed_caveman_graph(n // max(int(degree), 2), max(int(degree), 2), 0.33, seed=seed).edges)
 
 
 def affiliation(n: int, degree: float, seed: int) -> np.ndarray:
-    """Two kinds of nodes, one linked with the other alone, each by its group of ten."""
+    """Two kinds of nodes, one linked with the other alone, mostly in one of ten groups."""
     rng, half = np.random.default_rng(seed), n // 2
     m = int(n * degree / 2 * 1.3)
     a, far = rng.integers(0, half, m), rng.integers(0, half, m)

@@ -368,6 +368,8 @@ def test_a_large_graphs_lists_do_not_depend_on_their_parts(large, monkeypatch):
     lister = lister_for(of(nx.barabasi_albert_graph(100, 3, seed=1)), features(100, 0, 8), CandidateConfig(degree=0.1))
     whole = lister(np.arange(100), 7)
     monkeypatch.setattr("llwlc.candidates.lists.ROWS_AT_ONCE", 13)
+    monkeypatch.setattr("llwlc.candidates.lists.LARGE_ENTRIES", 1)
+    monkeypatch.setattr("llwlc.candidates.lists.FEW_SOURCES", 3)
     parts = lister(np.arange(100), 7)
     assert np.array_equal(whole.partner, parts.partner)
     np.testing.assert_allclose(whole.score, parts.score, atol=1e-6)

@@ -1,6 +1,7 @@
 """Plans: the one that costs least among those that end in time; forecasts add up; explicit options stay."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -36,6 +37,7 @@ def rated(monkeypatch):
             slow = hop[reach.hops]
             return LinkRates(slow, slow, slow, slow, 50.0 * reach.hops, 500)
 
+        monkeypatch.setattr(plans, "compile_kernels", lambda *a: None)
         monkeypatch.setattr(plans, "link_rates", links)
         monkeypatch.setattr(plans, "candidate_rates", lambda *a: CANDIDATE)
 
@@ -80,16 +82,30 @@ def test_where_nothing_ends_in_time_the_smallest_plan_is_told(split, rated):
 
 def test_where_compiling_took_the_time_the_same_command_is_to_be_run_again(split, rated, monkeypatch):
     rated({1: 1e-6, 2: 1e-6})
+    clock = [0.0]
+    monkeypatch.setattr(plans, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
 
-    def refused(minutes: float, spent: float) -> str:
+    def refused(minutes: float, *, compiling: float, reading: float) -> str:
+        monkeypatch.setattr(plans, "compile_kernels", lambda *a: clock.__setitem__(0, clock[0] + compiling))
         with pytest.raises(InputError, match="the smallest plan") as error:
-            make_plan(split, preset("anchored"), minutes, features=NodeFeatures(), spent=spent)
+            make_plan(split, preset("anchored"), minutes, features=NodeFeatures(), spent=reading)
         return str(error.value)
 
-    assert "again" not in refused(1, 100)
-    monkeypatch.setattr(plans, "COMPILED", {"bases"})
-    assert "run the same command again, as kernels had to be compiled" in refused(1, 100)
-    assert "again" not in refused(0.001, 100)  # nor would that be enough
+    assert "run the same command again, as kernels had to be compiled" in refused(1, compiling=100, reading=0)
+    assert "again" not in refused(1, compiling=0, reading=100)
+    assert "again" not in refused(1, compiling=50, reading=100)
+    assert "again" not in refused(0.001, compiling=100, reading=0)  # nor would that be enough
+
+
+def test_every_omission_is_said(split, rated):
+    rated({1: 1e-6, 2: 1e-6})
+    found = plan(split, 10)
+    for cost, options in combinations(preset("anchored"), 1_000_000):
+        said = replace(found, preset=without_idle(preset("anchored"), options), cost=cost).sentence
+        assert (said == "nothing has to be left out") == (cost == 0)
+        assert not said.startswith(";")
+        if cost:
+            assert "about 0.0" not in said
 
 
 def test_bases_that_no_memory_holds_are_not_planned(split, rated, monkeypatch):

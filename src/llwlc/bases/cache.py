@@ -1,6 +1,6 @@
 """A cache of bases on disk, under a hash of graph, pairs and configuration.
 
-Arrays are memory-mapped: the operating system reads what a batch touches.
+Arrays beyond the memory budget are memory-mapped: the operating system reads what a batch touches.
 """
 
 from __future__ import annotations

@@ -57,8 +57,6 @@ def warm_up(graph: Graph, config: BasisConfig) -> None:
 
 
 _READY: set[str] = set()  # kernels that this process has found in the cache
-COMPILED: set[str] = set()
-"""What kernels that were compiled for this process are for."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +98,5 @@ class Kernel:
             return
         notice(f"the kernels for {self.about} are compiled, in {time.perf_counter() - begin:.0f} s")
         _READY.add(self.module + self.what)
-        COMPILED.add(self.about)
         with contextlib.suppress(OSError):  # on a full disk the next process compiles again
             stamp.touch()

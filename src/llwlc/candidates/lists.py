@@ -131,9 +131,10 @@ class Lister:
     def __call__(self, sources: Integers, length: int) -> Lists:
         """The lists of these nodes. A node that is linked with the source, or of a kind that no link joins with the source's, is in no list."""
         parts = [Lists(np.zeros((0, length), dtype=np.int64), np.zeros((0, length), dtype=np.float32))]
-        step = self.sources_at_once if self.exact else max(FEW_SOURCES, min(LARGE_BLOCK, LARGE_ENTRIES // (2 * length)))
-        for block in _blocks(sources, step):
-            parts.append(self._exactly(block, length) if self.exact else self._nearly(block, length))
+        many = max(FEW_SOURCES, min(LARGE_BLOCK, LARGE_ENTRIES // max(2 * length, 1)))
+        links = self._most_links(sources)
+        for block in _blocks(sources, self.sources_at_once if self.exact else many):
+            parts.append(self._exactly(block, length) if self.exact else self._nearly(block, length, links))
         return Lists(np.concatenate([p.partner for p in parts]), np.concatenate([p.score for p in parts]))
 
     @property
@@ -221,7 +222,7 @@ class Lister:
         if self.smoothed is not None:
             vectors = self.smoothed.vectors
             query = self.smoothed.without_link(sources, wanted) if removed else vectors[sources]
-            similar = self._similar(sources, 2 * self.budget, query)
+            similar = self._similar(sources, 2 * self.budget, query, self._most_links(sources))
             row = np.arange(len(sources))[:, None] * n
             known = np.isin(row + similar, row + np.where(open_, node, wanted[:, None]))
             node, walk = np.column_stack([node, similar]), np.column_stack([walk, np.zeros(similar.shape)])
@@ -260,12 +261,12 @@ class Lister:
         partner = np.pad(np.where(value > NOWHERE, partner, -1), ((0, 0), (0, missing)), constant_values=-1)
         return Lists(partner, np.pad(value, ((0, 0), (0, missing)), constant_values=NOWHERE))
 
-    def _nearly(self, sources: Integers, length: int) -> Lists:
-        """On a large graph: of the nodes where walks end and of those that an index finds."""
+    def _nearly(self, sources: Integers, length: int, links: int) -> Lists:
+        """On a large graph: of the nodes where walks end and of those that an index finds; `links`: as many as any source has."""
         graph, weights = self.graph, self.weights
         partner, rank = walk_ends(graph, sources, np.full(len(sources), -1), self.kinds, 2 * length, self.precision)
         if self.smoothed is not None:
-            partner = np.column_stack([partner, self._similar(sources, length, self.smoothed.vectors[sources])])
+            partner = np.column_stack([partner, self._similar(sources, length, self.smoothed.vectors[sources], links)])
         found = distinct(partner, np.log1p(rank / PRECISION), sources, graph)
         score = weights.degree * self.log_degree.cpu().numpy()[found.partner] + weights.walk * found.walk
         if self.smoothed is not None:
@@ -273,10 +274,12 @@ class Lister:
             score = np.where((like > 0) | (found.walk > 0), score + like, NOWHERE)
         return best_first(found, score.astype(np.float32), length)
 
-    def _similar(self, sources: Integers, length: int, query: Floats) -> Integers:
-        """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has links, since these are among the nearest."""
-        assert self.smoothed is not None
-        most = int(length + 1 + min(self.graph.degree.numpy()[sources].max(initial=0), 4 * length))
+    def _most_links(self, sources: Integers) -> int:
+        return int(self.graph.degree.numpy()[sources].max(initial=0))
+
+    def _similar(self, sources: Integers, length: int, query: Floats, links: int) -> Integers:
+        """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has `links`, since these are among the nearest."""
+        most = length + 1 + min(links, 4 * length)
         found = np.full((len(sources), most), -1)
         own = self.kinds.kind[sources]
         for kind, index in self._indexes.items():

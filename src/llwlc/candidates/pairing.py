@@ -47,11 +47,12 @@ def distinct_pairs(
     np.cumsum(start, out=start)
     other, value = np.empty(start[-1], np.int32), np.empty(start[-1], np.float32)
     _group_by_smaller(nodes, partner, score, length, start[:-1].copy(), other, value)
-    kept = np.zeros(n + 1, np.int64)
-    _over(n, lambda begin, end: _sort_groups(start, other, value, kept, begin, end))
+    groups = np.flatnonzero(np.diff(start))  # few, where the list of one node is asked for
+    kept = np.zeros(len(groups) + 1, np.int64)
+    _over(len(groups), lambda begin, end: _sort_groups(groups, start, other, value, kept, begin, end))
     np.cumsum(kept, out=kept)
     pairs, best = np.empty((kept[-1], 2), np.int64), np.empty(kept[-1], np.float32)
-    _over(n, lambda begin, end: _write_groups(start, kept, other, value, pairs, best, begin, end))
+    _over(len(groups), lambda begin, end: _write_groups(groups, start, kept, other, value, pairs, best, begin, end))
     return pairs, best
 
 
@@ -149,10 +150,10 @@ def _group_by_smaller(nodes: Any, partner: Any, score: Any, length: Any, at: Any
 
 
 @in_order
-def _sort_groups(start: Any, other: Any, value: Any, kept: Any, begin: int, end: int) -> None:
-    """Each group in the order of its nodes, each node once with its better score, at the beginning of the group's place; `kept [n + 1]`: how many."""
-    for u in range(begin, end):
-        first, size = start[u], start[u + 1] - start[u]
+def _sort_groups(groups: Any, start: Any, other: Any, value: Any, kept: Any, begin: int, end: int) -> None:
+    """Each group in the order of its nodes, each node once with its better score, at the beginning of the group's place; `kept [groups + 1]`: how many."""
+    for g in range(begin, end):
+        first, size = start[groups[g]], start[groups[g] + 1] - start[groups[g]]
         order = np.argsort(other[first : first + size], kind="mergesort")
         nodes, scores = other[first : first + size].copy(), value[first : first + size].copy()
         count = 0
@@ -163,12 +164,15 @@ def _sort_groups(start: Any, other: Any, value: Any, kept: Any, begin: int, end:
             else:
                 other[first + count], value[first + count] = node, best
                 count += 1
-        kept[u + 1] = count
+        kept[g + 1] = count
 
 
 @in_order
-def _write_groups(start: Any, to: Any, other: Any, value: Any, pairs: Any, best: Any, begin: int, end: int) -> None:
-    for u in range(begin, end):
-        for i in range(to[u + 1] - to[u]):
-            at = to[u] + i
-            pairs[at, 0], pairs[at, 1], best[at] = u, other[start[u] + i], value[start[u] + i]
+def _write_groups(
+    groups: Any, start: Any, to: Any, other: Any, value: Any, pairs: Any, best: Any, begin: int, end: int
+) -> None:
+    for g in range(begin, end):
+        u, first = groups[g], start[groups[g]]
+        for i in range(to[g + 1] - to[g]):
+            at = to[g] + i
+            pairs[at, 0], pairs[at, 1], best[at] = u, other[first + i], value[first + i]

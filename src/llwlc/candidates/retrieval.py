@@ -85,7 +85,8 @@ def seconds_to_merge(nodes: int, budget: int) -> float:
     longest = max(1, min(2 * budget, nodes - 1))
     partner = np.random.default_rng(0).integers(0, nodes, (nodes, longest), dtype=np.int32)
     score = np.zeros(partner.shape, np.float32)
-    shared_lengths(partner[:1] * 0, 1)  # may compile
+    one = np.ones(1, np.int64)
+    _paired(2, one, partner[:1] * 0, score[:1], shared_lengths(partner[:1] * 0, 1), one)  # may compile
     begin = time.perf_counter()
     own = shared_lengths(partner, budget)
     found = _paired(nodes, np.arange(nodes), partner, score, own, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,7 +48,7 @@ def _older(folder: Path, config: RunConfig, fingerprint: str) -> bool:
 
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
-    """Makes and locks the folder of a run; removes it again where bad input stops the fit."""
+    """Makes and locks the folder of a run; removes it again where bad input, or an interrupt, stops the fit before anything is in it."""
     new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +57,8 @@ def made(folder: Path) -> Iterator[None]:
     try:
         with locked(folder, "another fit"):
             yield
-    except InputError:
-        if new and not any(folder.iterdir()):
-            folder.rmdir()
+    except BaseException:
+        with contextlib.suppress(OSError):  # somebody may have removed it meanwhile
+            if new and not any(folder.iterdir()):
+                folder.rmdir()
         raise

@@ -10,16 +10,14 @@ import torch
 from torch import Tensor
 
 from llwlc.bases.encoded_links import estimate_bytes
-from llwlc.candidates import choice
-from llwlc.candidates.config import CandidateConfig
 from llwlc.candidates.kinds import Kinds
-from llwlc.candidates.retrieval import LONGER
 from llwlc.splits.linksplit import LinkSplit
+from llwlc.training.candidate_work import CandidateWork
 from llwlc.training.config import TrainConfig
 from llwlc.training.encoded_split import HARD_FOR_SELECTION, pool_draws
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.ranking import VALID_FEWEST, VALID_MOST, links_to_judge, nodes_to_measure, shortlist_size
+from llwlc.training.ranking import VALID_FEWEST, VALID_MOST
 from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
 
 USUAL_EPOCHS = 0.7
@@ -115,57 +113,28 @@ def expected(
     sizes: Sizes, preset: Preset, links: LinkRates, candidates: CandidateRates, *, ranked: bool = True
 ) -> Forecast:
     """The forecast of a fit with these settings; `preset` is adapted already. `ranked`: the run is to recommend."""
-    config, limits, n = preset.train, preset.limits, max(sizes.nodes, 1)
+    config, limits = preset.train, preset.limits
     redrawn, stored = preset.basis.stochastic, stored_links(sizes, preset)
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
     positives = max(1, round(sizes.train * config.fraction))
     valid, test = (stage.scored(limits.evaluated) for stage in (sizes.valid, sizes.test))
-    budget = CandidateConfig(budget=preset.budget).budget_for(n)
-    listed = n if limits.sources is None else min(n, limits.sources)
-    found = round(min(budget if listed == n else LONGER * budget, candidates.partners) * listed)
-    chosen = choice.links_to_try(n, limits.weighed)
-    shortlist = min(found, shortlist_size(sizes.edges, limits.shortlist))
-    by = nodes_to_measure(n, sizes.edges, limits, budget)
-    # all pairs with an end among the nodes that measure a fit, or those on their own lists
-    compared = round(found * (by.nodes / listed if by.own_lists else 1 - (1 - by.nodes / n) ** 2))
-    measured = min(shortlist, compared)
-    ranking = ranked or preset.net.ranking
-    among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, found) if preset.net.ranking else 0
-
-    def listing(nodes: int, pairs: int) -> float:
-        """Seconds to make candidates of the lists of so many nodes."""
-        return candidates.prepare + nodes * candidates.list_node + pairs * candidates.merge_pair
-
-    making = listing(listed, found)
-    making_measured = listing(by.nodes, compared) if by.own_lists else making
-
-    def finding(links: int, pool: int) -> float:
-        """Seconds to find the candidates for so many training links, and so many of them for each link."""
-        tested = min(links_to_judge(n, limits.judged), links) * candidates.judge_link
-        return making + chosen * candidates.choose_link + tested + min(found, pool * links) * candidates.describe_pair
-
+    work = CandidateWork.of(max(sizes.nodes, 1), sizes.edges, preset.budget, limits, candidates)
+    among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, work.found) if preset.net.ranking else 0
     epoch = (1 + config.negatives + preset.net.ranking) * positives * links.train + (
         valid + among
     ) * links.score_encoded
     stages = {
-        "candidates": finding(positives, config.candidate_pool) * ranking,
+        "candidates": work.finding(positives, config.candidate_pool) * (ranked or preset.net.ranking),
         "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among + test) * links.encode,
         "training": config.epochs * epoch + test * links.score_encoded,
         "heuristics": 2 * candidates.heuristics,
+        "calibration": work.calibrating(links) * ranked,
+        "ranking": work.measuring(links) * ranked,
         "finishing": FINISHING,
-        "calibration": (found * candidates.describe_pair + shortlist * links.score) * ranked,
-        "ranking": (
-            making_measured + candidates.heuristics + 4 * compared * candidates.describe_pair + measured * links.score
-        )
-        * ranked,
-        "recommend": (making + found * candidates.describe_pair + shortlist * links.score) * ranked,
+        "recommend": work.recommending(links) * ranked,
     }
-    # an untrained score takes as long as the statistics of a pair, on all training links
-    described = found + shortlist + 4 * compared + measured
-    rival = finding(sizes.train, TrainConfig.candidate_pool) + making_measured + 4 * candidates.heuristics
-    rival += described * candidates.describe_pair
     to_the_end = config.use_validation or config.epochs <= config.patience
-    usual = config.epochs if to_the_end else max(config.patience, USUAL_EPOCHS * config.epochs)
+    usual = config.epochs if to_the_end else max(1 + config.patience, USUAL_EPOCHS * config.epochs)
     least = config.epochs if to_the_end else 1 + config.patience
     kept = copies * stored + valid + among + test
     return Forecast(
@@ -176,7 +145,7 @@ def expected(
         stages,
         usual * epoch + test * links.score_encoded,
         least * epoch + test * links.score_encoded,
-        rival if ranked else 0.0,
+        work.by_untrained_score(sizes.train, TrainConfig.candidate_pool) * ranked,
     )
 
 

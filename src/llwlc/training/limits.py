@@ -16,7 +16,7 @@ class Limits:
     shortlist: int | None = None
     """Candidates that the network ranks; None: 10,000, or four for each link of the graph where that is more."""
     measured: int = 40_000
-    """Candidates that the network ranks to measure a fit's recommendations; where there are more, those of a sample of nodes."""
+    """Candidates that measure a fit's recommendations: where the network would rank more of them, those of a sample of nodes, in the same proportion."""
     sources: int | None = None
     """Nodes that propose candidates during a fit, drawn at random where there are more; None for all."""
     judged: int = 20_000

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 from llwlc.bases.config import DEFAULT_CAP
-from llwlc.bases.warmup import COMPILED
 from llwlc.candidates.kinds import Kinds
 from llwlc.errors import InputError
 from llwlc.splits.linksplit import LinkSplit
@@ -25,7 +24,7 @@ from llwlc.training.config import TrainConfig
 from llwlc.training.forecast import Forecast, Sizes, expected
 from llwlc.training.node_features import NodeFeatures
 from llwlc.training.presets import Preset
-from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, link_rates
+from llwlc.training.rates import CandidateRates, LinkRates, candidate_rates, compile_kernels, link_rates
 
 Choice = tuple[float, dict[str, Any]]
 """A choice: its cost in points of AUC, and the options of a preset that it sets."""
@@ -102,8 +101,11 @@ class Plan:
         """What will be done, in plain words."""
         if not self.cost:
             return "nothing has to be left out"
-        left = ", ".join(_words(self.preset))
-        return f"{left}; known to cost about {self.cost:.1f} points of AUC on graphs where both were tried"
+        left, points = (
+            ", ".join(_words(self.preset)),
+            f"about {self.cost:.1f}" if self.cost >= 0.05 else "less than 0.1",
+        )
+        return f"{left}; known to cost {points} points of AUC on graphs where both were tried"
 
 
 def _words(preset: Preset) -> Iterator[str]:
@@ -118,6 +120,8 @@ def _words(preset: Preset) -> Iterator[str]:
         yield f"{100 * train.fraction:g} % of the training links"
     if train.epochs < TrainConfig.epochs:
         yield f"{train.epochs} epochs"
+    if train.copies == 0:
+        yield "no thinned copies of the graph"
     if train.negative_pool < TrainConfig.negative_pool:
         yield "fewer negatives to choose from"
     if limits.evaluated is not None:
@@ -179,11 +183,13 @@ def make_plan(
     If no plan does, the error states what the smallest one takes.
     """
     begin, device = time.perf_counter(), torch.device(device)
+    compile_kernels(split, preset, preset.basis, device)
+    compiling = time.perf_counter() - begin  # which the same command need not do again
     sizes, rates = Sizes.of(split), Measured(split, features, kinds, device)
     choices = sorted(combinations(preset, sizes.train, kept), key=lambda choice: choice[0])
     free = free_memory()
     room = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
-    least: tuple[float, float, Plan] | None = None
+    least: tuple[float, Plan] | None = None
     for cost, options in choices:
         if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
             continue
@@ -192,8 +198,10 @@ def make_plan(
         ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
         if ahead.num_bytes > room and "stored_bits" not in kept:
             cost, found = cost + HALF[0], found.changed(**HALF[1])
-            tried = found.adapted(sizes.train)
-            ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
+            links, tried = rates.links(tried), found.adapted(sizes.train)
+            ahead = expected(sizes, tried, links, rates.candidates(tried))
+            if ahead.num_bytes <= room:  # only what fits is timed
+                ahead = expected(sizes, tried, rates.links(tried), rates.candidates(tried))
         if ahead.num_bytes > room:
             continue
         gone = spent + time.perf_counter() - begin
@@ -201,18 +209,17 @@ def make_plan(
         if needed <= 60 * minutes:
             return Plan(found, ahead, cost, minutes)
         if least is None or needed < least[0]:
-            least = needed, gone, Plan(found, ahead, cost, minutes)
+            least = needed, Plan(found, ahead, cost, minutes)
     if least is None:
         raise InputError(
             f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set: make memory free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
         )
-    needed, gone, smallest = least
+    needed, smallest = least
     takes = f"{needed:.0f} seconds" if needed < 90 else f"{needed / 60:.0f} minutes"
-    # kernels are found the next time
     again = "run the same command again, as kernels had to be compiled, once for this machine; or "
     raise InputError(
         f"the smallest plan for this graph takes about {takes} ({smallest.sentence}): "
-        f"{again if COMPILED and needed - gone <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it needs"
+        f"{again if needed - compiling <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it needs"
     )
 
 
@@ -244,11 +251,13 @@ class Measured:
 
     def __init__(self, split: LinkSplit, features: NodeFeatures, kinds: Kinds | None, device: torch.device) -> None:
         self.split, self.features, self.kinds, self.device = split, features, kinds, device
-        self._links: dict[tuple[int, int | None, int], LinkRates] = {}
+        self._links: dict[tuple[int | None, ...], LinkRates] = {}
         self._candidates: CandidateRates | None = None
 
     def links(self, preset: Preset) -> LinkRates:
-        by = preset.basis.hops, preset.basis.max_nodes_per_hop, preset.basis.stored_bits
+        # on a CPU a link takes as long in small batches as in large ones
+        batch = preset.train.batch_size if self.device.type == "cuda" else None
+        by = preset.basis.hops, preset.basis.max_nodes_per_hop, preset.basis.stored_bits, batch
         if by not in self._links:
             self._links[by] = link_rates(self.split, preset, self.features, preset.basis, self.device)
         return self._links[by]

@@ -89,8 +89,8 @@ def nodes_to_measure(num_nodes: int, num_links: int, limits: Limits, budget: int
     ranked, listed = shortlist_size(num_links, limits.shortlist), num_nodes * budget
     share = min(1.0, limits.measured / max(ranked, 1), COMPARED_LISTS * limits.measured / max(listed, 1))
     count = num_nodes if share == 1 else max(1, round(num_nodes * share))
-    own_lists = limits.sources is not None and limits.sources < num_nodes
-    return MeasuredNodes(min(count, limits.sources) if own_lists and limits.sources else count, own_lists)
+    sources = num_nodes if limits.sources is None else limits.sources
+    return MeasuredNodes(min(count, sources), sources < num_nodes)
 
 
 def rank(

@@ -53,7 +53,7 @@ QUICK, MOST_TIMES = 0.4, 8
 
 @dataclass(frozen=True)
 class LinkRates:
-    """The cost of a link for one `hops` and cap, in seconds: to encode and store it, to train on it once, to score it from its pair and from its encoded basis; and its size in nodes,
+    """The cost of a link for one `hops`, cap and precision, in seconds: to encode and store it, to train on it once, to score it from its pair and from its encoded basis; and its size in nodes,
     mean and largest."""
 
     encode: float
@@ -99,11 +99,7 @@ def link_rates(
 ) -> LinkRates:
     """Measures the cost of links with subgraphs of this reach."""
     graph, config = messages_on(split.train_graph, device), preset.train
-    if device.type == "cpu":  # all kernels compile beside each other, and elsewhere: see `bases.warmup`
-        network_warmup.begin(preset.net, network_warmup.TRAINING, network_warmup.SCORING)
-    warm_up(split.train_graph, reach)
-    if device.type == "cpu":
-        network_warmup.warm_up(preset.net, network_warmup.TRAINING, network_warmup.SCORING)
+    compile_kernels(split, preset, reach, device)
     gpu = graph.indptr.is_cuda
     pairs = sample_pairs(split, size=SAMPLE_ON_GPU if gpu else SAMPLE)
     pairs = pairs[torch.from_numpy(np.random.default_rng(3).permutation(len(pairs)))]
@@ -148,6 +144,15 @@ def link_rates(
     mean = float(sizes.double().mean())
     store = (encoding + storing) / count
     return LinkRates(store, training / trained, scoring, scored / count, mean, int(sizes.max()))
+
+
+def compile_kernels(split: LinkSplit, preset: Preset, reach: BasisConfig, device: torch.device) -> None:
+    """Compiles those that are not cached yet, beside each other, and elsewhere: see `bases.warmup`."""
+    if device.type == "cpu":
+        network_warmup.begin(preset.net, network_warmup.TRAINING, network_warmup.SCORING)
+    warm_up(split.train_graph, reach)
+    if device.type == "cpu":
+        network_warmup.warm_up(preset.net, network_warmup.TRAINING, network_warmup.SCORING)
 
 
 def candidate_rates(
