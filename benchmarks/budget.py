@@ -99,6 +99,11 @@ def stored(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def kind_of(run: dict) -> tuple[str, float, bool, str]:
+    """What the fits of a row of the table have in common."""
+    return run["data"], run["minutes"], "GPU" in run["machine"], run["commit"]
+
+
 def plan_words(run: dict) -> str:
     basis, train = run["preset"]["basis"], run["preset"]["train"]
     words = [f"{basis['hops']} hop{'s' if basis['hops'] > 1 else ''}"]
@@ -113,10 +118,12 @@ def losses(path: Path) -> None:
     """What a plan costs: its test AUC beside that of a fit that leaves nothing out, on the same splits and seeds."""
     runs = [run for run in stored(path) if not run["rc"]]
     full = {(run["data"], run["seed"]): 100 * run["auc"] for run in runs if not run["minutes"]}
-    print("| graph | minutes | plan (known cost, points) | AUC of the plan | AUC of everything | lost ± s.e. (seeds) |")
-    print("| --- " * 6 + "|")
-    for kind in dict.fromkeys((run["data"], run["minutes"]) for run in runs if run["minutes"]):
-        own = [r for r in runs if (r["data"], r["minutes"]) == kind and (r["data"], r["seed"]) in full]
+    print(
+        "| graph | minutes | plan (known cost, points) | AUC of the plan | AUC of everything | lost ± s.e. (seeds) | version |"
+    )
+    print("| --- " * 7 + "|")
+    for kind in dict.fromkeys(kind_of(run) for run in runs if run["minutes"]):
+        own = [r for r in runs if kind_of(r) == kind and (r["data"], r["seed"]) in full]
         if len(own) < 2:
             continue
         ours, all_in = [100 * r["auc"] for r in own], [full[r["data"], r["seed"]] for r in own]
@@ -124,8 +131,17 @@ def losses(path: Path) -> None:
         error = statistics.stdev(lost) / math.sqrt(len(lost))
         print(
             f"| {kind[0]} | {kind[1]:g} | {'; '.join(sorted({plan_words(r) for r in own}))} ({statistics.mean(r['cost'] for r in own):.1f}) | {statistics.mean(ours):.2f} "
-            f"| {statistics.mean(all_in):.2f} | {statistics.mean(lost):+.2f} ± {error:.2f} ({len(own)}) |"
+            f"| {statistics.mean(all_in):.2f} | {statistics.mean(lost):+.2f} ± {error:.2f} ({len(own)}) | {kind[3]} |"
         )
+
+
+def auc_error(runs: list[dict]) -> float:
+    """The standard error of an AUC in points: of the mean over seeds, or, of one seed, Hanley and McNeil's, with as many negatives as positives."""
+    if len(runs) > 1:
+        return statistics.stdev(100 * run["auc"] for run in runs) / math.sqrt(len(runs))
+    a, n = runs[0]["auc"], runs[0]["positives"]
+    both = a / (2 - a) + 2 * a * a / (1 + a) - 2 * a * a
+    return 100 * math.sqrt(max(a * (1 - a) + (n - 1) * both, 0.0)) / n
 
 
 def table(path: Path) -> None:
@@ -135,29 +151,31 @@ def table(path: Path) -> None:
         "| peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by | version |"
     )
     print("| --- " * 13 + "|")
-    kinds = [(run["data"], run["minutes"], "GPU" in run["machine"]) for run in runs]
+    kinds = [kind_of(run) for run in runs]
     for kind in dict.fromkeys(kinds):
         own = [run for run, other in zip(runs, kinds, strict=True) if other == kind]
-        versions = ", ".join(sorted({run["commit"] for run in own}))
         name, minutes = kind[0] + (" (GPU)" if kind[2] else ""), f"{kind[1]:g}"
-        if any(run["rc"] for run in own):
+        first, refused = own[0], [run for run in own if run["rc"]]
+        if refused:
             print(
-                f"| {name} | {minutes} | {own[0]['nodes']:,}, {own[0]['links']:,} | refused: {own[0].get('said', '')[:160]} | | | | | | | | | {versions} |"
+                f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {len(refused)} of {len(own)} refused: …{refused[0].get('said', '')[-80:]} | | | | | | | | | {kind[3]} |"
             )
+        own = [run for run in own if not run["rc"]]
+        if not own:
             continue
         first = own[0]
         titles = [title for title in first["heuristics"] if all(title in run["heuristics"] for run in own)]
         best = max(titles, key=lambda title: statistics.mean(run["heuristics"][title] for run in own))
         ours, theirs = ([100 * run["auc"] for run in own], [100 * run["heuristics"][best] for run in own])
         gain = [a - b for a, b in zip(ours, theirs, strict=True)]
-        error = statistics.stdev(gain) / math.sqrt(len(gain)) if len(gain) > 1 else float("nan")
+        error = f" ± {statistics.stdev(gain) / math.sqrt(len(gain)):.2f}" if len(gain) > 1 else ""
         mean = statistics.mean
         print(
             f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {plan_words(first)} ({first['cost']:.1f}) "
             f"| {mean(r['forecast']['at_least'] for r in own):.0f}, {mean(r['forecast']['usual'] for r in own):.0f}, {mean(r['forecast']['at_most'] for r in own):.0f}; "
             f"{mean(r['wall'] - r['planned'] for r in own):.0f} | {mean(r['wall'] for r in own):.0f} "
-            f"| {max(r['peak'] for r in own) / GIGABYTE:.2f} | {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} | {mean(theirs):.2f} ({best}) "
-            f"| {mean(gain):+.2f} ± {error:.2f} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} | {versions} |"
+            f"| {max(r['peak'] for r in own) / GIGABYTE:.2f} | {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} ± {auc_error(own):.2f} | {mean(theirs):.2f} ({best}) "
+            f"| {mean(gain):+.2f}{error} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} | {kind[3]} |"
         )
 
 
