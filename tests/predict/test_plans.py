@@ -36,13 +36,14 @@ def model(**options) -> LinkPredictor:
 
 @pytest.fixture
 def rates(monkeypatch):
-    """Links cost so many seconds each, one-hop ones a tenth of it: nothing is measured."""
+    """Links cost so many seconds each, one-hop ones a tenth of it: nothing is measured, nor compiled before that, which would take longer than these budgets."""
 
     def rate(seconds: float) -> None:
         def links(split, preset, features, reach, device):
             each = seconds if reach.hops > 1 else seconds / 10
             return LinkRates(each, each, each, each, 50.0, 500)
 
+        monkeypatch.setattr(plans, "compile_kernels", lambda *a: None)
         monkeypatch.setattr(plans, "link_rates", links)
         monkeypatch.setattr(plans, "candidate_rates", lambda *a: CandidateRates(0.0, 0.0, 0.0, 0.0, 0.0))
 
