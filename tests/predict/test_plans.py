@@ -204,3 +204,25 @@ def test_a_fit_that_lists_the_partners_of_some_nodes_only(tmp_path):
     assert read.recommend(top=5, sources=1000).sources is None
     with pytest.raises(InputError, match="give one of them"):
         read.recommend(node="Person 01", sources=3)
+
+
+def test_a_kept_plan_is_said_and_that_it_is_for_other_minutes(tmp_path, rates, no_rival, capfd):
+    rates(1e-9)
+    made = model(epochs=1).fit(people(), minutes=5, out=tmp_path / "run")
+    assert "by the plan" not in capfd.readouterr().err
+    model(epochs=1).fit(people(), minutes=5, out=tmp_path / "run")
+    said = capfd.readouterr().err
+    assert "by the plan in" in said
+    assert "choose another --out" not in said
+    model(epochs=1).fit(people(), minutes=30, out=tmp_path / "run")
+    assert "It was made for 5 minutes: for 30, choose another --out" in capfd.readouterr().err
+    model(epochs=1).fit(people(), plan=tmp_path / "run", out=tmp_path / "other")
+    assert f"as in {tmp_path / 'run'}: nothing has to be left out" in capfd.readouterr().err
+    assert made.fitted.preset.train.epochs == 1
+
+
+def test_a_bad_cache_limit_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("LLWLC_CACHE_LIMIT", "abc")
+    with pytest.raises(InputError, match="LLWLC_CACHE_LIMIT is a number of gigabytes"):
+        LinkPredictor(device="cpu", cache=tmp_path / "cache").fit(people(), minutes=5, out=tmp_path / "run")
+    assert not any(tmp_path.iterdir())

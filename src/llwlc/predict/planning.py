@@ -18,7 +18,7 @@ from llwlc.predict.plan_file import WrittenPlan, read_plan
 from llwlc.splits.linksplit import LinkSplit
 from llwlc.training.features import Compactor, fit_compactor
 from llwlc.training.node_features import NodeFeatures
-from llwlc.training.plan import Plan, make_plan, with_plan
+from llwlc.training.plan import Plan, in_words, make_plan, with_plan
 from llwlc.training.presets import Preset
 
 OnPlan = Callable[[Plan], None]
@@ -32,6 +32,14 @@ def plan_before(folder: Path | None, base: str) -> WrittenPlan | None:
             f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
         )
     return found
+
+
+def kept_plan(plan: WrittenPlan, folder: str, minutes: float | None) -> str:
+    """What is said where a folder has a plan already, which is kept."""
+    said = f"by the plan in {folder}: {in_words(plan.preset, plan.cost)}"
+    if minutes is not None and plan.minutes and plan.minutes != minutes:
+        said += f". It was made for {plan.minutes:g} minutes: for {minutes:g}, choose another --out"
+    return said
 
 
 def plan_of(run: Path, base: str, preset: Preset, kept: Collection[str]) -> WrittenPlan:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from llwlc.baselines.opponent import FittedOpponent
-from llwlc.bases.cache import default_cache
+from llwlc.bases.cache import cache_limit, default_cache
 from llwlc.bases.encoded_links import messages_on
 from llwlc.bases.warmup import warm_up
 from llwlc.candidates.config import CandidateConfig
@@ -38,7 +38,7 @@ from llwlc.predict.folder import finished, made
 from llwlc.predict.model_card import Model, result_columns, result_notes, result_rows
 from llwlc.predict.opponent import Opponent, in_its_place
 from llwlc.predict.plan_file import write_plan
-from llwlc.predict.planning import OnPlan, new_plan, plan_before, plan_of
+from llwlc.predict.planning import OnPlan, kept_plan, new_plan, plan_before, plan_of
 from llwlc.predict.ranking import Recommendation, Recommendations, cut_at, described, ratio_for_prior
 from llwlc.predict.run_directory import CHECKPOINT, Run
 from llwlc.predict.run_format import KINDS, RunInfo
@@ -51,7 +51,7 @@ from llwlc.subgraphs.extraction import check_pairs
 from llwlc.support.devices import pick_device
 from llwlc.support.figures import new_figure
 from llwlc.support.html_table import html_table
-from llwlc.support.progress import bars
+from llwlc.support.progress import bars, notice
 from llwlc.support.repeated_warnings import once_each
 from llwlc.support.text import quoted
 from llwlc.training.calibration import log_odds
@@ -63,6 +63,7 @@ from llwlc.training.helping import help_fit
 from llwlc.training.list_quality import RankingReport
 from llwlc.training.loop import OnEpoch
 from llwlc.training.node_features import NodeFeatures
+from llwlc.training.plan import in_words
 from llwlc.training.presets import PRESETS, Preset
 from llwlc.training.presets import preset as find_preset
 from llwlc.training.ranking import RankingConfig, drawn_sources, lister_of, rank
@@ -189,6 +190,8 @@ class LinkPredictor:
             raise InputError(
                 f"kinds names {len(kinds):,} kinds, one for each node, but the graph has {graph.num_nodes:,} nodes"
             )
+        if self.cache is not None:
+            cache_limit()  # a bad one is refused now, not when the first bases are stored
         labels = None if kinds is None else tuple(map(str, kinds))
         self.preset = self.preset.changed(seed=seed)
         self.opponent = None if self.opponent is None else replace(self.opponent, seed=seed)
@@ -205,9 +208,12 @@ class LinkPredictor:
                 raise InputError("an opponent follows its recipe and knows no plan: leave minutes and plan out")
             base = fingerprint(graph, split, self.preset, labels)
             written = plan_before(folder, base)
-            if written is None and plan is not None:
+            if written is not None:
+                notice(kept_plan(written, str(folder), minutes))
+            elif plan is not None:
                 written = plan_of(Path(plan), base, self.preset, self.explicit)
-            elif written is None and minutes is not None and not (folder is not None and finished(folder, base)):
+                notice(f"as in {plan}: {in_words(written.preset, written.cost)}")
+            elif minutes is not None and not (folder is not None and finished(folder, base)):
                 written, compact = new_plan(
                     graph, split, self.preset, minutes, base,
                     kept=self.explicit, kinds=allowed, device=self.device, begin=begin, on_plan=on_plan,

@@ -14,10 +14,11 @@ from llwlc.training.rates import CandidateRates, LinkRates
 
 @dataclass(frozen=True)
 class CandidateWork:
-    """`nodes` of a graph, `listed` of which propose candidates, `found` in all; `shortlist`: those that the network ranks; `measured_nodes`: whose lists are made to measure a fit, `compared`: the
-    candidates that measure it, `measured`: those of them that the network ranks."""
+    """`nodes` of a graph with so many `valid` links, `listed` of which propose candidates, `found` in all; `shortlist`: those that the network ranks; `measured_nodes`: whose lists are made to
+    measure a fit, `compared`: the candidates that measure it, `measured`: those of them that the network ranks."""
 
     nodes: int
+    valid: int
     listed: int
     found: int
     shortlist: int
@@ -28,7 +29,9 @@ class CandidateWork:
     rates: CandidateRates
 
     @classmethod
-    def of(cls, nodes: int, edges: int, budget: int, limits: Limits, rates: CandidateRates) -> CandidateWork:
+    def of(
+        cls, nodes: int, edges: int, valid: int, budget: int, limits: Limits, rates: CandidateRates
+    ) -> CandidateWork:
         budget = CandidateConfig(budget=budget).budget_for(nodes)
         listed = nodes if limits.sources is None else min(nodes, limits.sources)
         found = round(min(budget if listed == nodes else LONGER * budget, rates.partners) * listed)
@@ -37,11 +40,11 @@ class CandidateWork:
         # those on the own lists of the nodes that measure a fit, or all that have an end among them
         compared = round(found * (by.nodes / listed if by.own_lists else 1 - (1 - by.nodes / nodes) ** 2))
         making = by.nodes if by.own_lists else nodes
-        return cls(nodes, listed, found, shortlist, making, compared, min(shortlist, compared), limits, rates)
+        return cls(nodes, valid, listed, found, shortlist, making, compared, min(shortlist, compared), limits, rates)
 
     def finding(self, links: int, pool: int) -> float:
         """Seconds before training on so many links, with so many candidates for each."""
-        rates, tried = self.rates, choice.links_to_try(self.nodes, self.limits.weighed)
+        rates, tried = self.rates, min(choice.links_to_try(self.nodes, self.limits.weighed), self.valid)
         tested = min(links_to_judge(self.nodes, self.limits.judged), links)
         described = min(self.found, pool * links)
         return self._making + tried * rates.choose_link + tested * rates.judge_link + described * rates.describe_pair

@@ -118,7 +118,7 @@ def expected(
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
     positives = max(1, round(sizes.train * config.fraction))
     valid, test = (stage.scored(limits.evaluated) for stage in (sizes.valid, sizes.test))
-    work = CandidateWork.of(max(sizes.nodes, 1), sizes.edges, preset.budget, limits, candidates)
+    work = CandidateWork.of(max(sizes.nodes, 1), sizes.edges, sizes.valid.links, preset.budget, limits, candidates)
     among = min(max(sizes.valid.links, VALID_FEWEST), VALID_MOST, work.found) if preset.net.ranking else 0
     epoch = (1 + config.negatives + preset.net.ranking) * positives * links.train + (
         valid + among

@@ -99,13 +99,15 @@ class Plan:
     @property
     def sentence(self) -> str:
         """What will be done, in plain words."""
-        if not self.cost:
-            return "nothing has to be left out"
-        left, points = (
-            ", ".join(_words(self.preset)),
-            f"about {self.cost:.1f}" if self.cost >= 0.05 else "less than 0.1",
-        )
-        return f"{left}; known to cost {points} points of AUC on graphs where both were tried"
+        return in_words(self.preset, self.cost)
+
+
+def in_words(preset: Preset, cost: float) -> str:
+    """What a plan leaves out, and what that is known to cost."""
+    if not cost:
+        return "nothing has to be left out"
+    points = f"about {cost:.1f}" if cost >= 0.05 else "less than 0.1"
+    return f"{', '.join(_words(preset))}; known to cost {points} points of AUC on graphs where both were tried"
 
 
 def _words(preset: Preset) -> Iterator[str]:
