@@ -12,8 +12,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
 
-from llwlc.linalg import bounds
-from llwlc.linalg.inexact import inexact_lanczos
+# a script finds modules beside itself only
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from research.linalg import bounds
+from research.linalg.inexact import inexact_lanczos
 
 BLUE, ORANGE, GREY = "#2166ac", "#d6604d", "#999999"
 GRAPHS, NODES, STEPS = 400, 16, 8

@@ -13,11 +13,10 @@ import torch
 from torch import Tensor
 
 from llwlc import constraints
-from llwlc.bases.eigenbasis import eigenbasis
-from llwlc.graph.graph import Graph
-from llwlc.linalg.filter import spectral_filter
-from llwlc.subgraphs.batch import Subgraphs
-from llwlc.subgraphs.extraction import extract
+from llwlc.bases import eigenbasis
+from llwlc.graph import Graph
+from llwlc.linalg import spectral_filter
+from llwlc.subgraphs import Subgraphs, extract
 
 
 def smooth(subs: Subgraphs, cons: constraints.Constraints, weights: Tensor, x: Tensor) -> Tensor:

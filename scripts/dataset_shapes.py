@@ -13,8 +13,8 @@ import torch
 from scipy.sparse.csgraph import connected_components
 
 from llwlc import datasets, splits
-from llwlc.datasets.measures import subgraph_sizes
-from llwlc.graph.graph import Graph
+from llwlc.datasets._statistics import subgraph_sizes
+from llwlc.graph._graph import Graph
 
 
 def shape(graph: Graph, sample: int = 20_000) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llwlc.baselines.registry import METHODS
-from llwlc.bases.starts import STARTS
-from llwlc.constraints.registry import FAMILIES
-from llwlc.datasets.catalog import DATASETS
-from llwlc.heuristics.registry import HEURISTICS, WALKS
-from llwlc.kernels.backends import BACKENDS
-from llwlc.nn.registry import READOUTS
-from llwlc.splits.registry import PROTOCOLS
+from llwlc._kernels.backends import BACKENDS
+from llwlc.bases._starts import STARTS
+from llwlc.constraints._registry import FAMILIES
+from llwlc.datasets._catalog import DATASETS
+from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
+from llwlc.models._registry import MODELS
+from llwlc.nn._registry import READOUTS
+from llwlc.splits._registry import PROTOCOLS
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 BEGIN, END = "<!-- registries -->\n", "<!-- /registries -->\n"
-REGISTRIES = (FAMILIES, STARTS, READOUTS, PROTOCOLS, DATASETS, HEURISTICS, WALKS, METHODS, BACKENDS)
+REGISTRIES = (FAMILIES, STARTS, READOUTS, PROTOCOLS, DATASETS, HEURISTICS, WALK_HEURISTICS, MODELS, BACKENDS)
 
 
 def lists() -> str:

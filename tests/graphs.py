@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import networkx as nx
 import torch
 
-from llwlc.subgraphs.batch import Subgraphs
+from llwlc.subgraphs._batch import Subgraphs
 
 
 def batch_of(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
-from llwlc.predict.predictor import LinkPredictor
+from llwlc._predictor import LinkPredictor
 from people import QUICK, people
 
 HOSTILE = {
@@ -20,6 +20,13 @@ HOSTILE = {
 
 @cache
 def hostile_model() -> LinkPredictor:
+    return model_named(HOSTILE)
+
+
+def model_named(given: dict[int, str]) -> LinkPredictor:
+    """The run with these names of nodes; the others are called Person and their number."""
     graph = people()
-    names = [HOSTILE.get(i, f"Person {i:02d}") for i in range(90)]
-    return LinkPredictor("anchored", cache=None, **QUICK).fit(replace(graph, names=names), graph_name="<b>circles</b>")
+    names = [given.get(i, f"Person {i:02d}") for i in range(90)]
+    return LinkPredictor("anchored", cache=None, minutes=None, **QUICK).fit(
+        replace(graph, names=names), graph_name="<b>circles</b>"
+    )

@@ -5,10 +5,10 @@ import numpy as np
 import torch
 
 from llwlc import constraints
-from llwlc.bases.laplacian import laplacian_of
-from llwlc.graph.graph import Graph
-from llwlc.linalg.basis import Eigenbasis
-from llwlc.subgraphs.batch import Subgraphs
+from llwlc.bases._laplacian import laplacian_of
+from llwlc.graph._graph import Graph
+from llwlc.linalg._basis import Eigenbasis
+from llwlc.subgraphs._batch import Subgraphs
 
 FAMILIES = ["none", "neumann", "neumann_boundary", "neumann_degree", "vertex_deleted", "neumann+vertex_deleted"]
 # P L C 1 needs a C

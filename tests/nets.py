@@ -2,7 +2,7 @@
 
 import torch
 
-from llwlc.bases.encoded_links import EncodedLinks
+from llwlc.bases._encoded_links import EncodedLinks
 from llwlc.nn import LLwLCNet, NetConfig
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.linalg
 import torch
 
-from llwlc.linalg.basis import Eigenbasis
-from llwlc.subgraphs.batch import Subgraphs
+from llwlc.linalg._basis import Eigenbasis
+from llwlc.subgraphs._batch import Subgraphs
 
 
 def rows(x, b: int):

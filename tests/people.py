@@ -3,7 +3,7 @@
 import networkx as nx
 import torch
 
-from llwlc.graph.graph import Graph
+from llwlc.graph._graph import Graph
 
 QUICK = {"epochs": 2, "copies": 0, "negative_pool": 1}
 

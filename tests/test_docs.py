@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from llwlc.cli.app import app
+from llwlc._cli.app import app
+from research.cli.app import app as study
 
 ROOT = Path(__file__).parents[1]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -25,7 +26,7 @@ def module(path):
     return loaded
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "research" / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
 def test_every_benchmark_says_what_it_does(path):
     done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -104,3 +105,19 @@ def test_notebooks_stand_with_the_outputs_of_their_cells():
         assert outputs
         assert all(out["output_type"] != "error" for out in outputs)
         assert any("image/png" in out.get("data", {}) for out in outputs)
+
+
+EVERY_PAGE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: page.stem)
+def test_every_command_that_a_page_names_exists(page):
+    text = page.read_text()
+    ours = {command.name or command.callback.__name__ for command in app.registered_commands if not command.hidden}
+    ours |= {group.name for group in app.registered_groups}
+    theirs = {command.name or command.callback.__name__ for command in study.registered_commands}
+    named = re.findall(r"(?:^|`|\$ )llwlc ([a-z_]+)", text, re.MULTILINE)
+    assert set(named) <= ours
+    assert set(re.findall(r"python -m research ([a-z]+)", text)) <= theirs
+    scripts = re.findall(r"(?:python|pytest) ((?:[a-z_]+/)+[a-z_]+\.py)", text)
+    assert [script for script in scripts if not (ROOT / script).exists()] == []

@@ -11,16 +11,16 @@ import pytest
 import torch
 
 import llwlc
-from llwlc.bases import cache as cache_module
-from llwlc.bases import warmup
-from llwlc.bases.config import BasisConfig
-from llwlc.bases.starts import STARTS
-from llwlc.constraints.registry import FAMILIES
-from llwlc.datasets.catalog import DATASETS
+from llwlc._support.plugins import load_plugin
+from llwlc.bases import _cache as cache_module
+from llwlc.bases import _kernel_compilation as warmup
+from llwlc.bases._config import BasisConfig
+from llwlc.bases._starts import STARTS
+from llwlc.constraints._registry import FAMILIES
+from llwlc.datasets._catalog import DATASETS
 from llwlc.errors import InputError
-from llwlc.nn.registry import READOUTS
-from llwlc.splits.registry import PROTOCOLS
-from llwlc.support.plugins import load_plugin
+from llwlc.nn._registry import READOUTS
+from llwlc.splits._registry import PROTOCOLS
 from people import QUICK, people
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +58,7 @@ def test_a_constraint_of_at_most_twenty_lines_works_everywhere(tmp_path):
     both = llwlc.link_bases(graph, PAIRS, constraints="neumann+common", count=3)[1]
     assert both.values.shape == basis.values.shape
     # fitted, kept, loaded, scored
-    model = llwlc.LinkPredictor(constraints="common", cache=tmp_path / "bases", device="cpu", **QUICK)
+    model = llwlc.LinkPredictor(constraints="common", cache=tmp_path / "bases", minutes=None, device="cpu", **QUICK)
     model.fit(graph, out=tmp_path / "run")
     again = llwlc.LinkPredictor.load(tmp_path / "run")
     assert torch.equal(again.score(PAIRS).score, model.score(PAIRS).score)
@@ -74,11 +74,11 @@ def test_a_function_without_a_name_serves_too_and_is_registered_where_a_run_need
 
     graph = people()
     assert llwlc.link_bases(graph, PAIRS, constraints=ends)[1].mask.any()
-    model = llwlc.LinkPredictor(constraints=ends, cache=None, device="cpu", **QUICK).fit(graph)
-    assert model.preset.basis.constraints == "ends"
+    model = llwlc.LinkPredictor(constraints=ends, cache=None, minutes=None, device="cpu", **QUICK).fit(graph)
+    assert model.model_.basis.constraints == "ends"
     assert "ends" in FAMILIES
     with pytest.raises(InputError, match="give the constraint one"):
-        llwlc.LinkPredictor(constraints=lambda subs: ends(subs))
+        llwlc.LinkPredictor(constraints=lambda subs: ends(subs)).fit(graph)
 
 
 def test_an_edited_constraint_gets_fresh_bases_and_its_own_fingerprint(tmp_path, monkeypatch):
@@ -86,39 +86,39 @@ def test_an_edited_constraint_gets_fresh_bases_and_its_own_fingerprint(tmp_path,
     load_plugin(plugin)
     graph, config = people(), BasisConfig(constraints="common")
     computed = []
-    parts = cache_module.encode_parts
-    monkeypatch.setattr(cache_module, "encode_parts", lambda *a, **k: computed.append(1) or parts(*a, **k))
+    parts = cache_module.iterate_encoded_parts
+    monkeypatch.setattr(cache_module, "iterate_encoded_parts", lambda *a, **k: computed.append(1) or parts(*a, **k))
     options = {"cache": tmp_path / "bases", "about": ""}
-    before = cache_module.cached(graph, PAIRS, config, **options)
-    cache_module.cached(graph, PAIRS, config, **options)
+    before = cache_module.load_or_encode(graph, PAIRS, config, **options)
+    cache_module.load_or_encode(graph, PAIRS, config, **options)
     assert len(computed) == 1
     plugin.write_text(plugin.read_text().replace("subs.dist_v == 1", "subs.dist_v == 2"))
     load_plugin(plugin)
-    after = cache_module.cached(graph, PAIRS, BasisConfig(constraints="common"), **options)
+    after = cache_module.load_or_encode(graph, PAIRS, BasisConfig(constraints="common"), **options)
     assert len(computed) == 2
     assert not torch.equal(before.values, after.values)
     # a run of the old code is not taken for one of the new
-    model = llwlc.LinkPredictor(constraints="common", cache=None, device="cpu", **QUICK).fit(
+    model = llwlc.LinkPredictor(constraints="common", cache=None, minutes=None, device="cpu", **QUICK).fit(
         graph, out=tmp_path / "run"
     )
     plugin.write_text(plugin.read_text().replace("subs.dist_v == 2", "subs.dist_v == 3"))
     load_plugin(plugin)
-    changed = llwlc.LinkPredictor(constraints="common", cache=None, device="cpu", **QUICK)
+    changed = llwlc.LinkPredictor(constraints="common", cache=None, minutes=None, device="cpu", **QUICK)
     with pytest.warns(UserWarning, match="has changed"), pytest.raises(InputError, match="another run"):
         changed.fit(graph, out=tmp_path / "run")
     with pytest.warns(UserWarning, match=r"'common' \(from my_constraint\.py\) has changed since the run"):
         llwlc.LinkPredictor.load(tmp_path / "run")
-    assert model.run.info.needs
+    assert model.run_.info.needs
 
 
 def test_no_process_is_started_for_a_constraint_once_the_kernels_are_there(tmp_path, monkeypatch):
     load_plugin(copied("my_constraint.py", tmp_path))
     graph, config = people(), BasisConfig(constraints="common", steps=7)
-    warmup.warm_up(graph, config)
+    warmup.compile_basis_kernels(graph, config)
     started = []
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: started.append(a))
     warmup._READY.clear()
-    warmup.warm_up(graph, config)
+    warmup.compile_basis_kernels(graph, config)
     assert not started
 
 
@@ -154,7 +154,7 @@ def test_a_run_names_what_it_needs_and_refuses_without_it(tmp_path):
 
 def test_a_readout(tmp_path):
     assert load_plugin(copied("my_readout.py", tmp_path)) == ["readout mean"]
-    model = llwlc.LinkPredictor(pooling="mean", cache=None, device="cpu", **QUICK).fit(people())
+    model = llwlc.LinkPredictor(pooling="mean", cache=None, minutes=None, device="cpu", **QUICK).fit(people())
     model.save(tmp_path / "run")
     assert torch.equal(llwlc.LinkPredictor.load(tmp_path / "run").score(PAIRS).score, model.score(PAIRS).score)
     READOUTS.remove("mean")
@@ -170,8 +170,8 @@ def test_a_start(tmp_path):
         1
     ]
     torch.testing.assert_close(fast.values, slow.values, rtol=0, atol=1e-10)
-    model = llwlc.LinkPredictor(start="degree", cache=None, device="cpu", **QUICK).fit(graph)
-    assert model.run.info.needs["start degree"]["file"] == "my_start.py"
+    model = llwlc.LinkPredictor(start="degree", cache=None, minutes=None, device="cpu", **QUICK).fit(graph)
+    assert model.run_.info.needs["start degree"]["file"] == "my_start.py"
 
 
 def test_a_dataset_and_a_protocol(tmp_path):
@@ -239,10 +239,10 @@ def test_what_a_constraint_is_made_with_counts_for_its_bases():
     one, two = (BasisConfig(constraints=make(k)).code for k in (1, 2))
     assert one != two
     assert one == BasisConfig(constraints=make(1)).code
-    first = llwlc.LinkPredictor(constraints=make(1))
+    first = llwlc.LinkPredictor(constraints=make(1)).make_model()
     with pytest.raises(InputError, match="there is another constraint called 'ring'"):
-        llwlc.LinkPredictor(constraints=make(2))
-    assert first.preset.basis.constraints == "ring"
+        llwlc.LinkPredictor(constraints=make(2)).make_model()
+    assert first.basis.constraints == "ring"
 
 
 def test_a_bound_argument_is_left_alone():
@@ -281,10 +281,8 @@ def test_the_digest_is_that_of_the_code_that_was_loaded(tmp_path):
 
 
 def test_the_spellings_of_the_architecture_page_work_after_import_llwlc_alone():
-    names = ("constraints.register", "bases.starts.register", "nn.registry.register", "splits.registry.register")
-    code = "import llwlc\n" + "".join(
-        f"llwlc.{name}\n" for name in (*names, "datasets.register", "support.counter.draw")
-    )
+    names = ("constraints.register", "bases.register", "nn.register", "splits.register")
+    code = "import llwlc\n" + "".join(f"llwlc.{name}\n" for name in (*names, "datasets.register", "models.register"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -294,6 +292,15 @@ def test_a_dataset_needs_no_root_and_keeps_its_name():
     assert llwlc.datasets.load("Mine").num_nodes == 90
 
 
-def test_the_seed_belongs_to_a_fit():
-    with pytest.raises(InputError, match="the seed belongs to a fit"):
-        llwlc.LinkPredictor(seed=5)
+@pytest.mark.parametrize(
+    ("sizes", "why"),
+    [
+        (lambda m: llwlc.splits.Sizes(10, 20, 20, 20, 20), r"gave 10 \+ 20 \+ 20 links, and there are"),
+        (lambda m: (m - 40, 20, 20, 20, 20), "give Sizes of whole numbers"),
+        (lambda m: llwlc.splits.Sizes(m - 40.0, 20.0, 20.0, 20, 20), "give Sizes of whole numbers"),
+    ],
+)
+def test_sizes_of_a_protocol_that_do_not_fit_are_refused(sizes, why):
+    llwlc.splits._registry.register("odd", about="sizes that do not fit")(sizes)
+    with pytest.raises(InputError, match=why):
+        llwlc.splits.make(people(), protocol="odd")

@@ -8,9 +8,9 @@ import torch
 
 from fuzz.targets import LIMIT, TARGETS, one_line
 from llwlc.errors import InputError
-from llwlc.graph.feature_file import read_features
-from llwlc.graph.graph import Graph
-from llwlc.graph.pair_file import read_pairs
+from llwlc.graph._feature_file import read_features
+from llwlc.graph._graph import Graph
+from llwlc.graph._pair_file import read_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CORPUS = sorted((Path(__file__).parent / "fuzz" / "corpus").iterdir())

@@ -1,4 +1,4 @@
-"""Data flows one way, and imports follow it: a room imports only rooms that `docs/architecture.md` lists before it."""
+"""Data flows one way, and imports follow it: a package imports only packages that `docs/architecture.md` lists before it."""
 
 import ast
 import re
@@ -9,15 +9,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "llwlc"
-# Graph has its readers as methods, and they make Graphs: the one cycle, inside one room and inside functions
+# Graph has its readers as methods, and they make Graphs: the one cycle, inside one package and inside functions
 ALLOWED_CYCLE = "llwlc.graph."
 
 
-def rooms() -> list[str]:
-    """The rooms in the order of the tree in docs/architecture.md."""
+def packages() -> list[str]:
+    """The packages in the order of the tree in docs/architecture.md."""
     tree = (ROOT / "docs" / "architecture.md").read_text().split("```text\nsrc/llwlc/", 1)[1].split("```", 1)[0]
     lines = [line.split() for line in tree.splitlines()[1:] if line.startswith("  ") and not line.startswith("   ")]
-    names = [word for words in lines for word in (words if not words[0].endswith("/") else words[:1])]
+    # "errors  metrics" are modules, side by side; a package ends in a slash, and "predictor" has a description too
+    names = [word for words in lines for word in (words[:1] if words[0].endswith("/") or len(words) > 2 else words)]
     return [name.rstrip("/") for name in names if re.fullmatch(r"[a-z_]+/?", name)]
 
 
@@ -37,7 +38,7 @@ def imports(text: str, known: Iterable[str]) -> list[tuple[str, str, int]]:
         if isinstance(node, ast.Import):
             found += [(a.name, "", node.lineno) for a in node.names if a.name.split(".")[0] == "llwlc"]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "relative imports hide which room they reach"
+            assert node.level == 0, "relative imports hide which package they reach"
             module = node.module or ""
             if module.split(".")[0] == "llwlc":
                 for a in node.names:
@@ -46,12 +47,12 @@ def imports(text: str, known: Iterable[str]) -> list[tuple[str, str, int]]:
     return found
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     return [*module.split("."), "llwlc"][1]
 
 
 def faults(source: Path, order: list[str]) -> list[str]:
-    """Imports of a later room, and of private names, each with its place."""
+    """Imports of a later package, and of private names, each with its place."""
     found, known = [], modules(source)
     for module, path in known.items():
         if module in ("llwlc", "llwlc.__main__"):
@@ -60,9 +61,9 @@ def faults(source: Path, order: list[str]) -> list[str]:
             place = f"{path.relative_to(source)}:{line}"
             if target == "llwlc":
                 found.append(f"{place} imports from the package itself")
-            elif order.index(room_of(target)) > order.index(room_of(module)):
-                found.append(f"{place} imports the later room {room_of(target)}")
-            if any(part.startswith("_") and part != "__main__" for part in (*target.split("."), name)):
+            elif order.index(package_of(target)) > order.index(package_of(module)):
+                found.append(f"{place} imports the later package {package_of(target)}")
+            if name.startswith("_"):  # a function, class or constant; modules are private to the package as a whole
                 found.append(f"{place} imports the private {target}.{name}")
     return found
 
@@ -101,28 +102,47 @@ def cycles(source: Path) -> list[list[str]]:
     return found
 
 
-def test_every_room_stands_in_the_tree_of_the_architecture_page_and_the_other_way_round():
-    there = {room_of(module) for module in modules(SOURCE)} - {"llwlc", "__main__"}
-    planned = {"transforms"}  # rooms of issues that are still open
-    assert there <= set(rooms())
-    assert set(rooms()) - there <= planned
+def test_every_package_stands_in_the_tree_of_the_architecture_page_and_the_other_way_round():
+    there = {package_of(module) for module in modules(SOURCE)} - {"llwlc", "__main__"}
+    planned = {"transforms"}  # packages of issues that are still open
+    assert there <= set(packages())
+    assert set(packages()) - there <= planned
 
 
 def test_the_root_holds_a_handful_of_files():
-    assert {path.name for path in SOURCE.glob("*.py")} == {"__init__.py", "__main__.py", "errors.py", "metrics.py"}
+    assert {path.name for path in SOURCE.glob("*.py")} == {
+        "__init__.py",
+        "__main__.py",
+        "errors.py",
+        "metrics.py",
+        "_predictor.py",
+    }
 
 
-def test_no_room_imports_a_later_one_and_no_private_name_crosses_modules():
-    assert faults(SOURCE, rooms()) == []
+def test_no_package_imports_a_later_one_and_no_private_name_crosses_modules():
+    assert faults(SOURCE, packages()) == []
 
 
-def test_no_record_names_code_of_a_later_room():
+def test_no_record_names_code_of_a_later_package():
     """Records name their code by module path, which no import shows."""
-    order, found = rooms(), []
+    order, found = packages(), []
     for module, path in modules(SOURCE).items():
         if module not in ("llwlc", "llwlc.__main__"):
             named = re.findall(r"""["']llwlc\.([a-z_]+)""", path.read_text())
-            found += [f"{module} names {room}" for room in named if order.index(room) > order.index(room_of(module))]
+            found += [
+                f"{module} names {package}"
+                for package in named
+                if order.index(package) > order.index(package_of(module))
+            ]
+    assert found == []
+
+
+def test_the_product_never_imports_research():
+    found = [
+        str(path)
+        for path in modules(SOURCE).values()
+        if re.search(r"^\s*(from|import) research\b", path.read_text(), re.M)
+    ]
     assert found == []
 
 
@@ -133,10 +153,10 @@ def test_no_module_imports_itself_in_a_circle_but_for_graph_and_its_readers():
 @pytest.mark.parametrize(
     ("planted", "fault"),
     [
-        ("from llwlc.cli.console import say\n", "later room cli"),
-        ("def f():\n    from llwlc.training.loop import train\n    return train\n", "later room training"),
-        ("import llwlc.predict.predictor\n", "later room predict"),
-        ("from llwlc.support.registry import _source\n", "private llwlc.support.registry._source"),
+        ("from llwlc._cli.console import print_status\n", "later package _cli"),
+        ("def f():\n    from llwlc.training._loop import train\n    return train\n", "later package training"),
+        ("import llwlc._predictor\n", "later package _predictor"),
+        ("from llwlc._support.registry import _source\n", "private llwlc._support.registry._source"),
         ("from llwlc import LinkPredictor\n", "from the package itself"),
     ],
 )
@@ -144,10 +164,10 @@ def test_a_planted_import_is_found(tmp_path, planted, fault):
     for module, path in modules(SOURCE).items():
         target = tmp_path / "llwlc" / path.relative_to(SOURCE)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(planted if module == "llwlc.linalg.basis" else path.read_text())
-    found = faults(tmp_path / "llwlc", rooms())
+        target.write_text(planted if module == "llwlc.linalg._basis" else path.read_text())
+    found = faults(tmp_path / "llwlc", packages())
     assert len(found) == 1
-    assert found[0].startswith("linalg/basis.py:")
+    assert found[0].startswith("linalg/_basis.py:")
     assert fault in found[0]
 
 
@@ -162,18 +182,19 @@ def test_a_planted_circle_is_found(tmp_path):
 
 
 def test_tests_mirror_the_source():
-    """Every folder of tests is a room, or a folder in one; every room with code has its tests."""
+    """Every folder of tests is a package, or a folder in one, but for underscores; every package with code has its tests."""
+    shown = {"/".join(p.lstrip("_") for p in path.relative_to(SOURCE).parts) for path in SOURCE.rglob("*/")}
     folders = {str(p.parent.relative_to(ROOT / "tests")) for p in (ROOT / "tests").rglob("test_*.py")} - {"."}
-    assert all((SOURCE / folder).is_dir() for folder in folders)
-    assert {room_of(m) for m in modules(SOURCE)} - {"llwlc", "__main__", "errors", "metrics"} <= {
-        folder.split("/")[0] for folder in folders
+    assert {folder.lstrip("_") for folder in folders} <= shown
+    modules_of_the_root = {"llwlc", "__main__", "errors", "metrics", "_predictor"}
+    assert {package_of(m).lstrip("_") for m in modules(SOURCE) if package_of(m) not in modules_of_the_root} <= {
+        folder.split("/")[0].lstrip("_") for folder in folders
     }
 
 
-def test_no_module_has_the_name_of_a_function_that_its_room_shows():
-    """Importing the module would hide the function: `llwlc.splits.audit` is a function, so its module is called `auditing`."""
-    clashes = []
-    for path in SOURCE.glob("*/__init__.py"):
-        shown = re.findall(r'^    "(\w+)": ', path.read_text(), re.MULTILINE)
-        clashes += [f"{path.parent.name}.{name}" for name in shown if (path.parent / f"{name}.py").exists()]
-    assert clashes == []
+def test_a_module_of_a_public_package_is_private_by_name():
+    """What a user may rely on has one spelling, that of the package: `llwlc.splits.audit`, made in `splits/_auditing.py`."""
+    public = [path.parent for path in SOURCE.glob("*/__init__.py") if not path.parent.name.startswith("_")]
+    shown = {f"{p.parent.name}/{p.name}" for folder in public for p in folder.glob("*") if not p.name.startswith("_")}
+    assert shown == {"datasets/files"}
+    assert [p.name for p in public if "__all__ = " not in (p / "__init__.py").read_text()] == []

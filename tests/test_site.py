@@ -12,16 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from llwlc._support import options
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "llwlc"
-ROOMS = sorted({path.parent.name for path in SOURCE.glob("*/__init__.py")} | {"metrics"})
+PACKAGES = sorted({path.parent.name for path in SOURCE.glob("[!_]*/__init__.py")} | {"metrics"})
 
 
 def exported():
     """Every exported name once, as "module.name", with its object."""
     found = {}
-    for room in ("", *ROOMS):
-        module = importlib.import_module(f"llwlc.{room}" if room else "llwlc")
+    for package in ("", *PACKAGES):
+        module = importlib.import_module(f"llwlc.{package}" if package else "llwlc")
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
             if not inspect.ismodule(value) and not name.startswith("_"):
@@ -55,7 +57,9 @@ def documented_fields(value):
     """Fields with a line of their own behind them, and those that the docstring names."""
     source = inspect.getsource(value)
     own = re.findall(r'^    (\w+): .*\n    """', source, re.MULTILINE)
-    return {*own, *re.findall(r"[A-Za-z_]\w*", inspect.getdoc(value) or "")}
+    declared = options.declared_options(value) if dataclasses.is_dataclass(value) else {}
+    helped = [name for name, option in declared.items() if option.help]
+    return {*own, *helped, *re.findall(r"[A-Za-z_]\w*", inspect.getdoc(value) or "")}
 
 
 @pytest.mark.parametrize("name", sorted(CODE))
@@ -65,7 +69,7 @@ def test_every_exported_name_is_documented_in_full(name):
     assert ">>> " in text, "no example"
     if fields_of(value):
         assert set(fields_of(value)) <= documented_fields(value)
-    elif not (inspect.isclass(value) and issubclass(value, Exception)):
+    elif not (inspect.isclass(value) and (issubclass(value, Exception) or getattr(value, "_is_protocol", False))):
         assert named == [p.name for p in parameters(value)]
     if not (inspect.isclass(value) and issubclass(value, Exception)):
         assert has_shapes(value)
@@ -81,13 +85,14 @@ def has_shapes(function):
 
 
 def methods():
-    """Public methods and properties that exported classes define, as "module.class.name", with their functions."""
+    """Public methods and properties that exported classes define, as "module.class.name", with their functions; what a base class defines is documented there."""
     found = {}
     for value in CODE.values():
         for key, member in vars(value).items() if inspect.isclass(value) else ():
             function = member.fget if isinstance(member, property) else getattr(member, "func", member)
             function = getattr(function, "__func__", function)
-            if inspect.isfunction(function) and not key.startswith("_"):
+            inherited = inspect.isclass(value) and any(hasattr(base, key) for base in value.__mro__[1:])
+            if inspect.isfunction(function) and not key.startswith("_") and not inherited:
                 found[f"{value.__module__}.{value.__name__}.{key}"] = function
     return found
 
@@ -129,8 +134,8 @@ def site(tmp_path_factory):
 def test_the_site_builds_strictly_and_its_reference_has_every_exported_name(site):
     pages = "".join(path.read_text() for path in (site / "api").glob("*.html"))
     shown = set(re.findall(r'id="(llwlc[\w.]*)"', pages))
-    in_rooms = {name.split(".")[-1] for name in NAMES if name.count(".") > 1}
-    names = {name for name in NAMES if name.count(".") > 1 or name.split(".")[-1] not in in_rooms}
+    in_packages = {name.split(".")[-1] for name in NAMES if name.count(".") > 1}
+    names = {name for name in NAMES if name.count(".") > 1 or name.split(".")[-1] not in in_packages}
     assert names <= shown
 
 

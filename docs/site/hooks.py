@@ -1,5 +1,5 @@
 """Pages and files of the site that stand outside docs/: the README as its first page, CONTRIBUTING, CHANGELOG, the files that pages link to, and
-the API reference, which is made from what the package and its rooms export."""
+the API reference, which is made from what the package and its subpackages export."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from notebook_pages import notebook_files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
-FOLDERS = ("examples", "benchmarks/results")
+FOLDERS = ("examples", "research/benchmarks", "research/results")
 SOURCE = ROOT / "src" / "llwlc"
 
 
-def rooms() -> dict[str, Any]:
-    """The modules that export names, by room: packages, and `metrics`."""
-    found = [*sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")), "metrics"]
-    modules = {room: import_module(f"llwlc.{room}") for room in sorted(found)}
-    return {room: module for room, module in modules.items() if getattr(module, "__all__", None)}
+def packages() -> dict[str, Any]:
+    """The modules that export names, by package: the public ones, and `metrics`."""
+    found = [*sorted(path.parent.name for path in SOURCE.glob("[!_]*/__init__.py")), "metrics"]
+    modules = {subpackage: import_module(f"llwlc.{subpackage}") for subpackage in sorted(found)}
+    return {subpackage: module for subpackage, module in modules.items() if getattr(module, "__all__", None)}
 
 
 def on_config(config: Any) -> Any:
-    reference = ["api/index.md", *({f"llwlc.{room}": f"api/{room}.md"} for room in rooms())]
+    reference = ["api/index.md", *({f"llwlc.{subpackage}": f"api/{subpackage}.md"} for subpackage in packages())]
     for section in config.nav:
         if "Reference" in section:
             section["Reference"] = reference
@@ -49,8 +49,8 @@ def on_files(files: Any, config: Any) -> Any:
                 # as .txt, which a browser shows
                 name = f"{path.relative_to(ROOT)}.txt"
                 files.append(File.generated(config, name, content=path.read_text(encoding="utf-8")))
-    for room, module in rooms().items():
-        files.append(File.generated(config, f"api/{room}.md", content=room_page(room, module)))
+    for subpackage, module in packages().items():
+        files.append(File.generated(config, f"api/{subpackage}.md", content=subpackage_page(subpackage, module)))
     files.append(File.generated(config, "api/index.md", content=package_page()))
     for file in notebook_files(config):
         kept = files.get_file_from_path(file.src_uri)  # the notebook as it stands in docs/notebooks
@@ -60,22 +60,22 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def room_page(room: str, module: Any) -> str:
-    """The reference of a room: what it says of itself, then every name that it exports."""
-    shown = [f"::: llwlc.{room}.{name}" for name in module.__all__]
-    return "\n\n".join([f"# llwlc.{room}", prose(getdoc(module) or ""), *shown])
+def subpackage_page(subpackage: str, module: Any) -> str:
+    """The reference of a subpackage: what it says of itself, then every name that it exports."""
+    shown = [f"::: llwlc.{subpackage}.{name}" for name in module.__all__]
+    return "\n\n".join([f"# llwlc.{subpackage}", prose(getdoc(module) or ""), *shown])
 
 
 def package_page() -> str:
     """The reference of the package: its subpackages, and the names that none of them exports."""
-    package, modules = import_module("llwlc"), rooms()
+    package, modules = import_module("llwlc"), packages()
     lines = [
-        f"- [`llwlc.{room}`]({room}.md): {prose(getdoc(module) or '').splitlines()[0]}"
-        for room, module in modules.items()
+        f"- [`llwlc.{subpackage}`]({subpackage}.md): {prose(getdoc(module) or '').splitlines()[0]}"
+        for subpackage, module in modules.items()
     ]
     also, own = [], []
     for name in package.__all__:
-        home = next((room for room, module in modules.items() if name in module.__all__), None)
+        home = next((subpackage for subpackage, module in modules.items() if name in module.__all__), None)
         if home is not None:
             also.append(f"[`llwlc.{name}`][llwlc.{home}.{name}]")
         elif not name.startswith("_") and not ismodule(getattr(package, name)):

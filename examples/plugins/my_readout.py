@@ -2,7 +2,7 @@
 
 import torch
 
-from llwlc.nn.registry import register
+from llwlc.nn import register
 
 
 @register("mean")

@@ -1,6 +1,6 @@
 """A start of one's own: `llwlc fit cora --plugin my_start.py --set start=degree`."""
 
-from llwlc.bases.starts import register
+from llwlc.bases import register
 
 
 @register("degree")

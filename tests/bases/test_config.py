@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import llwlc
-from llwlc.bases.config import BasisConfig
+from llwlc.bases._config import BasisConfig
 from llwlc.errors import InputError
-from llwlc.training.presets import PRESETS, preset
+from llwlc.models._llwlc.presets import PRESETS, find_preset
 from people import people
 
 WRONG = {
@@ -32,13 +32,13 @@ def test_what_makes_no_sense_is_refused_by_name(name, value):
         llwlc.link_bases(people(), torch.tensor([[0, 1]]), **({name: value} if name != "distance_cap" else {"hops": 0}))
 
 
-def test_a_predictor_refuses_it_at_once():
+def test_a_predictor_refuses_it_before_any_work():
     with pytest.raises(InputError, match="start must be"):
-        llwlc.LinkPredictor(start="qury")
+        llwlc.LinkPredictor(start="qury").make_model()
     with pytest.raises(InputError, match="steps must be"):
-        llwlc.LinkPredictor(steps=0)
+        llwlc.LinkPredictor(steps=0).make_model()
     with pytest.raises(InputError, match="hops must be"):
-        llwlc.LinkPredictor(hops=0)
+        llwlc.LinkPredictor(hops=0).make_model()
 
 
 def test_a_config_and_its_options_ask_for_the_same():
@@ -71,12 +71,12 @@ def test_a_config_and_its_options_ask_for_the_same():
 )
 def test_an_option_without_effect_is_refused(name, options, why):
     with pytest.raises(InputError, match=f"would have no effect: .*{why}"):
-        llwlc.LinkPredictor(name, **options)
+        llwlc.LinkPredictor(name, **options).make_model()
 
 
 def test_options_that_work_together_are_taken():
-    assert preset("paper", features=16, filtered_channels=8, cosines=True).features == 16
-    assert preset("anchored", constraints="neumann+vertex_deleted", count=3).basis.stochastic
-    assert preset("anchored", constraints="vertex_deleted", count="all").basis.count == "all"
+    assert find_preset("paper", features=16, filtered_channels=8, cosines=True).features == 16
+    assert find_preset("anchored", constraints="neumann+vertex_deleted", count=3).basis.stochastic
+    assert find_preset("anchored", constraints="vertex_deleted", count="all").basis.count == "all"
     for name in PRESETS:
-        assert preset(name, seed=3).basis.seed == 3
+        assert find_preset(name, seed=3).basis.seed == 3

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import oracle
 from graphs import batch_of, families, hub_and_leaves
 from llwlc import constraints
-from llwlc.bases.eigenbasis import eigenbasis
+from llwlc.bases._eigenbasis import eigenbasis
 from llwlc.errors import InputError
-from llwlc.linalg import krylov
-from llwlc.linalg.filter import spectral_filter
-from llwlc.linalg.health import health
-from llwlc.subgraphs.batch import Subgraphs
+from llwlc.linalg import _krylov as krylov
+from llwlc.linalg._filter import spectral_filter
+from llwlc.linalg._health import health
+from llwlc.subgraphs._batch import Subgraphs
 
 F64 = torch.float64
 LAPLACIANS = ["normalized", "combinatorial"]

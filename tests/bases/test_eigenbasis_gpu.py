@@ -8,9 +8,9 @@ import torch
 
 from graphs import batch_of, families
 from llwlc import constraints
-from llwlc.bases.eigenbasis import eigenbasis
-from llwlc.linalg.filter import spectral_filter
-from llwlc.linalg.lanczos import constrained_lanczos
+from llwlc.bases._eigenbasis import eigenbasis
+from llwlc.linalg._filter import spectral_filter
+from llwlc.linalg._lanczos import constrained_lanczos
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")]
 F64 = torch.float64

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from llwlc.bases.pair_inputs import PairInputs, unit_rows
-from llwlc.graph.graph import Graph
-from llwlc.heuristics.pair_statistics import pair_statistics
+from llwlc.bases._pair_inputs import PairInputs, unit_rows
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._pair_statistics import compute_pair_statistics
 
 graphs = st.builds(
     lambda n, p, seed: nx.gnp_random_graph(n, p, seed=seed), st.integers(2, 20), st.floats(0, 0.6), st.integers(0, 99)
@@ -45,7 +45,7 @@ def cosines(x: np.ndarray, pairs: torch.Tensor) -> np.ndarray:
 @given(graphs)
 def test_counts_and_degrees_enter_by_their_logarithms(graph):
     pairs = all_pairs(len(graph))
-    wanted = pair_statistics(of(graph), pairs.numpy())
+    wanted = compute_pair_statistics(of(graph), pairs.numpy())
     wanted[:, [0, 1, 3, 4]] = np.log(1 + wanted[:, [0, 1, 3, 4]])
     found = PairInputs()(of(graph), pairs)
     assert found.dtype == torch.float32

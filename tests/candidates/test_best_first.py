@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llwlc.candidates.best_first import Proposals, best_first, distinct
-from llwlc.graph.graph import Graph
+from llwlc._candidates.candidate_lists import Proposals, make_proposals, select_best
+from llwlc.graph._graph import Graph
 
 seeds = st.integers(0, 999)
 
@@ -23,7 +23,7 @@ def test_each_proposal_is_kept_once_with_what_the_first_search_says_of_it(n, cha
     for row in partner[:, :walked]:  # one search names nobody twice
         row[:] = np.where(np.isin(np.arange(walked), np.unique(row, return_index=True)[1]), row, -1)
     walk = rng.random((9, walked))
-    found = distinct(partner, walk, sources, Graph.from_edges(edges, num_nodes=n))
+    found = make_proposals(partner, walk, sources, Graph.from_edges(edges, num_nodes=n))
     for i, u in enumerate(sources.tolist()):
         own = slice(found.start[i], found.start[i + 1])
         free = {v for v in partner[i].tolist() if v >= 0 and v != u and not graph.has_edge(u, v)}
@@ -40,7 +40,7 @@ def test_lists_are_best_first_and_of_equals_the_smaller_number_first(sizes, leng
     start = np.cumsum([0, *sizes])
     partner = np.concatenate([np.zeros(0, np.int64), *(np.sort(rng.permutation(40)[:size]) for size in sizes)])
     score = rng.choice(np.array([-np.inf, -1.5, 0.0, 2.0], np.float32), len(partner))
-    found = best_first(Proposals(start, partner, np.zeros(len(partner))), score, length)
+    found = select_best(Proposals(start, partner, np.zeros(len(partner))), score, length)
     for i in range(len(sizes)):
         own = slice(start[i], start[i + 1])
         live = [(-s, v) for s, v in zip(score[own].tolist(), partner[own].tolist(), strict=True) if s > -np.inf]

@@ -14,20 +14,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llwlc.candidates import choice, nearest, retrieval
-from llwlc.candidates.choice import chosen
-from llwlc.candidates.config import CandidateConfig
-from llwlc.candidates.held import held
-from llwlc.candidates.kinds import EVIDENCE, Kinds, kinds_of
-from llwlc.candidates.lists import CROWD, Evidence, Lister, lister_for
-from llwlc.candidates.pairing import shared_lengths
-from llwlc.candidates.retrieval import candidates, would_be_candidates
-from llwlc.candidates.smoothing import Smoothed
-from llwlc.candidates.walks import PRECISION, TELEPORT, walk_ends
+from llwlc._candidates import inner_product_index, retrieval, weight_search
+from llwlc._candidates.config import CandidateConfig
+from llwlc._candidates.hidden_links import find_hits
+from llwlc._candidates.node_types import MIN_EVEN_CYCLES, NodeTypes, detect_node_types
+from llwlc._candidates.pairing import compute_list_lengths
+from llwlc._candidates.retrieval import check_membership, find_candidates
+from llwlc._candidates.retriever import HUBNESS_NEIGHBORS, CandidateRetriever, Evidence, make_retriever
+from llwlc._candidates.smoothing import SmoothedFeatures
+from llwlc._candidates.walks import PRECISION, TELEPORT, find_walk_ends
+from llwlc._candidates.weight_search import search_weights
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.heuristics.pagerank import page_rank
-from llwlc.support.records import read_record
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._pagerank import page_rank
 
 NASTY = [
     nx.empty_graph(1),
@@ -54,10 +53,12 @@ configs = st.builds(
     budget=st.integers(1, 6),
     degree=st.sampled_from([0.0, 0.1, 0.3]),
     walk=st.sampled_from([0.0, 0.05, 0.5]),
-    crowd=st.sampled_from([0.0, 0.2, 0.7]),
+    hubness_penalty=st.sampled_from([0.0, 0.2, 0.7]),
 )
 bipartite = st.builds(
-    lambda a, b, extra, seed: nx.bipartite.gnmk_random_graph(a, b, min(a + b - 1 + EVIDENCE + extra, a * b), seed=seed),
+    lambda a, b, extra, seed: nx.bipartite.gnmk_random_graph(
+        a, b, min(a + b - 1 + MIN_EVEN_CYCLES + extra, a * b), seed=seed
+    ),
     st.integers(8, 14),
     st.integers(8, 14),
     st.integers(0, 10),
@@ -81,12 +82,12 @@ def features(n: int, seed: int, width: int = 4) -> np.ndarray:
     return (rng.normal(size=(n, width)) * (rng.random((n, 1)) < 0.9)).astype(np.float32)
 
 
-def some_kinds(n: int, seed: int) -> Kinds:
+def some_kinds(n: int, seed: int) -> NodeTypes:
     """Three kinds of nodes and random rules, one of which says that two of them may be joined."""
     rng = np.random.default_rng(seed)
     rule = rng.random((3, 3)) < 0.4
     rule[0, 1] = True
-    return Kinds(rng.integers(3, size=n), rule | rule.T)
+    return NodeTypes(rng.integers(3, size=n), rule | rule.T)
 
 
 def ranks(graph: Graph) -> np.ndarray:
@@ -106,12 +107,14 @@ def dense_vectors(graph: nx.Graph, x: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, 1)
 
 
-def dense_crowd(like: np.ndarray, kinds: Kinds) -> np.ndarray:
+def dense_crowd(like: np.ndarray, node_types: NodeTypes) -> np.ndarray:
     """The mean of the largest similarities of each node with others of a fitting kind; what is missing or below 0 counts as 0."""
     found = np.zeros(len(like))
     for v in range(len(like)):
-        others = [u for u in range(len(like)) if u != v and kinds.joined[kinds.kind[u], kinds.kind[v]]]
-        found[v] = np.sort(np.maximum(like[v, others], 0))[::-1][:CROWD].sum() / CROWD
+        others = [
+            u for u in range(len(like)) if u != v and node_types.linkable[node_types.codes[u], node_types.codes[v]]
+        ]
+        found[v] = np.sort(np.maximum(like[v, others], 0))[::-1][:HUBNESS_NEIGHBORS].sum() / HUBNESS_NEIGHBORS
     return found
 
 
@@ -119,9 +122,9 @@ def brute_scores(
     graph: nx.Graph,
     x: np.ndarray | None,
     config: CandidateConfig,
-    kinds: Kinds,
+    node_types: NodeTypes,
     vectors: np.ndarray | None = None,
-    crowd: np.ndarray | None = None,
+    hubness_penalty: np.ndarray | None = None,
 ) -> np.ndarray:
     """The score of every node in the list of every other one `[n, n]`, −inf where it may not be there."""
     n = len(graph)
@@ -129,16 +132,16 @@ def brute_scores(
     if x is not None:
         vectors = dense_vectors(graph, x) if vectors is None else vectors
     like = np.zeros((n, n)) if vectors is None else vectors @ vectors.T
-    if crowd is None:
-        crowd = np.zeros(n) if vectors is None else dense_crowd(like, kinds)
+    if hubness_penalty is None:
+        hubness_penalty = np.zeros(n) if vectors is None else dense_crowd(like, node_types)
     degree = np.array([graph.degree[v] for v in range(n)])
-    score = like + config.degree * np.log1p(degree) - config.crowd * crowd
+    score = like + config.degree * np.log1p(degree) - config.hubness_penalty * hubness_penalty
     score = score + (config.walk if vectors is not None else 1.0) * walk
     for u in range(n):
         for v in range(n):
             known = u == v or graph.has_edge(u, v)
             evidence = like[u, v] > 1e-7 or walk[u, v] > 0
-            if known or not evidence or not kinds.joined[kinds.kind[u], kinds.kind[v]]:
+            if known or not evidence or not node_types.linkable[node_types.codes[u], node_types.codes[v]]:
                 score[u, v] = -np.inf
     return score
 
@@ -149,14 +152,14 @@ def brute_scores(
 @settings(deadline=None, max_examples=30)
 @given(graphs, seeds)
 def test_walks_end_where_pagerank_says_at_nodes_of_a_fitting_kind_that_have_no_link(graph, seed):
-    g, n, kinds = of(graph), len(graph), some_kinds(len(graph), seed)
+    g, n, node_types = of(graph), len(graph), some_kinds(len(graph), seed)
     everyone = np.arange(n)
-    found, rank = walk_ends(g, everyone, np.full(n, -1), kinds, n)
+    found, rank = find_walk_ends(g, everyone, np.full(n, -1), node_types, n)
     wanted = ranks(g)
     for u in range(n):
         listed = found[u][found[u] >= 0]
         own = [v for v in np.flatnonzero(wanted[u]) if v != u and not graph.has_edge(u, v)]
-        assert sorted(listed) == [v for v in own if kinds.joined[kinds.kind[u], kinds.kind[v]]]
+        assert sorted(listed) == [v for v in own if node_types.linkable[node_types.codes[u], node_types.codes[v]]]
         np.testing.assert_allclose(rank[u, : len(listed)], wanted[u, listed], rtol=1e-9)
         assert (np.diff(rank[u]) <= 0).all()
         assert (rank[u, len(listed) :] == 0).all()
@@ -167,12 +170,12 @@ def test_walks_end_where_pagerank_says_at_nodes_of_a_fitting_kind_that_have_no_l
 def test_a_walk_without_a_link_is_a_walk_on_the_graph_without_it(graph, seed):
     if not graph.edges:
         return
-    kinds = some_kinds(len(graph), seed)
+    node_types = some_kinds(len(graph), seed)
     for u, v in list(graph.edges)[:8]:
         small = of(without(graph, u, v))
         for source, gone in ((u, v), (v, u)):
-            found = walk_ends(of(graph), np.array([source]), np.array([gone]), kinds, len(graph))
-            wanted = walk_ends(small, np.array([source]), np.array([-1]), kinds, len(graph))
+            found = find_walk_ends(of(graph), np.array([source]), np.array([gone]), node_types, len(graph))
+            wanted = find_walk_ends(small, np.array([source]), np.array([-1]), node_types, len(graph))
             assert np.array_equal(found[0], wanted[0])
             np.testing.assert_allclose(found[1], wanted[1], rtol=1e-12)
 
@@ -182,16 +185,16 @@ def test_a_walk_without_a_link_is_a_walk_on_the_graph_without_it(graph, seed):
 def test_a_walk_leaves_nothing_behind_for_the_next_one(graph, seed, most):
     rng = np.random.default_rng(seed)
     g, n = of(graph), len(graph)
-    kinds = Kinds.any(n)
+    node_types = NodeTypes.any(n)
     sources = rng.integers(n, size=2 * n)
     gone = np.array([rng.choice([-1, *graph[u]]) for u in sources.tolist()])
-    whole = walk_ends(g, sources, gone, kinds, most)
+    whole = find_walk_ends(g, sources, gone, node_types, most)
     order = rng.permutation(len(sources))
-    again = walk_ends(g, sources[order], gone[order], kinds, most)
+    again = find_walk_ends(g, sources[order], gone[order], node_types, most)
     for a, b in zip(whole, again, strict=True):
         assert np.array_equal(a[order], b)
     for i in range(len(sources)):
-        alone = walk_ends(g, sources[i : i + 1], gone[i : i + 1], kinds, most)
+        alone = find_walk_ends(g, sources[i : i + 1], gone[i : i + 1], node_types, most)
         assert np.array_equal(alone[0][0], whole[0][i])
         assert np.array_equal(alone[1][0], whole[1][i])
 
@@ -203,14 +206,14 @@ def test_a_walk_leaves_nothing_behind_for_the_next_one(graph, seed, most):
 @given(graphs, seeds)
 def test_smoothed_features_are_the_dense_products(graph, seed):
     x = features(len(graph), seed)
-    np.testing.assert_allclose(Smoothed.of(of(graph), x).vectors, dense_vectors(graph, x), atol=2e-5)
+    np.testing.assert_allclose(SmoothedFeatures.of(of(graph), x).vectors, dense_vectors(graph, x), atol=2e-5)
 
 
 @settings(deadline=None, max_examples=30)
 @given(graphs, seeds)
 def test_the_vector_of_an_end_without_its_link_is_that_of_the_graph_without_it(graph, seed):
     x = features(len(graph), seed)
-    smoothed = Smoothed.of(of(graph), x)
+    smoothed = SmoothedFeatures.of(of(graph), x)
     for u, v in list(graph.edges)[:10]:
         wanted = dense_vectors(without(graph, u, v), x)[[u, v]]
         found = smoothed.without_link(np.array([u, v]), np.array([v, u]))
@@ -218,52 +221,55 @@ def test_the_vector_of_an_end_without_its_link_is_that_of_the_graph_without_it(g
         np.testing.assert_allclose(found, wanted, atol=2e-4)
 
 
-def dense_mixture(graph: nx.Graph, x: np.ndarray, gist: np.ndarray, share: float) -> np.ndarray:
+def dense_mixture(graph: nx.Graph, x: np.ndarray, svd_similarity: np.ndarray, share: float) -> np.ndarray:
     """Vectors whose inner products are the two sums of cosines, weighed."""
-    parts = (1 - share) ** 0.5 * dense_vectors(graph, x), share**0.5 * dense_vectors(graph, gist)
+    parts = (1 - share) ** 0.5 * dense_vectors(graph, x), share**0.5 * dense_vectors(graph, svd_similarity)
     return np.concatenate(parts, 1)
 
 
 @settings(deadline=None, max_examples=30)
 @given(graphs, seeds, st.sampled_from([0.15, 0.5, 1.0]))
 def test_leading_directions_have_their_share_of_the_similarity(graph, seed, share):
-    x, gist = features(len(graph), seed), features(len(graph), seed + 1)[:, :2]
-    smoothed, mixed = Smoothed.of(of(graph), x, gist, share), dense_mixture(graph, x, gist, share)
+    x, svd_similarity = features(len(graph), seed), features(len(graph), seed + 1)[:, :2]
+    smoothed, mixed = (
+        SmoothedFeatures.of(of(graph), x, svd_similarity, share),
+        dense_mixture(graph, x, svd_similarity, share),
+    )
     np.testing.assert_allclose(smoothed.vectors @ smoothed.vectors.T, mixed @ mixed.T, atol=4e-5)
     for u, v in list(graph.edges)[:10]:
-        wanted = dense_mixture(without(graph, u, v), x, gist, share)[[u, v]]
+        wanted = dense_mixture(without(graph, u, v), x, svd_similarity, share)[[u, v]]
         found = smoothed.without_link(np.array([u, v]), np.array([v, u]))
         np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=4e-4)
 
 
 def test_a_share_of_nothing_changes_no_bit():
     graph, x = of(nx.karate_club_graph()), features(34, 3)
-    plain = Smoothed.of(graph, x).vectors
-    assert (Smoothed.of(graph, x, x[:, :2], 0.0).vectors == plain).all()
-    assert (Smoothed.of(graph, x, None, 0.15).vectors == plain).all()
+    plain = SmoothedFeatures.of(graph, x).vectors
+    assert (SmoothedFeatures.of(graph, x, x[:, :2], 0.0).vectors == plain).all()
+    assert (SmoothedFeatures.of(graph, x, None, 0.15).vectors == plain).all()
 
 
 def test_lists_with_leading_directions_are_the_best_of_their_mixture():
     graph, x = nx.barabasi_albert_graph(40, 2, seed=4), features(40, 4)
-    config, kinds = CandidateConfig(budget=6, gist=0.3, crowd=0.2), Kinds.any(40)
-    lister = lister_for(of(graph), x, config, gist=x[:, :3])
+    config, node_types = CandidateConfig(budget=6, svd_similarity=0.3, hubness_penalty=0.2), NodeTypes.any(40)
+    retriever = make_retriever(of(graph), x, config, svd_vectors=x[:, :3])
     mixed = dense_mixture(graph, x, x[:, :3], 0.3)
-    check_lists(lister, graph, brute_scores(graph, x, config, kinds, vectors=mixed), 12)
+    check_lists(retriever, graph, brute_scores(graph, x, config, node_types, vectors=mixed), 12)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_a_share_outside_the_unit_interval_is_refused(share):
     with pytest.raises(InputError, match="between 0 and 1"):
-        CandidateConfig(gist=share)
+        CandidateConfig(svd_similarity=share)
 
 
 # own lists
 
 
-def check_lists(lister: Lister, graph: nx.Graph, score: np.ndarray, length: int) -> None:
+def check_lists(retriever: CandidateRetriever, graph: nx.Graph, score: np.ndarray, length: int) -> None:
     """Equal to the largest of brute-force scores, best first, and full where there are enough of them."""
     sources = np.arange(len(graph))
-    found = lister(sources, length)
+    found = retriever(sources, length)
     assert found.partner.shape == found.score.shape == (len(graph), length)
     for u in range(len(graph)):
         partner = found.partner[u][found.partner[u] >= 0]
@@ -279,33 +285,33 @@ def check_lists(lister: Lister, graph: nx.Graph, score: np.ndarray, length: int)
 @settings(deadline=None, max_examples=30)
 @given(graphs, seeds, configs, st.integers(1, 8), st.booleans())
 def test_lists_are_the_best_of_all_nodes_that_may_be_listed(graph, seed, config, length, featured):
-    kinds = some_kinds(len(graph), seed)
+    node_types = some_kinds(len(graph), seed)
     x = features(len(graph), seed) if featured else None
-    lister = lister_for(of(graph), x, config, kinds=kinds)
-    check_lists(lister, graph, brute_scores(graph, x, config, kinds), length)
+    retriever = make_retriever(of(graph), x, config, node_types=node_types)
+    check_lists(retriever, graph, brute_scores(graph, x, config, node_types), length)
 
 
 def test_lists_do_not_depend_on_their_blocks(monkeypatch):
     graph = of(nx.gnp_random_graph(40, 0.1, seed=3))
-    lister = lister_for(graph, features(40, 0), CandidateConfig())
-    whole = lister(np.arange(40), 7)
-    monkeypatch.setattr("llwlc.candidates.lists.ENTRIES_PER_BLOCK", 130)  # three rows at a time
-    parts = lister(np.arange(40), 7)
+    retriever = make_retriever(graph, features(40, 0), CandidateConfig())
+    whole = retriever(np.arange(40), 7)
+    monkeypatch.setattr("llwlc._candidates.retriever.ENTRIES_PER_BLOCK", 130)  # three rows at a time
+    parts = retriever(np.arange(40), 7)
     assert np.array_equal(whole.partner, parts.partner)
     np.testing.assert_allclose(whole.score, parts.score, atol=1e-6)
-    assert lister(np.zeros(0, dtype=np.int64), 7).partner.shape == (0, 7)
+    assert retriever(np.zeros(0, dtype=np.int64), 7).partner.shape == (0, 7)
 
 
 @settings(deadline=None, max_examples=20)
 @given(graphs, seeds, st.integers(1, 8))
 def test_a_large_graph_without_features_has_the_same_lists_up_to_ties(graph, seed, length):
-    kinds, config = some_kinds(len(graph), seed), CandidateConfig()
-    lister = lister_for(of(graph), None, config, kinds=kinds)
-    score = brute_scores(graph, None, config, kinds)
+    node_types, config = some_kinds(len(graph), seed), CandidateConfig()
+    retriever = make_retriever(of(graph), None, config, node_types=node_types)
+    score = brute_scores(graph, None, config, node_types)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearest, "EXACT_NODES", 0)
-        assert not lister.exact
-        check_lists(lister, graph, score, length)
+        patch.setattr(inner_product_index, "EXACT_NODES", 0)
+        assert not retriever.exact
+        check_lists(retriever, graph, score, length)
 
 
 class AllProducts:
@@ -339,18 +345,18 @@ def large(request, monkeypatch):
         stand_in.omp_get_max_threads, stand_in.omp_set_num_threads = (lambda: 1), (lambda _: None)
         stand_in.METRIC_INNER_PRODUCT = 0
         monkeypatch.setitem(sys.modules, "faiss", stand_in)
-    monkeypatch.setattr(nearest, "EXACT_NODES", 0)
-    monkeypatch.setattr(nearest, "PROBED", 10_000)
+    monkeypatch.setattr(inner_product_index, "EXACT_NODES", 0)
+    monkeypatch.setattr(inner_product_index, "PROBED", 10_000)
 
 
 @pytest.mark.parametrize("degree", [0.0, 0.1])
 @pytest.mark.parametrize("kinded", [False, True])
 def test_a_large_graphs_lists_are_nearly_the_exact_ones(large, degree, kinded):
     graph, n, length = nx.barabasi_albert_graph(400, 3, seed=1), 400, 10
-    kinds = some_kinds(n, 1) if kinded else Kinds.any(n)
+    node_types = some_kinds(n, 1) if kinded else NodeTypes.any(n)
     config, x = CandidateConfig(degree=degree), features(n, 0, 8)
-    score = brute_scores(graph, x, config, kinds)
-    found = lister_for(of(graph), x, config, kinds=kinds)(np.arange(n), length)
+    score = brute_scores(graph, x, config, node_types)
+    found = make_retriever(of(graph), x, config, node_types=node_types)(np.arange(n), length)
     agree = total = 0
     for u in range(n):
         partner = found.partner[u][found.partner[u] >= 0]
@@ -365,12 +371,14 @@ def test_a_large_graphs_lists_are_nearly_the_exact_ones(large, degree, kinded):
 
 
 def test_a_large_graphs_lists_do_not_depend_on_their_parts(large, monkeypatch):
-    lister = lister_for(of(nx.barabasi_albert_graph(100, 3, seed=1)), features(100, 0, 8), CandidateConfig(degree=0.1))
-    whole = lister(np.arange(100), 7)
-    monkeypatch.setattr("llwlc.candidates.lists.ROWS_AT_ONCE", 13)
-    monkeypatch.setattr("llwlc.candidates.lists.LARGE_ENTRIES", 1)
-    monkeypatch.setattr("llwlc.candidates.lists.FEW_SOURCES", 3)
-    parts = lister(np.arange(100), 7)
+    retriever = make_retriever(
+        of(nx.barabasi_albert_graph(100, 3, seed=1)), features(100, 0, 8), CandidateConfig(degree=0.1)
+    )
+    whole = retriever(np.arange(100), 7)
+    monkeypatch.setattr("llwlc._candidates.retriever.ROWS_AT_ONCE", 13)
+    monkeypatch.setattr("llwlc._candidates.retriever.LARGE_ENTRIES", 1)
+    monkeypatch.setattr("llwlc._candidates.retriever.FEW_SOURCES", 3)
+    parts = retriever(np.arange(100), 7)
     assert np.array_equal(whole.partner, parts.partner)
     np.testing.assert_allclose(whole.score, parts.score, atol=1e-6)
 
@@ -378,16 +386,16 @@ def test_a_large_graphs_lists_do_not_depend_on_their_parts(large, monkeypatch):
 def test_a_large_graph_lists_no_node_for_which_nothing_speaks(large):
     # features of two halves that have nothing in common, and no links: only the own half is alike
     x = np.kron(np.eye(2), np.ones((20, 2))).astype(np.float32)
-    found = lister_for(of(nx.empty_graph(40)), x, CandidateConfig())(np.arange(40), 25)
+    found = make_retriever(of(nx.empty_graph(40)), x, CandidateConfig())(np.arange(40), 25)
     for u in range(40):
         assert set(found.partner[u].tolist()) == {v for v in range(40) if v != u and v // 20 == u // 20} | {-1}
 
 
 @pytest.mark.parametrize("few", [1, 2, 15])
 def test_a_large_graph_may_have_a_kind_of_few_nodes(large, few):
-    kinds = Kinds.between(["few"] * few + ["many"] * (40 - few), "few", "many")
+    node_types = NodeTypes.between(["few"] * few + ["many"] * (40 - few), "few", "many")
     x = np.abs(features(40, 0)) + 1
-    found = lister_for(of(nx.empty_graph(40)), x, CandidateConfig(), kinds=kinds)(np.arange(40), 5)
+    found = make_retriever(of(nx.empty_graph(40)), x, CandidateConfig(), node_types=node_types)(np.arange(40), 5)
     for u in range(40):
         partner = found.partner[u][found.partner[u] >= 0]
         assert len(partner) == min(5, few if u >= few else 40)
@@ -395,13 +403,13 @@ def test_a_large_graph_may_have_a_kind_of_few_nodes(large, few):
 
 
 def test_without_faiss_a_large_graph_is_told_what_to_install(monkeypatch):
-    monkeypatch.setattr(nearest, "EXACT_NODES", 5)
+    monkeypatch.setattr(inner_product_index, "EXACT_NODES", 5)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert nearest.available(5)
+    assert inner_product_index.is_available(5)
     with pytest.warns(UserWarning, match=r"more than 5 nodes without faiss: pip install 'llwlc\[ann\]'"):
-        assert not nearest.available(6)
+        assert not inner_product_index.is_available(6)
     with pytest.warns(UserWarning, match="faiss"):
-        assert lister_for(of(nx.path_graph(6)), features(6, 0), CandidateConfig()).smoothed is None
+        assert make_retriever(of(nx.path_graph(6)), features(6, 0), CandidateConfig()).smoothed is None
 
 
 # candidates
@@ -411,13 +419,13 @@ def test_without_faiss_a_large_graph_is_told_what_to_install(monkeypatch):
 @given(graphs, seeds, configs, st.booleans())
 def test_candidates_are_unlinked_pairs_of_the_ends_lists_within_the_budget(graph, seed, config, featured):
     n = len(graph)
-    lister = lister_for(of(graph), features(n, seed) if featured else None, config)
-    found = candidates(lister, about="")
+    retriever = make_retriever(of(graph), features(n, seed) if featured else None, config)
+    found = find_candidates(retriever, about="")
     pairs = [tuple(p) for p in found.pairs.tolist()]
     assert pairs == sorted(set(pairs))
     assert all(u < v and not graph.has_edge(u, v) for u, v in pairs)
     assert len(found) == len(pairs) == len(found.score) <= config.budget * n
-    lists = lister(np.arange(n), max(2 * config.budget, 1))
+    lists = retriever(np.arange(n), max(2 * config.budget, 1))
     proposed: dict[tuple[int, int], float] = {}
     for u in range(n):
         for v, score in list(zip(lists.partner[u].tolist(), lists.score[u].tolist(), strict=True))[: found.length[u]]:
@@ -436,10 +444,10 @@ def test_candidates_are_unlinked_pairs_of_the_ends_lists_within_the_budget(graph
 
 
 def test_candidates_do_not_depend_on_their_blocks(monkeypatch):
-    lister = lister_for(of(nx.gnp_random_graph(40, 0.1, seed=3)), features(40, 0), CandidateConfig(budget=4))
-    whole = candidates(lister)
+    retriever = make_retriever(of(nx.gnp_random_graph(40, 0.1, seed=3)), features(40, 0), CandidateConfig(budget=4))
+    whole = find_candidates(retriever)
     monkeypatch.setattr(retrieval, "NODES_PER_BLOCK", 7)
-    parts = candidates(lister)
+    parts = find_candidates(retriever)
     assert torch.equal(whole.pairs, parts.pairs)
     assert torch.allclose(whole.score, parts.score, atol=1e-6)
 
@@ -449,14 +457,14 @@ def test_graphs_without_links_or_without_pairs_have_candidates_by_features_only(
     for graph in (nx.empty_graph(0), nx.empty_graph(1), nx.empty_graph(4), nx.complete_graph(5)):
         n = len(graph)
         x = np.ones((n, 3), dtype=np.float32) if featured else None
-        found = candidates(lister_for(of(graph), x, CandidateConfig()))
+        found = find_candidates(make_retriever(of(graph), x, CandidateConfig()))
         assert len(found) == (6 if featured and n == 4 else 0)
         assert found.pairs.shape == (len(found), 2)
 
 
 def test_a_budget_of_one_works_and_none_is_refused():
     graph = nx.gnp_random_graph(30, 0.1, seed=5)
-    assert 0 < len(candidates(lister_for(of(graph), features(30, 0), CandidateConfig(budget=1)))) <= 30
+    assert 0 < len(find_candidates(make_retriever(of(graph), features(30, 0), CandidateConfig(budget=1)))) <= 30
     for budget in (0, -3):
         with pytest.raises(InputError, match=rf"at least 1 a node, got {budget}"):
             CandidateConfig(budget=budget)
@@ -471,7 +479,7 @@ def test_a_node_pays_half_for_a_partner_that_wants_it_too_and_at_most_the_budget
     for u in range(n):
         others = rng.permutation([v for v in range(n) if v != u])[: rng.integers(0, longest + 1)]
         partner[u, : len(others)] = others
-    length = shared_lengths(partner, budget)
+    length = compute_list_lengths(partner, budget)
     wanted = [set(row[:k].tolist()) for row, k in zip(partner, length, strict=True)]
     for u in range(n):
         filled = int((partner[u] >= 0).sum())
@@ -487,16 +495,16 @@ def test_lists_longer_than_16_bits_count_are_shared_too():
     longest = 33_000
     partner = np.full((2, longest), -1, dtype=np.int32)
     partner[0, 0], partner[1, 0] = 1, 0
-    assert shared_lengths(partner, longest // 2).tolist() == [1, 1]
+    assert compute_list_lengths(partner, longest // 2).tolist() == [1, 1]
 
 
 # links that would be candidates
 
 
-def check_would_be(graph, lister, score_without, length) -> tuple[int, int]:
+def check_would_be(graph, retriever, score_without, length) -> tuple[int, int]:
     """Equal to counting, for either end, who is better on the graph without the link; how many agree, of how many that are not near a tie."""
     links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges)).reshape(-1, 2)
-    member, best = would_be_candidates(lister, links, length)
+    member, best = check_membership(retriever, links, length)
     agree = total = 0
     for (u, v), found, value in zip(links.tolist(), member.tolist(), best.tolist(), strict=True):
         sure, perhaps, own = False, False, -math.inf
@@ -517,11 +525,11 @@ def check_would_be(graph, lister, score_without, length) -> tuple[int, int]:
 @given(graphs, seeds, configs)
 def test_without_features_a_link_is_judged_by_the_lists_of_the_graph_without_it(graph, seed, config):
     rng = np.random.default_rng(seed)
-    kinds = some_kinds(len(graph), seed)
+    node_types = some_kinds(len(graph), seed)
     length = rng.integers(0, 6, size=len(graph))
-    lister = lister_for(of(graph), None, config, kinds=kinds)
+    retriever = make_retriever(of(graph), None, config, node_types=node_types)
     agree, total = check_would_be(
-        graph, lister, lambda u, v, a: brute_scores(without(graph, u, v), None, config, kinds)[a], length
+        graph, retriever, lambda u, v, a: brute_scores(without(graph, u, v), None, config, node_types)[a], length
     )
     assert agree == total
 
@@ -535,32 +543,35 @@ def test_without_features_a_link_is_judged_by_the_lists_of_the_graph_without_it(
 def test_with_features_too_where_the_vectors_of_others_are_taken_as_they_are(graph, seed, config):
     x = np.random.default_rng(seed).normal(size=(len(graph), 6)).astype(np.float32)
     length = np.random.default_rng(seed).integers(0, 6, size=len(graph))
-    kinds = Kinds.any(len(graph))
-    lister = lister_for(of(graph), x, config)
+    node_types = NodeTypes.any(len(graph))
+    retriever = make_retriever(of(graph), x, config)
     as_they_are = dense_vectors(graph, x)
 
     def score(u: int, v: int, a: int) -> np.ndarray:
         small = without(graph, u, v)
         vectors = as_they_are.copy()
         vectors[[u, v]] = dense_vectors(small, x)[[u, v]]
-        crowd = dense_crowd(as_they_are @ as_they_are.T, kinds)
-        crowd[[u, v]] = dense_crowd(vectors @ vectors.T, kinds)[[u, v]]
-        return brute_scores(small, x, config, kinds, vectors, crowd)[a]
+        hubness_penalty = dense_crowd(as_they_are @ as_they_are.T, node_types)
+        hubness_penalty[[u, v]] = dense_crowd(vectors @ vectors.T, node_types)[[u, v]]
+        return brute_scores(small, x, config, node_types, vectors, hubness_penalty)[a]
 
-    agree, total = check_would_be(graph, lister, score, length)
+    agree, total = check_would_be(graph, retriever, score, length)
     assert agree == total
 
 
-@pytest.mark.parametrize(("degree", "crowd"), [(0.0, 0.0), (0.1, 0.0), (0.1, 0.2)])
-def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree, crowd):
-    graph, config = nx.barabasi_albert_graph(60, 3, seed=2), CandidateConfig(degree=degree, crowd=crowd)
+@pytest.mark.parametrize(("degree", "hubness_penalty"), [(0.0, 0.0), (0.1, 0.0), (0.1, 0.2)])
+def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree, hubness_penalty):
+    graph, config = (
+        nx.barabasi_albert_graph(60, 3, seed=2),
+        CandidateConfig(degree=degree, hubness_penalty=hubness_penalty),
+    )
     x = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges))
     length = np.full(60, 8)
-    member, _ = would_be_candidates(lister_for(of(graph), x, config), links, length)
+    member, _ = check_membership(make_retriever(of(graph), x, config), links, length)
     wanted = []
     for u, v in links.tolist():
-        anew = lister_for(of(without(graph, u, v)), x, config)
+        anew = make_retriever(of(without(graph, u, v)), x, config)
         lists = anew(np.array([u, v]), 8).partner
         wanted.append(v in lists[0] or u in lists[1])
     assert 0 < sum(wanted) < len(wanted)
@@ -571,13 +582,13 @@ def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree, crowd)
 @given(graphs, st.booleans())
 def test_where_lists_have_room_links_are_judged_as_candidates_made_anew_without_them_say(graph, some):
     """Also those of a clique, where no list has any partner as long as no link is missing."""
-    lister, n = lister_for(of(graph), None, CandidateConfig(budget=30)), len(graph)
+    retriever, n = make_retriever(of(graph), None, CandidateConfig(budget=30)), len(graph)
     links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges), dtype=torch.long).reshape(-1, 2)
-    found = candidates(lister, sources=np.arange(0, n, 2) if some else None)
-    member, _ = would_be_candidates(lister, links, found.length)
+    found = find_candidates(retriever, sources=np.arange(0, n, 2) if some else None)
+    member, _ = check_membership(retriever, links, found.length)
     wanted = []
     for u, v in links.tolist():
-        anew = candidates(lister_for(of(without(graph, u, v)), None, CandidateConfig(budget=30)))
+        anew = find_candidates(make_retriever(of(without(graph, u, v)), None, CandidateConfig(budget=30)))
         wanted.append([u, v] in anew.pairs.tolist())
     assert member.tolist() == wanted
 
@@ -587,29 +598,29 @@ def test_where_lists_have_room_links_are_judged_as_candidates_made_anew_without_
 def test_on_a_large_graph_links_are_judged_among_those_that_lists_are_made_of(large, monkeypatch, featured, kinded):
     """All nodes, where the index finds all: then every link is judged as on a small graph, and its score is the same; but where the walk to an index's find is not known."""
     graph, n = nx.barabasi_albert_graph(80, 3, seed=2), 80
-    kinds = some_kinds(n, 1) if kinded else Kinds.any(n)
+    node_types = some_kinds(n, 1) if kinded else NodeTypes.any(n)
     config, x = CandidateConfig(degree=0.1), features(n, 0, 8) if featured else None
     links, length = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges)), np.full(n, 6)
-    lister = lister_for(of(graph), x, config, kinds=kinds)
-    assert not lister.exact
-    member, best = would_be_candidates(lister, links, length)
-    best_weights = chosen(lister, links[:40])
-    monkeypatch.setattr(nearest, "EXACT_NODES", 1000)
-    monkeypatch.setattr("llwlc.candidates.lists.CROWDED_NODES", 0)
-    assert lister.exact
-    wanted, own = would_be_candidates(lister, links, length)
+    retriever = make_retriever(of(graph), x, config, node_types=node_types)
+    assert not retriever.exact
+    member, best = check_membership(retriever, links, length)
+    best_weights = search_weights(retriever, links[:40])
+    monkeypatch.setattr(inner_product_index, "EXACT_NODES", 1000)
+    monkeypatch.setattr("llwlc._candidates.retriever.MAX_HUBNESS_NODES", 0)
+    assert retriever.exact
+    wanted, own = check_membership(retriever, links, length)
     assert 0 < wanted.sum() < len(wanted)
     assert torch.allclose(best, own, atol=1e-4)
     assert (member == wanted).double().mean() > 0.97
-    assert best_weights == chosen(lister, links[:40])
+    assert best_weights == search_weights(retriever, links[:40])
 
 
 @pytest.mark.parametrize("featured", [False, True])
 def test_the_own_lists_of_some_nodes_are_candidates_of_all(featured):
     graph, n = nx.gnp_random_graph(60, 0.08, seed=3), 60
-    lister = lister_for(of(graph), features(n, 0) if featured else None, CandidateConfig(budget=4))
+    retriever = make_retriever(of(graph), features(n, 0) if featured else None, CandidateConfig(budget=4))
     sources = np.array([41, 3, 17])
-    found, lists = candidates(lister, sources=sources), lister(np.sort(sources), 8)
+    found, lists = find_candidates(retriever, sources=sources), retriever(np.sort(sources), 8)
     usual = round(1.3 * 4)
     wanted = {
         (min(u, v), max(u, v))
@@ -625,10 +636,10 @@ def test_the_own_lists_of_some_nodes_are_candidates_of_all(featured):
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_dense_graph_has_candidates_too(monkeypatch, exact):
     """What a source of 120 links leaves at each neighbour is less than the usual precision: every list would be empty."""
-    monkeypatch.setattr(nearest, "EXACT_NODES", 1000 if exact else 0)
+    monkeypatch.setattr(inner_product_index, "EXACT_NODES", 1000 if exact else 0)
     graph = nx.random_regular_graph(120, 300, seed=0)
-    lister = lister_for(of(graph), None, CandidateConfig(budget=20))
-    lists = lister(np.arange(300), 40).partner
+    retriever = make_retriever(of(graph), None, CandidateConfig(budget=20))
+    lists = retriever(np.arange(300), 40).partner
     assert (lists >= 0).all()
     rank = nx.pagerank(graph, alpha=0.85, personalization={0: 1})
     listed, others = set(lists[0].tolist()), [v for v in graph if v != 0 and not graph.has_edge(0, v)]
@@ -636,7 +647,7 @@ def test_a_dense_graph_has_candidates_too(monkeypatch, exact):
 
 
 def test_walks_are_coarser_only_where_lists_are_short():
-    few = lister_for(of(nx.path_graph(6)), None, CandidateConfig())
+    few = make_retriever(of(nx.path_graph(6)), None, CandidateConfig())
     assert few.precision == PRECISION
     assert replace(few, graph=of(nx.empty_graph(60_000))).precision == PRECISION
     assert replace(few, graph=of(nx.empty_graph(60_000)), config=CandidateConfig(budget=5)).precision == pytest.approx(
@@ -645,57 +656,62 @@ def test_walks_are_coarser_only_where_lists_are_short():
 
 
 def test_no_links_are_no_candidates_and_a_list_of_no_length_holds_none():
-    lister = lister_for(of(nx.cycle_graph(8)), features(8, 0), CandidateConfig())
-    member, best = would_be_candidates(lister, torch.zeros(0, 2, dtype=torch.long), np.full(8, 5))
+    retriever = make_retriever(of(nx.cycle_graph(8)), features(8, 0), CandidateConfig())
+    member, best = check_membership(retriever, torch.zeros(0, 2, dtype=torch.long), np.full(8, 5))
     assert (len(member), len(best)) == (0, 0)
-    assert not would_be_candidates(lister, lister.graph.edges, np.zeros(8, dtype=np.int64))[0].any()
+    assert not check_membership(retriever, retriever.graph.edges, np.zeros(8, dtype=np.int64))[0].any()
 
 
 @pytest.mark.parametrize("kinded", [False, True])
 def test_the_crowd_of_a_node_is_the_mean_of_its_largest_similarities(monkeypatch, kinded):
     graph, n = nx.gnp_random_graph(30, 0.1, seed=1), 30
-    kinds, x = some_kinds(n, 1) if kinded else Kinds.any(n), features(n, 0)
+    node_types, x = some_kinds(n, 1) if kinded else NodeTypes.any(n), features(n, 0)
     vectors = dense_vectors(graph, x)
-    lister = lister_for(of(graph), x, CandidateConfig(crowd=0.2), kinds=kinds)
-    np.testing.assert_allclose(lister.crowd, dense_crowd(vectors @ vectors.T, kinds), atol=1e-4)
-    monkeypatch.setattr("llwlc.candidates.lists.ENTRIES_PER_BLOCK", 100)  # three rows at a time
-    np.testing.assert_allclose(replace(lister).crowd, lister.crowd, atol=1e-6)
+    retriever = make_retriever(of(graph), x, CandidateConfig(hubness_penalty=0.2), node_types=node_types)
+    np.testing.assert_allclose(retriever.hubness, dense_crowd(vectors @ vectors.T, node_types), atol=1e-4)
+    monkeypatch.setattr("llwlc._candidates.retriever.ENTRIES_PER_BLOCK", 100)  # three rows at a time
+    np.testing.assert_allclose(replace(retriever).hubness, retriever.hubness, atol=1e-6)
 
 
 def test_other_weights_share_what_does_not_depend_on_them(monkeypatch):
     """Crowds are computed once for all weights, and lists are those of a lister made anew."""
     graph, x = of(nx.gnp_random_graph(50, 0.1, seed=3)), features(50, 0)
-    lister, config = lister_for(graph, x, CandidateConfig(budget=5)), CandidateConfig(budget=5, degree=0.1, crowd=0.5)
-    lister(np.arange(50), 6)
-    crowd, other = lister.crowd, lister.weighed(config)
-    monkeypatch.setattr(Lister, "crowding", None)  # computing them again would fail
-    assert other.crowd is crowd
+    retriever, config = (
+        make_retriever(graph, x, CandidateConfig(budget=5)),
+        CandidateConfig(budget=5, degree=0.1, hubness_penalty=0.5),
+    )
+    retriever(np.arange(50), 6)
+    hubness_penalty, other = retriever.hubness, retriever.with_weights(config)
+    monkeypatch.setattr(CandidateRetriever, "compute_hubness", None)  # computing them again would fail
+    assert other.hubness is hubness_penalty
     found = other(np.arange(50), 6)
     monkeypatch.undo()
-    wanted = lister_for(graph, x, config)(np.arange(50), 6)
+    wanted = make_retriever(graph, x, config)(np.arange(50), 6)
     assert np.array_equal(found.partner, wanted.partner)
-    assert not np.array_equal(found.partner, lister(np.arange(50), 6).partner)
+    assert not np.array_equal(found.partner, retriever(np.arange(50), 6).partner)
 
 
 def test_crowds_are_not_looked_at_without_features_or_on_a_large_graph(monkeypatch):
-    graph, crowded = of(nx.gnp_random_graph(30, 0.1, seed=1)), CandidateConfig(budget=3, crowd=0.5)
+    graph, crowded = of(nx.gnp_random_graph(30, 0.1, seed=1)), CandidateConfig(budget=3, hubness_penalty=0.5)
     for x in (None, features(30, 0)):
-        monkeypatch.setattr("llwlc.candidates.lists.CROWDED_NODES", 29)
-        lister, plain = (lister_for(graph, x, config) for config in (crowded, replace(crowded, crowd=0.0)))
-        assert not lister.crowds
-        assert torch.equal(candidates(lister).pairs, candidates(plain).pairs)
-        found, wanted = (would_be_candidates(one, graph.edges, np.full(30, 3)) for one in (lister, plain))
+        monkeypatch.setattr("llwlc._candidates.retriever.MAX_HUBNESS_NODES", 29)
+        retriever, plain = (
+            make_retriever(graph, x, config) for config in (crowded, replace(crowded, hubness_penalty=0.0))
+        )
+        assert not retriever.has_hubness
+        assert torch.equal(find_candidates(retriever).pairs, find_candidates(plain).pairs)
+        found, wanted = (check_membership(one, graph.edges, np.full(30, 3)) for one in (retriever, plain))
         assert torch.equal(found[0], wanted[0])
         assert torch.equal(found[1], wanted[1])
-        assert chosen(plain, graph.edges).crowd == 0
+        assert search_weights(plain, graph.edges).hubness_penalty == 0
 
 
 # the choice of weights
 
 
-def share_held(lister: Lister, config: CandidateConfig, hidden: torch.Tensor) -> float:
-    length = math.ceil(choice.LONGER * config.budget)
-    lists = replace(lister, config=config)(np.arange(lister.graph.num_nodes), length).partner
+def share_held(retriever: CandidateRetriever, config: CandidateConfig, hidden: torch.Tensor) -> float:
+    length = math.ceil(weight_search.LIST_LENGTH_FACTOR * config.budget)
+    lists = replace(retriever, config=config)(np.arange(retriever.graph.num_nodes), length).partner
     return float(np.mean([v in lists[u] or u in lists[v] for u, v in hidden.tolist()]))
 
 
@@ -709,10 +725,12 @@ def test_weights_that_hold_a_link_are_counted_as_by_the_scores_themselves(seed, 
     node = torch.stack([torch.randperm(n, generator=g)[:k] for _ in range(b)]) if apart else None
     evidence = Evidence(node, like, walk.clamp(min=0), torch.rand(b, k, generator=g) < 0.8)
     place = torch.randint(k, (b,), generator=g)
-    tried = [CandidateConfig(degree=d, walk=w) for d in choice.DEGREE for w in choice.WALK]
-    raised = [torch.rand(n, generator=g) * one.degree for one in tried]
-    found = held(evidence, tried, raised, place, 6)
-    scores = [evidence.score(one, up) for one, up in zip(tried, raised, strict=True)]
+    tried = [
+        CandidateConfig(degree=d, walk=w) for d in weight_search.DEGREE_WEIGHTS for w in weight_search.WALK_WEIGHTS
+    ]
+    node_bias = [torch.rand(n, generator=g) * one.degree for one in tried]
+    found = find_hits(evidence, tried, node_bias, place, 6)
+    scores = [evidence.score(one, up) for one, up in zip(tried, node_bias, strict=True)]
     own = [score[torch.arange(b), place] for score in scores]
     better = [(score > mine.unsqueeze(1)).sum(1) for score, mine in zip(scores, own, strict=True)]
     wanted = torch.stack([(mine > float("-inf")) & (count < 6) for mine, count in zip(own, better, strict=True)])
@@ -725,20 +743,22 @@ def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
     full = nx.barabasi_albert_graph(150, 4, seed=seed)
     edges = torch.tensor(list(full.edges))[torch.randperm(full.number_of_edges(), generator=torch.Generator())]
     hidden, known = edges[:80], edges[80:]
-    lister = lister_for(Graph.from_edges(known, num_nodes=150), features(150, seed, 8), CandidateConfig(budget=5))
-    best = chosen(lister, hidden)
+    retriever = make_retriever(
+        Graph.from_edges(known, num_nodes=150), features(150, seed, 8), CandidateConfig(budget=5)
+    )
+    best = search_weights(retriever, hidden)
     shares = {
-        (d, w, c): share_held(lister, replace(lister.config, degree=d, walk=w, crowd=c), hidden)
-        for d in choice.DEGREE
-        for w in choice.WALK
-        for c in choice.CROWD
+        (d, w, c): share_held(retriever, replace(retriever.config, degree=d, walk=w, hubness_penalty=c), hidden)
+        for d in weight_search.DEGREE_WEIGHTS
+        for w in weight_search.WALK_WEIGHTS
+        for c in weight_search.HUBNESS_PENALTIES
     }
     assert best.budget == 5
     # a tie may go either way, and the usual weights stay where others are hardly better, or not surely
     wanted = max(shares.values())
-    if best == replace(choice.USUAL, budget=5):
-        wanted -= choice.ERRORS * math.sqrt(1 / len(hidden)) * math.sqrt(wanted)
-    assert shares[best.degree, best.walk, best.crowd] >= wanted - 0.02
+    if best == replace(weight_search.DEFAULT_WEIGHTS, budget=5):
+        wanted -= weight_search.MIN_STANDARD_ERRORS * math.sqrt(1 / len(hidden)) * math.sqrt(wanted)
+    assert shares[best.degree, best.walk, best.hubness_penalty] >= wanted - 0.02
     assert len(set(shares.values())) > 1
 
 
@@ -748,36 +768,38 @@ def test_a_crowd_that_is_on_every_list_is_thinned():
     pairs = 1 + np.repeat(np.eye(20), 2, axis=0) + 0.27 * rng.normal(size=(40, 20))
     x = np.concatenate([pairs, 1 + 1e-3 * rng.random((12, 20))])
     hidden = torch.arange(40).reshape(20, 2)
-    lister = lister_for(of(nx.empty_graph(52)), x.astype(np.float32), CandidateConfig(budget=1))
-    best = chosen(lister, hidden)
-    assert share_held(lister, replace(best, crowd=0.0), hidden) < share_held(lister, best, hidden)
+    retriever = make_retriever(of(nx.empty_graph(52)), x.astype(np.float32), CandidateConfig(budget=1))
+    best = search_weights(retriever, hidden)
+    assert share_held(retriever, replace(best, hubness_penalty=0.0), hidden) < share_held(retriever, best, hidden)
 
 
 def test_features_that_know_the_links_need_no_other_than_the_usual_weights_and_hubs_do():
     # twins: equal features, linked by the hidden links alone
     x = np.repeat(np.eye(10, dtype=np.float32), 2, axis=0)
     hidden = torch.arange(20).reshape(10, 2)
-    lister = lister_for(of(nx.empty_graph(20)), x, CandidateConfig(budget=1))
-    assert chosen(lister, hidden) == replace(choice.USUAL, budget=1)
+    retriever = make_retriever(of(nx.empty_graph(20)), x, CandidateConfig(budget=1))
+    assert search_weights(retriever, hidden) == replace(weight_search.DEFAULT_WEIGHTS, budget=1)
     # every hidden link leads to the hub of a star far away, and features say nothing
     star = of(nx.disjoint_union(nx.star_graph(30), nx.empty_graph(30)))
     hidden = torch.stack([torch.zeros(30, dtype=torch.long), torch.arange(31, 61)], 1)
     noise = np.abs(np.random.default_rng(0).normal(size=(61, 3))).astype(np.float32)
-    lister = lister_for(star, noise, CandidateConfig(budget=1))
-    best = chosen(lister, hidden)
+    retriever = make_retriever(star, noise, CandidateConfig(budget=1))
+    best = search_weights(retriever, hidden)
     assert best.degree > 0
-    assert chosen(lister, hidden[:6]) == replace(choice.USUAL, budget=1)  # six links may be luck
+    assert search_weights(retriever, hidden[:6]) == replace(
+        weight_search.DEFAULT_WEIGHTS, budget=1
+    )  # six links may be luck
 
 
 def test_without_hidden_links_the_configuration_stays_as_it_is():
     config = CandidateConfig(budget=7, degree=0.3, walk=0.7)
-    lister = lister_for(of(nx.path_graph(5)), features(5, 0), config)
-    assert chosen(lister, torch.zeros(0, 2, dtype=torch.long)) == config
+    retriever = make_retriever(of(nx.path_graph(5)), features(5, 0), config)
+    assert search_weights(retriever, torch.zeros(0, 2, dtype=torch.long)) == config
 
 
 def test_without_features_only_the_weight_of_degrees_is_chosen():
-    lister = lister_for(of(nx.cycle_graph(12)), None, CandidateConfig(budget=2))
-    assert chosen(lister, torch.tensor([[0, 2], [5, 7]])) == CandidateConfig(budget=2, degree=0.0, walk=1.0)
+    retriever = make_retriever(of(nx.cycle_graph(12)), None, CandidateConfig(budget=2))
+    assert search_weights(retriever, torch.tensor([[0, 2], [5, 7]])) == CandidateConfig(budget=2, degree=0.0, walk=1.0)
 
 
 # kinds
@@ -787,45 +809,45 @@ def test_without_features_only_the_weight_of_degrees_is_chosen():
 @given(bipartite, seeds)
 def test_a_bipartite_graph_with_enough_cycles_is_known_as_such_and_an_odd_cycle_denies_it(graph, seed):
     cycles = graph.number_of_edges() - len(graph) + nx.number_connected_components(graph)
-    found = kinds_of(of(graph))
-    assert found.sides == (cycles >= EVIDENCE)
-    if not found.sides:
+    found = detect_node_types(of(graph))
+    assert found.is_bipartite == (cycles >= MIN_EVEN_CYCLES)
+    if not found.is_bipartite:
         return
     for u, v in graph.edges:
-        assert found.joined[found.kind[u], found.kind[v]]
-    assert not found.joined.diagonal().any()
-    assert np.array_equal(found.kind == 2, np.array([graph.degree[v] == 0 for v in range(len(graph))]))
+        assert found.linkable[found.codes[u], found.codes[v]]
+    assert not found.linkable.diagonal().any()
+    assert np.array_equal(found.codes == 2, np.array([graph.degree[v] == 0 for v in range(len(graph))]))
     # a link between two neighbours of one node closes a triangle
     hub = max(graph, key=lambda v: (graph.degree[v], v))
     odd = graph.copy()
     odd.add_edge(*np.random.default_rng(seed).permutation(sorted(graph[hub]))[:2].tolist())
-    other = kinds_of(of(odd))
-    assert not other.sides
-    assert other.joined.all()
-    assert (other.kind == 0).all()
+    other = detect_node_types(of(odd))
+    assert not other.is_bipartite
+    assert other.linkable.all()
+    assert (other.codes == 0).all()
 
 
 def test_a_tree_may_be_bipartite_by_chance_and_so_may_nineteen_cycles():
     for graph in (nx.star_graph(100), nx.path_graph(100), nx.balanced_tree(2, 6), nx.complete_bipartite_graph(2, 20)):
-        assert not kinds_of(of(graph)).sides
-    assert kinds_of(of(nx.complete_bipartite_graph(2, 21))).sides
+        assert not detect_node_types(of(graph)).is_bipartite
+    assert detect_node_types(of(nx.complete_bipartite_graph(2, 21))).is_bipartite
     for n in (0, 1, 5):
-        assert not kinds_of(of(nx.empty_graph(n))).sides
+        assert not detect_node_types(of(nx.empty_graph(n))).is_bipartite
     # two components, and an odd cycle in the second one only
     two = nx.disjoint_union(nx.complete_bipartite_graph(6, 8), nx.cycle_graph(4))
-    assert kinds_of(of(two)).sides
-    assert not kinds_of(of(nx.disjoint_union(two, nx.cycle_graph(5)))).sides
+    assert detect_node_types(of(two)).is_bipartite
+    assert not detect_node_types(of(nx.disjoint_union(two, nx.cycle_graph(5)))).is_bipartite
 
 
 @settings(deadline=None, max_examples=20)
 @given(bipartite, seeds, st.booleans())
 def test_candidates_of_a_bipartite_graph_lie_across_its_sides(graph, seed, featured):
-    kinds = kinds_of(of(graph))
-    if not kinds.sides:
+    node_types = detect_node_types(of(graph))
+    if not node_types.is_bipartite:
         return
     x = features(len(graph), seed) if featured else None
-    found = candidates(lister_for(of(graph), x, CandidateConfig(budget=5), kinds=kinds))
-    sides = kinds.kind[found.pairs.numpy()]
+    found = find_candidates(make_retriever(of(graph), x, CandidateConfig(budget=5), node_types=node_types))
+    sides = node_types.codes[found.pairs.numpy()]
     assert (sides.sum(1) == 1).all()
     assert (sides < 2).all()
     assert len(found)
@@ -833,32 +855,27 @@ def test_candidates_of_a_bipartite_graph_lie_across_its_sides(graph, seed, featu
 
 def test_links_between_two_kinds_or_within_one_are_the_only_ones_joined():
     labels = ["user", "item", "shop", "item", "user"]
-    across = Kinds.between(labels, "user", "item")
-    within = Kinds.between(labels, "item", "item")
+    across = NodeTypes.between(labels, "user", "item")
+    within = NodeTypes.between(labels, "item", "item")
     for u in range(5):
         for v in range(5):
-            assert across.joined[across.kind[u], across.kind[v]] == ({labels[u], labels[v]} == {"user", "item"})
-            assert within.joined[within.kind[u], within.kind[v]] == (labels[u] == labels[v] == "item")
+            assert across.linkable[across.codes[u], across.codes[v]] == ({labels[u], labels[v]} == {"user", "item"})
+            assert within.linkable[within.codes[u], within.codes[v]] == (labels[u] == labels[v] == "item")
 
 
 def test_a_kind_that_no_node_is_of_is_refused_by_name():
-    with pytest.raises(InputError, match=r"no node is of the kind 'itme'; there are item, user$"):
-        Kinds.between(["user", "item"], "user", "itme")
-    with pytest.raises(InputError, match=r"no node is of the kind 'x'; there are .*, …$"):
-        Kinds.between([str(i) for i in range(30)], "x", "1")
+    with pytest.raises(InputError, match=r"no node is of the type 'itme'; there are item, user$"):
+        NodeTypes.between(["user", "item"], "user", "itme")
+    with pytest.raises(InputError, match=r"no node is of the type 'x'; there are .*, …$"):
+        NodeTypes.between([str(i) for i in range(30)], "x", "1")
 
 
 @settings(deadline=None, max_examples=30)
 @given(graphs, seeds)
 def test_kinds_as_linked_are_those_that_a_link_joins(graph, seed):
     labels = [("a", "b", "c")[i] for i in np.random.default_rng(seed).integers(3, size=len(graph))]
-    found = Kinds.as_linked(labels, of(graph))
+    found = NodeTypes.from_links(labels, of(graph))
     linked = {frozenset((labels[u], labels[v])) for u, v in graph.edges}
     for u in range(len(graph)):
         for v in range(len(graph)):
-            assert found.joined[found.kind[u], found.kind[v]] == (frozenset((labels[u], labels[v])) in linked)
-
-
-def test_a_run_that_was_written_before_there_were_crowds_lists_without_them():
-    old = {"budget": 100, "degree": 0.04, "walk": 0.05}
-    assert read_record(CandidateConfig, old, "run") == CandidateConfig(100, 0.04, 0.05, crowd=0.0, gist=0.0)
+            assert found.linkable[found.codes[u], found.codes[v]] == (frozenset((labels[u], labels[v])) in linked)

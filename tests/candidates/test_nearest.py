@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from llwlc.candidates.nearest import Nearest
+from llwlc._candidates.inner_product_index import InnerProductIndex
 
 faiss = pytest.importorskip("faiss")
 
@@ -22,7 +22,7 @@ def test_nearly_all_of_the_largest_products(width, degree):
     raised = degree * np.log1p(np.random.default_rng(1).integers(20, size=len(vectors))).astype(np.float32)
     members = np.sort(np.random.default_rng(2).permutation(len(vectors))[:7_000])
     queries = vectors[:200]
-    found = Nearest(vectors, raised, members)(queries, 20)
+    found = InnerProductIndex(vectors, raised, members)(queries, 20)
     product = queries @ vectors[members].T + raised[members]
     wanted = members[np.argsort(-product, axis=1)[:, :20]]
     share = np.mean([len(set(a) & set(b)) / 20 for a, b in zip(found.tolist(), wanted.tolist(), strict=True)])
@@ -33,13 +33,13 @@ def test_the_same_each_time_and_threads_as_they_were():
     """Threads that build an index together build another one each time: it is built by one."""
     vectors, before = clustered(30_000, 8), faiss.omp_get_max_threads()
     raised, members = np.zeros(len(vectors), np.float32), np.arange(len(vectors))
-    one, two = (Nearest(vectors, raised, members)(vectors[:500], 50) for _ in range(2))
+    one, two = (InnerProductIndex(vectors, raised, members)(vectors[:500], 50) for _ in range(2))
     assert np.array_equal(one, two)
     assert faiss.omp_get_max_threads() == before
 
 
 def test_fewer_members_than_asked_for():
     vectors = clustered(50, 4)
-    found = Nearest(vectors, np.zeros(50, np.float32), np.arange(5))(vectors[:3], 9)
+    found = InnerProductIndex(vectors, np.zeros(50, np.float32), np.arange(5))(vectors[:3], 9)
     assert found.shape == (3, 5)
     assert np.array_equal(np.sort(found, axis=1), np.tile(np.arange(5), (3, 1)))

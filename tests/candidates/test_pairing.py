@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llwlc.candidates.pairing import distinct_pairs
+from llwlc._candidates.pairing import merge_lists
 
 seeds = st.integers(0, 999)
 
@@ -33,14 +33,14 @@ def test_pairs_are_those_of_all_lists_each_once_with_the_better_score_of_its_end
             v = int(partner[row, k])
             pair = (min(u, v), max(u, v))
             wanted[pair] = max(float(score[row, k]), wanted.get(pair, -np.inf))
-    pairs, best = distinct_pairs(n, nodes, partner, score, length)
+    pairs, best = merge_lists(n, nodes, partner, score, length)
     assert [tuple(pair) for pair in pairs.tolist()] == sorted(wanted)
     assert best.tolist() == [wanted[pair] for pair in sorted(wanted)]
 
 
 def test_no_lists_have_no_pairs():
     none = np.zeros((0, 3), dtype=np.int32), np.zeros((0, 3), dtype=np.float32)
-    pairs, best = distinct_pairs(5, np.zeros(0, dtype=np.int64), *none, np.zeros(0, dtype=np.int64))
+    pairs, best = merge_lists(5, np.zeros(0, dtype=np.int64), *none, np.zeros(0, dtype=np.int64))
     assert pairs.shape == (0, 2)
     assert best.shape == (0,)
 
@@ -49,11 +49,11 @@ def test_no_lists_have_no_pairs():
 def test_as_many_rows_as_threads_share_or_fewer_make_no_difference(n):
     rng = np.random.default_rng(n)
     partner, score = some_lists(n, np.arange(n), min(n - 1, 6), rng)
-    whole = distinct_pairs(n, np.arange(n), partner, score, (partner >= 0).sum(1))
+    whole = merge_lists(n, np.arange(n), partner, score, (partner >= 0).sum(1))
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1 if threads > 1 else 2)
-        again = distinct_pairs(n, np.arange(n), partner, score, (partner >= 0).sum(1))
+        again = merge_lists(n, np.arange(n), partner, score, (partner >= 0).sum(1))
     finally:
         torch.set_num_threads(threads)
     assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from llwlc.cli.app import app
-from llwlc.support.progress import bars, track
+from llwlc._cli.app import app
+from llwlc._support.progress import make_progress, track
 
 GOOD = "source,target\n" + "".join(f"n{i},n{j}\n" for i in range(12) for j in range(i)) + "x,n1\n"
 NODES = "node,age\n" + "".join(f"n{i},{i}\n" for i in range(12)) + "x,5\n"
@@ -176,7 +176,7 @@ def test_unknown_dataset_ends_with_code_2():
 
 def test_the_installed_command_prints_no_traceback(folder, tmp_path):
     folder("cut.csv.gz", gzip.compress(GOOD.encode())[:-20])
-    code = "from llwlc.cli import main; main()"
+    code = "from llwlc._cli import main; main()"
     result = subprocess.run(
         [sys.executable, "-c", code, "fit", "cut.csv.gz"], capture_output=True, text=True, check=False
     )
@@ -206,13 +206,13 @@ def test_progress_shows_only_on_a_terminal(terminal):
 def test_nested_bars_share_one_display():
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
-    with bars(console) as outer:
+    with make_progress(console) as outer:
         outer.add_task("training", total=2)
         for _ in range(2):
             assert list(track(range(3), "eigenbases")) == [0, 1, 2]
-        with bars() as inner:
+        with make_progress() as inner:
             assert inner is outer
         assert [task.description for task in outer.tasks] == ["training"]  # what is done below is gone
     assert "eigenbases" in screen.getvalue()
-    with bars(console) as after:
+    with make_progress(console) as after:
         assert after is not outer

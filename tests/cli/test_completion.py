@@ -3,10 +3,10 @@
 import pytest
 from typer.testing import CliRunner
 
-from llwlc.cli.app import app
+from llwlc._cli.app import app
 from llwlc.datasets import DATASETS
+from llwlc.models._llwlc.presets import PRESETS
 from llwlc.splits import PROTOCOLS
-from llwlc.training.presets import PRESETS
 
 
 def bash(line: str) -> list[str]:
@@ -21,7 +21,6 @@ def bash(line: str) -> list[str]:
         ("llwlc fit ", DATASETS),
         ("llwlc data show ", DATASETS),
         ("llwlc data get ", DATASETS),
-        ("llwlc bench ", DATASETS),
         ("llwlc fit cora --protocol ", PROTOCOLS),
         ("llwlc evaluate run --protocol ", PROTOCOLS),
         ("llwlc fit cora --preset ", PRESETS),

@@ -24,7 +24,7 @@ QUICK = [
 ]
 ASK = """
 import sys
-from llwlc.cli import main
+from llwlc._cli import main
 for line in sys.stdin.read().splitlines():
     sys.argv = ["llwlc", *line.split()]
     try:
@@ -69,10 +69,10 @@ def test_it_answers_within_six_tenths_of_a_second(line, tmp_path_factory):
 def test_help_texts_come_from_the_registries():
     from typer.testing import CliRunner
 
-    from llwlc.cli.app import app
-    from llwlc.constraints.registry import FAMILIES
-    from llwlc.splits.registry import PROTOCOLS
-    from llwlc.training.presets import PRESETS
+    from llwlc._cli.app import app
+    from llwlc.constraints._registry import FAMILIES
+    from llwlc.models._llwlc.presets import PRESETS
+    from llwlc.splits._registry import PROTOCOLS
 
     text = " ".join(CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "300"}).stdout.split())
     assert PROTOCOLS.list() in text

@@ -6,10 +6,10 @@ from dataclasses import fields
 import pytest
 from typer.testing import CliRunner
 
-from llwlc.cli.app import app
-from llwlc.cli.data import show_graph
-from llwlc.cli.fit import fit
-from llwlc.cli.graph_options import GraphOptions
+from llwlc._cli.app import app
+from llwlc._cli.data import show_graph
+from llwlc._cli.fit import fit
+from llwlc._cli.graph_options import GraphOptions
 from llwlc.errors import InputError
 
 OPTIONS = [

@@ -20,14 +20,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import llwlc
-from llwlc.cli.app import app
-from llwlc.cli.options import settable
+from llwlc._cli.app import app
+from llwlc._cli.options import get_option_help, get_settable_options
+from llwlc._support import progress
+from llwlc._support.repeated_warnings import deduplicate_warnings, warn
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.support import progress
-from llwlc.support.repeated_warnings import once_each
-from llwlc.training.option_help import OPTION_HELP
-from llwlc.training.presets import PRESETS
+from llwlc.graph._graph import Graph
+from llwlc.models._llwlc.presets import PRESETS
 from people import QUICK, people
 
 SETS = [word for name, value in QUICK.items() for word in ("--set", f"{name}={value}")]
@@ -72,9 +71,9 @@ def model(home):
 
 
 def test_the_run_remembers_how_its_features_were_read(model):
-    assert model.graph.encoding.titles == ("height", "height missing", "club=a", "club=b", "no row")
-    assert model.graph.x.shape == (90, 5)
-    assert model.graph.x[-1, -1] == 1
+    assert model.graph_.encoding.titles == ("height", "height missing", "club=a", "club=b", "no row")
+    assert model.graph_.x.shape == (90, 5)
+    assert model.graph_.x[-1, -1] == 1
 
 
 PAIRS = (
@@ -170,7 +169,7 @@ def test_frames_and_arrays_of_names(model):
 def test_audit_and_protocols_from_the_command_line(home, model, tmp_path):
     good = run_llwlc("data", "audit", home / "run")
     assert (good.exit_code, good.stdout.splitlines()[0]) == (0, "audit: no leak found")
-    split = model.run.split
+    split = model.run_.split
     leak = torch.cat([split.train_pos, split.test_pos[:1]])
     llwlc.LinkSplit(**{**vars(split), "train_pos": leak}).save(tmp_path / "leak.safetensors")
     bad = run_llwlc("data", "audit", tmp_path / "leak.safetensors", "--graph", home / "edges.csv")
@@ -185,9 +184,12 @@ def test_audit_and_protocols_from_the_command_line(home, model, tmp_path):
 
 
 def test_every_option_is_explained():
-    assert {name for preset in PRESETS.values() for name in settable(preset)} <= set(OPTION_HELP)
+    explained = get_option_help(PRESETS["anchored"])
+    assert {name for preset in PRESETS.values() for name in get_settable_options(preset)} <= set(explained)
     text = " ".join(CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "300"}).stdout.split())
-    for values, meaning in OPTION_HELP.values():
+    for name in get_settable_options(PRESETS["anchored"]):
+        values, meaning = explained[name]
+        assert meaning
         assert f"({values}): {meaning}" in text
 
 
@@ -202,11 +204,11 @@ def test_without_a_terminal_a_line_says_how_far_it_is(monkeypatch):
 
 
 def test_one_warning_instead_of_fourteen(capsys):
-    with warnings.catch_warnings(record=True) as seen, once_each():
+    with warnings.catch_warnings(record=True) as seen, deduplicate_warnings():
         warnings.simplefilter("always")
         for i in range(14):
-            warnings.warn(f"{i} of 14 pairs reach 10,000 nodes", stacklevel=1)
-        warnings.warn("something else", stacklevel=1)
+            warn(f"{i} of 14 pairs reach 10,000 nodes")
+        warn("something else")
     assert [str(w.message) for w in seen] == ["0 of 14 pairs reach 10,000 nodes", "something else"]
 
 
@@ -222,7 +224,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_bar_begins_where_it_was(home, tmp_path
             command, cwd=tmp_path, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         end = time.monotonic() + 120
-        from llwlc.training.checkpoint import epochs_done
+        from llwlc.training._checkpoint import epochs_done
 
         while epochs_done(tmp_path / "new" / "checkpoint.safetensors") < epochs and time.monotonic() < end:
             time.sleep(0.05)

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from llwlc.bases.starts import STARTS
-from llwlc.cli.app import app
-from llwlc.constraints.registry import FAMILIES
+from llwlc._cli.app import app
+from llwlc._support.plugins import load_plugin
+from llwlc.bases._starts import STARTS
+from llwlc.constraints._registry import FAMILIES
 from llwlc.datasets import DATASETS
 from llwlc.errors import InputError
-from llwlc.nn.registry import READOUTS
+from llwlc.nn._registry import READOUTS
 from llwlc.splits import PROTOCOLS
-from llwlc.support.plugins import load_plugin
 
 MINE = '''
 import torch
 
 import llwlc
-from llwlc.graph.graph import Graph
-from llwlc.splits.registry import Sizes
-from llwlc.splits.registry import register as protocol
+from llwlc.graph._graph import Graph
+from llwlc.splits._registry import Sizes
+from llwlc.splits._registry import register as protocol
 
 
 @llwlc.constraints.register("common")

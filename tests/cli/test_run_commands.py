@@ -18,14 +18,14 @@ import pytest
 from typer.testing import CliRunner
 
 from llwlc import datasets
-from llwlc.cli import console
-from llwlc.cli.app import app
-from llwlc.graph.graph import Graph
+from llwlc._cli import console
+from llwlc._cli.app import app
+from llwlc.graph._graph import Graph
 from people import people
 
 QUICK = ["--set", "epochs=2", "--set", "copies=0", "--set", "negative_pool=1"]
 FIRST = ["source", "target", "score", "probability"]
-RANGE = ["probability_low", "probability_high"]
+RANGE = ["probability_low", "probability_high", "candidate_score"]
 
 
 def llwlc(*arguments: str | Path):
@@ -105,7 +105,8 @@ def test_recommend_writes_ranked_links_that_are_missing(here):
     rows = read(here / "top.csv")
     assert list(rows[0]) == [*FIRST, *RANGE, "common_neighbors", "distance"]
     assert len(rows) == 30
-    assert [float(r["score"]) for r in rows] == sorted((float(r["score"]) for r in rows), reverse=True)
+    ranked = [float(r["candidate_score"]) for r in rows]
+    assert ranked == sorted(ranked, reverse=True)
     known = {frozenset((r["from"], r["to"])) for r in read(here / "edges.csv")}
     assert not known & {frozenset((r["source"], r["target"])) for r in rows}
 
@@ -231,7 +232,10 @@ BAD = {
     ),
     "unknown option": (["fit", "edges.csv", "--out", "new", "--set", "epoch=3"], "no option is called 'epoch'"),
     "no equals sign": (["fit", "edges.csv", "--out", "new", "--set", "epochs"], "write it as name=value"),
-    "text for a number": (["fit", "edges.csv", "--out", "new", "--set", "epochs=many"], "epochs is of type int"),
+    "text for a number": (
+        ["fit", "edges.csv", "--out", "new", "--set", "epochs=many"],
+        "epochs must be a whole number",
+    ),
     "an option of its own": (["fit", "edges.csv", "--out", "new", "--set", "seed=3"], "use --seed"),
     "unknown preset": (["fit", "edges.csv", "--out", "new", "--preset", "best"], "no preset is called 'best'"),
     "unknown protocol": (
@@ -288,7 +292,7 @@ def heard(screen: int) -> bytes:
 def test_ctrl_c_in_a_terminal_of_80_columns_leaves_a_run_to_go_on_with(here):
     """A real terminal: one display, no line beyond its width, code 130, and a checkpoint (`test_rundir` goes on from one)."""
     screen, side = pty.openpty()
-    command = "from llwlc.cli import main; main()"
+    command = "from llwlc._cli import main; main()"
     arguments = [
         "fit",
         "edges.csv",

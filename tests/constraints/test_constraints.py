@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from llwlc import constraints
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.subgraphs.extraction import extract
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs._extraction import extract
 
 
 def subgraphs(graph, pairs, *, hops=2, weight=None):
@@ -166,11 +166,11 @@ def test_small_graphs_are_cut_and_counted():
     sizes = subs.ptr.diff().tolist()
     assert [len(s) for s in drawn(subs, cons)] == [min(10, n // 2) for n in sizes]
     assert cons.cut.tolist() == [True, False, True]
-    assert cons.share_cut == pytest.approx(2 / 3)
+    assert cons.truncated_share == pytest.approx(2 / 3)
     assert "cut in 66.7% of the graphs" in repr(cons)
     everything = constraints.vertex_deleted(subs, count="all")
     assert everything.deleted.all()
-    assert everything.share_cut == 0
+    assert everything.truncated_share == 0
 
 
 def test_induced_takes_masks_and_node_ids():
@@ -273,6 +273,6 @@ def test_an_empty_batch_and_edgeless_graphs_have_constraints_too(name):
     ring = Graph.from_edges(torch.tensor(list(TEN_CYCLE.edges)))
     nothing = extract(ring, torch.zeros(0, 2, dtype=torch.long))
     assert constraints.by_name(nothing, name).columns.shape[0] == 0
-    assert constraints.by_name(nothing, name).share_cut == 0
+    assert constraints.by_name(nothing, name).truncated_share == 0
     bare = subgraphs(nx.empty_graph(4), [[0, 1], [2, 3]])
     assert not constraints.by_name(bare, name).columns.any()

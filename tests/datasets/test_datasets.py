@@ -19,10 +19,10 @@ import scipy.sparse
 import torch
 
 from llwlc import datasets
-from llwlc.datasets import small
+from llwlc._support import roots
+from llwlc.datasets import _small as small
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.support import roots
+from llwlc.graph._graph import Graph
 
 ROOT = Path(__file__).parents[2]
 # torch_geometric, on import

@@ -10,10 +10,10 @@ import torch
 
 from llwlc import datasets
 from llwlc.datasets.__main__ import main
-from llwlc.datasets.measures import subgraph_sizes
+from llwlc.datasets._statistics import subgraph_sizes
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.subgraphs.extraction import extract
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs._extraction import extract
 
 
 def clustering(graph, nodes=2000):

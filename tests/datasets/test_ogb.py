@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from llwlc import datasets, metrics, splits
-from llwlc.datasets import ogb
+from llwlc.datasets import _ogb as ogb
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.heuristics.neighbors import adamic_adar
-from llwlc.splits.auditing import audit
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._neighbors import adamic_adar
+from llwlc.splits._auditing import audit
 
 # ogb imports torch_geometric, which warns on import
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

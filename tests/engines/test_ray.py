@@ -16,15 +16,15 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from llwlc.cli.app import app
-from llwlc.engines.ray_pool import Cluster
-from llwlc.engines.recommending import RecommendTask, ShardedEngine, recommend_in_shards
-from llwlc.engines.scoring import ScoreTask, ScoreWorker, score_in_shards, score_task
-from llwlc.engines.shards import MANIFEST
-from llwlc.errors import InputError
-from llwlc.graph.packing import pack
-from llwlc.predict.predictor import LinkPredictor
-from llwlc.support.files import file_digest
+from llwlc._cli.app import app
+from llwlc._engines.ray_pool import Cluster
+from llwlc._engines.recommending import RecommendTask, ShardedRankingEngine, recommend_in_shards
+from llwlc._engines.scoring import ScoreTask, ScoreWorker, make_score_task, score_in_shards
+from llwlc._engines.shards import MANIFEST
+from llwlc._predictor import LinkPredictor
+from llwlc._support.files import file_digest
+from llwlc.errors import InputError, StorageError
+from llwlc.graph._packing import pack
 from people import QUICK, people
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'llwlc[ray]'")
@@ -68,7 +68,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "run"
-    LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), out=folder)
+    LinkPredictor(cache=None, minutes=None, device="cpu", **QUICK).fit(people(), out=folder)
     return folder
 
 
@@ -91,7 +91,7 @@ def pairs(tmp_path_factory) -> Path:
 
 def asked(run: Path, pairs: Path, out: Path, **more: object) -> ScoreTask:
     given = {"prior": 0.1, "graph": None, "source": None, "target": None} | more
-    return replace(score_task(run, pairs, out, **given), each=EACH)
+    return replace(make_score_task(run, pairs, out, **given), each=EACH)
 
 
 def scored(out: Path) -> pa.Table:
@@ -125,7 +125,7 @@ def test_two_workers_of_which_one_is_killed_score_as_one_process_does(cluster, r
 @pytest.mark.slow  # workers are started again and again while the disk is full
 def test_a_full_disk_ends_in_a_sentence_and_the_next_call_goes_on(cluster, run, pairs, model, tmp_path):
     task, one = asked(run, pairs, tmp_path / "scores"), Cluster(workers=1)
-    with pytest.raises(InputError, match=r"part-000003.*make room"):
+    with pytest.raises(StorageError, match=r"part-000003.*make room"):
         score_in_shards(task, one, FullDisk)
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "scores").glob("*.parquet")}
     assert set(before) == {f"part-{k:06d}.parquet" for k in range(3)}
@@ -138,6 +138,17 @@ def test_a_full_disk_ends_in_a_sentence_and_the_next_call_goes_on(cluster, run, 
     assert score_in_shards(task, one) == {"pairs": 400, "scored": 0}  # no worker is started
     with pytest.raises(InputError, match="another job"):
         score_in_shards(replace(task, prior=0.2), one)
+
+
+def test_what_was_scored_for_one_node_is_not_taken_for_another(cluster, run, model, tmp_path, monkeypatch):
+    """Killed before its shards are deleted, a job for one node leaves scores; those of a node with equally many candidates are others."""
+    asked = {"between": None, "budget": None, "top": 5, "precision": None, "missing_share": None, "prior": None}
+    numbers = model.graph_.degree.tolist()
+    first, second = next((a, b) for a in range(90) for b in range(a) if numbers[a] == numbers[b])
+    monkeypatch.setattr("llwlc._engines.recommending.remove", lambda folder: None)
+    recommend_in_shards(run, tmp_path / "shards", TWO, node=model.graph_.name(first), **asked)
+    with pytest.raises(InputError, match="another job"):
+        recommend_in_shards(run, tmp_path / "shards", TWO, node=model.graph_.name(second), **asked)
 
 
 def test_recommendations_are_those_of_one_process(cluster, run, model, tmp_path):
@@ -155,14 +166,14 @@ def test_recommendations_are_those_of_one_process(cluster, run, model, tmp_path)
 
 def test_lists_of_several_shards_are_those_of_one(model, run, tmp_path):
     """Without Ray: what workers write, put together again."""
-    task = RecommendTask(str(run), str(tmp_path), 90, longest=20, nodes_each=40)
-    from llwlc.engines.recommending import RecommendWorker
+    task = RecommendTask(str(run), str(tmp_path), 90, longest=20, nodes_per_shard=40)
+    from llwlc._engines.recommending import RecommendWorker
 
     worker = RecommendWorker(task)
     assert [worker.list_nodes(shard).rows for shard in range(task.lists.shards)] == [40, 40, 10]
-    lister = model.lister()
-    whole = lister(torch.arange(90).numpy(), 20)
-    found = ShardedEngine(task, Cluster()).lists(20)  # all are there: nobody is asked
+    retriever = model.recommender_.make_retriever()
+    whole = retriever(torch.arange(90).numpy(), 20)
+    found = ShardedRankingEngine(task, Cluster()).lists(20)  # all are there: nobody is asked
     assert (found.partner == whole.partner).all()
     assert found.score == pytest.approx(whole.score, abs=1e-6)
 

@@ -10,15 +10,15 @@ import pytest
 import torch
 
 from browsing import browser, quiet_page
-from llwlc.bases.pair_inputs import PairInputs
+from llwlc._predictor import LinkPredictor
+from llwlc.bases._pair_inputs import PairInputs
 from llwlc.errors import InputError
-from llwlc.explain import explainer as explaining
-from llwlc.explain.parts import contributions, log_odds_of, logits, parts_of
-from llwlc.explain.paths import paths_between
-from llwlc.explain.removal import Surroundings
-from llwlc.graph.graph import Graph
-from llwlc.predict.predictor import LinkPredictor
-from llwlc.subgraphs.extraction import extract
+from llwlc.explain import _explainer as explaining
+from llwlc.explain._parts import list_parts, log_odds_of, logits, shapley_values
+from llwlc.explain._paths import find_paths
+from llwlc.explain._removal import EnclosingSubgraph
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs._extraction import extract
 from people import QUICK, people
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
@@ -26,7 +26,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
 
 @cache
 def fitted(preset: str, features: bool = True) -> LinkPredictor:
-    return LinkPredictor(preset, cache=None, **QUICK).fit(people(features=features))
+    return LinkPredictor(preset, cache=None, minutes=None, **QUICK).fit(people(features=features))
 
 
 @pytest.fixture(params=["anchored", "paper"])
@@ -41,24 +41,24 @@ def anchored():
 
 def some_pairs(model: LinkPredictor) -> list[tuple[int, int]]:
     """A link and a pair that is none."""
-    split = model.run.split
+    split = model.run_.split
     return [tuple(split.test_pos[0].tolist()), tuple(split.test_neg[0].tolist())]
 
 
 def number(model: LinkPredictor, name: str) -> int:
-    return list(model.graph.names).index(name)
+    return list(model.graph_.names).index(name)
 
 
 def test_every_removal_is_the_score_on_the_graph_without_those_edges(model):
     for u, v in some_pairs(model):
-        found = model.explain(model.graph.name(u), model.graph.name(v))
-        edges = {frozenset(edge) for edge in model.graph.edges.tolist()}
+        found = model.explain(model.graph_.name(u), model.graph_.name(v))
+        edges = {frozenset(edge) for edge in model.graph_.edges.tolist()}
         whole = torch.logit(model.score(torch.tensor([[u, v]])).probability)[0]
         asked = [*found.edges[:6], *found.edges[-3:], *found.paths[:4]]
         for removal in asked:
             way = [number(model, name) for name in removal.nodes]
             gone = {frozenset(step) for step in pairwise(way)}
-            left = model.graph.with_edges(torch.tensor([sorted(e) for e in sorted(edges - gone, key=sorted)]))
+            left = model.graph_.with_edges(torch.tensor([sorted(e) for e in sorted(edges - gone, key=sorted)]))
             said = model.score(torch.tensor([[u, v]]), graph=left)
             assert removal.probability == pytest.approx(float(said.probability[0]), abs=2e-5)
             assert removal.lost == pytest.approx(float(whole - torch.logit(said.probability[0])), abs=2e-4)
@@ -67,10 +67,10 @@ def test_every_removal_is_the_score_on_the_graph_without_those_edges(model):
 @pytest.mark.parametrize("preset", ["anchored", "paper"])
 def test_subgraphs_without_edges_are_those_of_the_graph_without_them(preset):
     graph = people()
-    config = fitted(preset).fitted.preset.basis
+    config = fitted(preset).model_.basis
     generator = torch.Generator().manual_seed(3)
     for pair in [(0, 1), (5, 40), tuple(graph.edges[7].tolist())]:
-        around = Surroundings.of(graph, pair, config, PairInputs())
+        around = EnclosingSubgraph.of(graph, pair, config, PairInputs())
         removed = torch.rand(12, around.num_edges, generator=generator) < torch.linspace(0, 1, 12).unsqueeze(1)
         altered = around._without(removed)
         inputs = torch.cat([data.pair for data in around.encoded(removed)])
@@ -92,18 +92,18 @@ def test_subgraphs_without_edges_are_those_of_the_graph_without_them(preset):
 
 def test_an_explanation_is_the_same_from_both_ends_and_the_same_twice(model):
     for u, v in some_pairs(model):
-        a, b = model.graph.name(u), model.graph.name(v)
+        a, b = model.graph_.name(u), model.graph_.name(v)
         assert model.explain(a, b) == model.explain(b, a) == model.explain(a, b)
 
 
 def test_it_says_what_score_says_and_links_are_looked_at_as_if_they_were_absent(model):
     (u, v), (a, b) = some_pairs(model)
-    link, none = (model.explain(model.graph.name(i), model.graph.name(j)) for i, j in ((u, v), (a, b)))
+    link, none = (model.explain(model.graph_.name(i), model.graph_.name(j)) for i, j in ((u, v), (a, b)))
     assert link.linked
     assert not none.linked
     said = model.score(torch.tensor([[u, v], [a, b]]), prior=0.5)
     for found, score, chance in zip((link, none), said.score, said.probability, strict=True):
-        assert found.said[0].score == pytest.approx(float(score), abs=1e-5)
+        assert found.predictions[0].score == pytest.approx(float(score), abs=1e-5)
         assert found.probability == pytest.approx(float(chance), abs=1e-6)
     edges = {frozenset(e.nodes) for e in link.edges}
     assert frozenset((link.source, link.target)) not in edges
@@ -113,7 +113,7 @@ def test_what_it_says_among_candidates_is_what_recommend_says(anchored):
     best = anchored.recommend(top=3)
     for link in best:
         found = anchored.explain(link.source, link.target, population="candidates")
-        said = found.said[0]
+        said = found.predictions[0]
         assert said.population == "candidates"
         assert said.probability == pytest.approx(link.probability, abs=1e-6)
         assert said.low == pytest.approx(link.probability_low, abs=1e-6)
@@ -122,15 +122,15 @@ def test_what_it_says_among_candidates_is_what_recommend_says(anchored):
 
 
 def test_parts_add_up_and_are_shapley_values_by_their_definition(model):
-    explainer = model.explainer
+    explainer = model.explainer_
     net = explainer.scorer.net
     u, v = some_pairs(model)[0]
     link, references = explainer.readouts(torch.tensor([sorted((u, v))])), explainer.references[:5]
     for name in ("random", "candidates"):
         population = explainer.population(name, 0.5, None)
         with torch.inference_mode():
-            found = contributions(net, link, references, population)
-            parts = parts_of(net)
+            found = shapley_values(net, link, references, population)
+            parts = list_parts(net)
 
             def value(chosen, population=population, parts=parts):
                 rows = references.clone()
@@ -148,22 +148,23 @@ def test_parts_add_up_and_are_shapley_values_by_their_definition(model):
 
 
 def test_the_parts_are_the_columns_of_the_readout_and_the_heads_are_the_networks(model):
-    explainer = model.explainer
+    explainer = model.explainer_
     pairs = torch.tensor(some_pairs(model))
     readout = explainer.readouts(pairs)
-    parts = parts_of(explainer.scorer.net)
+    parts = list_parts(explainer.scorer.net)
     assert [p.begin for p in parts[1:]] == [p.end for p in parts[:-1]]
     assert parts[-1].end == readout.shape[1]
     with torch.inference_mode():
         out, _ = logits(explainer.scorer.net, readout)
-    torch.testing.assert_close(out[:, 0], model.score(pairs).score, rtol=0, atol=1e-5)
+    score = model.fitted_.calibration.log_odds(out[:, 0])
+    torch.testing.assert_close(score, model.score(pairs).score, rtol=0, atol=1e-5)
 
 
 def test_without_an_eigenvector_the_filters_see_a_basis_that_lacks_it(model):
-    explainer = model.explainer
+    explainer = model.explainer_
     u, v = some_pairs(model)[0]
-    found = model.explain(model.graph.name(u), model.graph.name(v))
-    around = explainer.surroundings(u, v)
+    found = model.explain(model.graph_.name(u), model.graph_.name(v))
+    around = explainer.enclosing_subgraph(u, v)
     whole = around.encoded(torch.zeros(1, around.num_edges, dtype=torch.bool))[0]
     net, features = explainer.scorer.net, explainer.scorer.features
     population = explainer.population("random", 0.5, None)
@@ -182,16 +183,16 @@ def test_without_an_eigenvector_the_filters_see_a_basis_that_lacks_it(model):
 
 def test_shared_features_make_up_the_cosine(anchored):
     u, v = some_pairs(anchored)[0]
-    found = anchored.explain(anchored.graph.name(u), anchored.graph.name(v))
-    unit = anchored.fitted.features.unit
+    found = anchored.explain(anchored.graph_.name(u), anchored.graph_.name(v))
+    unit = anchored.fitted_.features.unit
     assert found.cosine == pytest.approx(float(unit[u] @ unit[v]), abs=1e-6)
     assert sum(f.share for f in found.features) == pytest.approx(found.cosine, abs=1e-6)  # six columns, all named
     assert fitted("anchored", False).explain("Person 00", "Person 01").features == ()
 
 
 def test_the_most_similar_link_of_a_link_that_stands_twice_in_the_readout_is_its_double(anchored, monkeypatch):
-    explainer = explaining.Explainer(
-        anchored.graph, anchored.fitted, anchored.explainer.ranking, anchored.run.split.valid_neg
+    explainer = explaining.Explainer.of(
+        anchored.graph_, anchored.fitted_, anchored.explainer_.ranking, anchored.run_.split.valid_neg
     )
     links, known = explainer.links
     double = known.clone()
@@ -199,7 +200,7 @@ def test_the_most_similar_link_of_a_link_that_stands_twice_in_the_readout_is_its
     explainer.__dict__["links"] = (links, double)
     found = explainer.explain(*links[9].tolist())
     nearest = found.similar[0]
-    assert {nearest.source, nearest.target} == {anchored.graph.name(i) for i in links[5].tolist()}
+    assert {nearest.source, nearest.target} == {anchored.graph_.name(i) for i in links[5].tolist()}
     assert nearest.distance == pytest.approx(0, abs=1e-5)
     own = {found.source, found.target}
     assert all({s.source, s.target} != own for s in found.similar)
@@ -210,11 +211,11 @@ def test_paths_are_those_of_networkx():
     if graph.has_edge(0, 1):
         graph.remove_edge(0, 1)
     theirs = {tuple(p) for p in nx.all_simple_paths(graph, 0, 1, cutoff=3)}
-    ours = paths_between(torch.tensor(list(graph.edges)), 0, 1, 10_000)
+    ours = find_paths(torch.tensor(list(graph.edges)), 0, 1, 10_000)
     assert set(ours) == theirs
     assert len(ours) == len(theirs)
     assert [len(p) for p in ours] == sorted(len(p) for p in ours)
-    assert paths_between(torch.tensor(list(graph.edges)), 0, 1, 3) == ours[:3]
+    assert find_paths(torch.tensor(list(graph.edges)), 0, 1, 3) == ours[:3]
 
 
 def test_a_hub_is_bounded_and_says_so(monkeypatch):
@@ -222,15 +223,15 @@ def test_a_hub_is_bounded_and_says_so(monkeypatch):
     whole = model.explain("Person 00", "Person 01")
     few = model.explain("Person 00", "Person 01", max_edges=10)
     assert len(few.edges) == 10
-    assert few.edges_in_all == whole.edges_in_all > 10
-    assert any(f"10 of {few.edges_in_all:,} edges were tried" in note for note in few.notes)
+    assert few.num_subgraph_edges == whole.num_subgraph_edges > 10
+    assert any(f"10 of {few.num_subgraph_edges:,} edges were tried" in note for note in few.notes)
     told = {edge.nodes: edge.lost for edge in whole.edges}
     assert all(edge.lost == pytest.approx(told[edge.nodes], abs=1e-6) for edge in few.edges)
     at_ends = [edge for edge in few.edges if {few.source, few.target} & set(edge.nodes)]
     assert len(at_ends) == 10  # the nearest come first
-    monkeypatch.setattr(explaining, "COPIES", 5 * whole.edges_in_all)
+    monkeypatch.setattr(explaining, "MAX_COPIED_EDGES", 5 * whole.num_subgraph_edges)
     assert len(model.explain("Person 00", "Person 01").edges) == 5
-    monkeypatch.setattr(explaining, "SHOWN", 12)
+    monkeypatch.setattr(explaining, "MAX_DRAWN_NODES", 12)
     drawn = model.explain("Person 00", "Person 01").drawing
     assert len(drawn.nodes) == 12
     assert drawn.all_nodes > 12
@@ -242,7 +243,7 @@ def test_nodes_without_links_are_explained_too():
     lonely = Graph.from_edges(
         graph.edges[(graph.edges != 3).all(1) & (graph.edges != 4).all(1)], num_nodes=90, x=graph.x, names=graph.names
     )
-    model = LinkPredictor("anchored", cache=None, **QUICK).fit(lonely)
+    model = LinkPredictor("anchored", cache=None, minutes=None, **QUICK).fit(lonely)
     found = model.explain("Person 03", "Person 04")
     assert found.edges == found.paths == found.common_neighbors == ()
     assert found.drawing.all_nodes == 2
@@ -275,9 +276,9 @@ def test_bad_options_are_refused_with_a_sentence(anchored):
 
 def test_any_name_is_text_in_json_html_and_on_a_terminal(anchored):
     names = [HOSTILE if i == 0 else f"</style><img src=x onerror=alert({i})>" for i in range(90)]
-    run = replace(anchored.run, graph=replace(anchored.graph, names=names))
-    model = LinkPredictor("anchored", cache=None)
-    model._run = run
+    run = replace(anchored.run_, graph=replace(anchored.graph_, names=names))
+    model = LinkPredictor("anchored", cache=None, minutes=None)
+    model.run_ = run
     found = model.explain(names[0], names[1])
     for html in (found.to_html(), found._repr_html_()):
         assert "<script>" not in html
@@ -292,7 +293,7 @@ def test_json_has_every_field_and_only_finite_numbers(model):
     found = model.explain("Person 00", "Person 01")
     data = json.loads(found.to_json())
     assert set(data) == set(found.as_dict())
-    assert data["said"][0]["probability"] == found.probability
+    assert data["predictions"][0]["probability"] == found.probability
     assert {node["name"] for node in data["drawing"]["nodes"]} >= {"Person 00", "Person 01"}
 
 
@@ -325,9 +326,9 @@ def test_features_are_called_as_in_their_file(tmp_path, anchored):
         "source,target\n" + "".join(f"{graph.name(a)},{graph.name(b)}\n" for a, b in graph.edges.tolist())
     )
     read = Graph.from_csv(tmp_path / "edges.csv", features=tmp_path / "nodes.csv")
-    titles = [replace(anchored.explainer, graph=read)._title(k) for k in range(3)]
+    titles = [replace(anchored.explainer_, graph=read)._title(k) for k in range(3)]
     assert titles == ["age", "kind=a", "kind=b"]
-    assert replace(anchored.explainer, graph=graph)._title(2) == "column 2"
+    assert replace(anchored.explainer_, graph=graph)._title(2) == "column 2"
 
 
 def test_on_a_narrow_screen_no_word_of_the_page_breaks(anchored, tmp_path):

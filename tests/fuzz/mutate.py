@@ -141,6 +141,8 @@ def mutated_tensors(tensors: dict[str, Tensor], rng: Rng) -> dict[str, Tensor]:
         return tensors | {name: tensor.flip(0).clone()}
     if kind == 6:
         return tensors | {f"{name}_": tensor}
+    if kind == 7 and tensor.is_floating_point():
+        return tensors | {name: tensor * pick(rng, [-1, 1e10, 1e30, 1e37, 1e-30, 1e300])}
     if tensor.numel():
         values = [0, -1, 1, 7, 1 << 40, -(1 << 60)]
         values = [*values, float("nan"), float("inf"), 1e30] if tensor.is_floating_point() else values

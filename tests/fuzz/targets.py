@@ -18,19 +18,19 @@ from typer.testing import CliRunner
 
 from fuzz.mutate import VALUES, Rng, mutated_bytes, mutated_json, mutated_tensors, pick
 from fuzz.tables import odd_file
-from llwlc import baselines
-from llwlc.bases.cache import cached
-from llwlc.bases.config import BasisConfig
-from llwlc.bases.encoded_links import FIELDS, encode
-from llwlc.bases.warmup import warm_up
-from llwlc.cli.app import app
+from llwlc._cli.app import app
+from llwlc._predictor import LinkPredictor
+from llwlc._runs.format import FILES, PLAN, write_manifest
+from llwlc._support.files import PARTIAL
+from llwlc.bases._cache import load_or_encode
+from llwlc.bases._config import BasisConfig
+from llwlc.bases._encoded_links import FIELD_TYPES, encode_pairs
+from llwlc.bases._kernel_compilation import compile_basis_kernels
 from llwlc.errors import InputError
-from llwlc.graph.feature_file import read_features
-from llwlc.graph.graph import Graph
-from llwlc.graph.pair_file import read_pairs
-from llwlc.predict.predictor import LinkPredictor
-from llwlc.predict.run_format import FILES, PLAN, write_manifest
-from llwlc.support.files import PARTIAL
+from llwlc.graph._feature_file import read_features
+from llwlc.graph._graph import Graph
+from llwlc.graph._pair_file import read_pairs
+from llwlc.models._registry import MODELS
 from people import QUICK, people
 
 LIMIT = 64 << 20  # bytes that a fuzzed file may unpack to
@@ -51,14 +51,16 @@ class Target(Protocol):
 
 def compile_all() -> None:
     """What the options of a run can ask for: all stages at once, and one by one."""
-    warm_up(people(), BasisConfig())
-    warm_up(people(), BasisConfig(hops=16))
+    compile_basis_kernels(people(), BasisConfig())
+    compile_basis_kernels(people(), BasisConfig(hops=16))
 
 
 def fit_method(method: str, out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
     """A run of an opponent, of two epochs where it trains."""
-    options = {"epochs": 2} if baselines.get(method).trained else {}
-    LinkPredictor(method=method, cache=None, device="cpu", **options).fit(people(), out=out, on_epoch=on_epoch)
+    options = {"epochs": 2} if MODELS[method].trained else {}
+    LinkPredictor(model=method, cache=None, minutes=None, device="cpu", **options).fit(
+        people(), out=out, on_epoch=on_epoch
+    )
 
 
 def one_line(error: InputError) -> str:
@@ -119,7 +121,7 @@ class Readings:
 class Runs:
     """Run folders, altered with and without a manifest that fits: of our network, of one that was planned, and of opponents."""
 
-    METHODS = ("gcn", "buddy", "adamic-adar")
+    MODELS = ("gcn", "buddy", "adamic-adar")
     trained = False
 
     def __init__(self, folder: Path) -> None:
@@ -127,14 +129,14 @@ class Runs:
         self.copy = folder / "copy"
         self.fit(folder / "ours")
         self.fit(folder / "planned", minutes=5)
-        for method in self.METHODS:
+        for method in self.MODELS:
             fit_method(method, folder / method)
         self.pairs = torch.tensor([[0, 40], [3, 5], [7, 80]])
-        self.originals = [folder / name for name in ("ours", "ours", "ours", "planned", *self.METHODS)]
+        self.originals = [folder / name for name in ("ours", "ours", "ours", "planned", *self.MODELS)]
         self.scores = {path: LinkPredictor.load(path, device="cpu").score(self.pairs).score for path in self.originals}
 
     def fit(self, out: Path, minutes: float | None = None) -> None:
-        LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), out=out, minutes=minutes)
+        LinkPredictor(cache=None, minutes=minutes, device="cpu", **QUICK).fit(people(), out=out)
 
     def case(self, rng: Rng) -> str:
         original = pick(rng, self.originals)
@@ -149,11 +151,18 @@ class Runs:
         try:
             model = LinkPredictor.load(self.copy, device="cpu", cache=None)
             score = model.score(self.pairs).score
-            model.recommend(top=3)
+            links = model.recommend(top=3)
+            if model.model_.name == "llwlc":
+                model.explain("Person 00", "Person 40").to_json()  # no NaN is JSON
         except InputError as error:
             return one_line(error)
-        if not torch.isfinite(score).all():
-            raise Fault(f"scores of {score.tolist()} after an altered {name}")
+        told = [
+            value
+            for link in links
+            for value in (link.score, link.probability_low, link.probability, link.probability_high)
+        ]
+        if not torch.isfinite(torch.tensor([*score.tolist(), *told], dtype=torch.float64)).all():
+            raise Fault(f"scores of {score.tolist()}, {told} after an altered {name}")
         if altered and not fitting and name != "manifest.json":
             raise Fault(f"an altered {name} that was not noticed")
         if (
@@ -198,7 +207,7 @@ class Checkpoints:
 
     @staticmethod
     def fit(out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
-        LinkPredictor(cache=None, device="cpu", **QUICK).fit(people(), out=out, on_epoch=on_epoch)
+        LinkPredictor(cache=None, minutes=None, device="cpu", **QUICK).fit(people(), out=out, on_epoch=on_epoch)
 
     @staticmethod
     def fit_gcn(out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
@@ -245,8 +254,8 @@ class Caches:
         self.folder, self.cache = folder / "kept", folder / "cache"
         self.graph, self.config = people(), BasisConfig()
         self.pairs = self.graph.edges[:20]
-        cached(self.graph, self.pairs, self.config, cache=self.folder)
-        self.wanted = encode(self.graph, self.pairs, self.config, about="")
+        load_or_encode(self.graph, self.pairs, self.config, cache=self.folder)
+        self.wanted = encode_pairs(self.graph, self.pairs, self.config, about="")
 
     def case(self, rng: Rng) -> str:
         shutil.rmtree(self.cache, ignore_errors=True)
@@ -257,10 +266,10 @@ class Caches:
         else:
             path.write_bytes(mutated_bytes(path.read_bytes(), rng))
         try:
-            found = cached(self.graph, self.pairs, self.config, cache=self.cache)
+            found = load_or_encode(self.graph, self.pairs, self.config, cache=self.cache)
         except InputError as error:
             return one_line(error)
-        if not all(torch.equal(getattr(found, name), getattr(self.wanted, name)) for name in FIELDS):
+        if not all(torch.equal(getattr(found, name), getattr(self.wanted, name)) for name in FIELD_TYPES):
             raise Fault(f"other bases after an altered {path.name}")
         return "accepted"
 
@@ -422,7 +431,7 @@ class Lines:
                 "edges.csv",
                 "--out",
                 "new",
-                "--method",
+                "--model",
                 method,
                 "--set",
                 f"epochs={pick(rng, self.NUMBERS)}",

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from llwlc import Graph
-from llwlc.graph import edge_list
-from llwlc.graph.edge_list import EdgeList
+from llwlc.graph import _edge_list as edge_list
+from llwlc.graph._edge_list import EdgeList
 
 
 def random_graph(n: int, m: int, seed: int, *, values: bool) -> Graph:
@@ -54,21 +54,21 @@ def test_edges_by_number_and_graphs_of_some_edges(shape, mapped, tmp_path, monke
             a, b = getattr(found, name), getattr(wanted, name)
             assert (a is None) == (b is None)
             assert a is None or (a.dtype == b.dtype and torch.equal(a, b)), name
-        assert edges.is_kept(found, flags)
-        assert len(edges) == 0 or not edges.is_kept(found, ~flags)
+        assert edges.equals_kept(found, flags)
+        assert len(edges) == 0 or not edges.equals_kept(found, ~flags)
     assert not mapped or not list((tmp_path / "cache").iterdir())  # files without a name
 
 
 def test_another_weight_or_another_link_is_noticed():
     graph = random_graph(20, 60, 1, values=True)
     edges, flags = EdgeList(graph), torch.ones(graph.num_edges, dtype=torch.bool)
-    assert edges.is_kept(graph, flags)
+    assert edges.equals_kept(graph, flags)
     other = graph.weight.clone()
     other[5] += 1
-    assert not edges.is_kept(replace(graph, weight=other), flags)
-    assert not edges.is_kept(replace(graph, weight=None), flags)
+    assert not edges.equals_kept(replace(graph, weight=other), flags)
+    assert not edges.equals_kept(replace(graph, weight=None), flags)
     fewer = flags.clone()
     fewer[3] = False
     elsewhere = flags.clone()
     elsewhere[4] = False
-    assert not edges.is_kept(edges.kept(fewer), elsewhere)
+    assert not edges.equals_kept(edges.kept(fewer), elsewhere)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.graph.report import GraphWarning, is_bipartite
+from llwlc.graph._graph import Graph
+from llwlc.graph._report import GraphWarning, is_bipartite
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::llwlc.graph.report.GraphWarning"),
+    pytest.mark.filterwarnings("ignore::llwlc.graph._report.GraphWarning"),
     # PyG calls torch.jit.script while it is imported
     pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning"),
 ]

@@ -3,6 +3,9 @@
 import gzip
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +16,16 @@ import torch
 from typer.testing import CliRunner
 
 from llwlc import Graph
-from llwlc.cli.app import app
+from llwlc._cli.app import app
+from llwlc._support.files import file_digest
 from llwlc.errors import InputError
-from llwlc.graph.names import find_nodes
-from llwlc.graph.packed_folder import MANIFEST
-from llwlc.support.files import file_digest
+from llwlc.graph._names import find_nodes
+from llwlc.graph._packed_folder import MANIFEST
 
 duckdb = pytest.importorskip("duckdb", reason="packing needs duckdb: pip install 'llwlc[pack]'")
-from llwlc.graph.packing import pack  # noqa: E402
+from llwlc.graph._packing import pack  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::llwlc.graph.report.GraphWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::llwlc.graph._report.GraphWarning")
 SOME = ["Ada", "Bob", "Zoë", "émile", "007", "7", "-1", "a b", "Ada2", "🙂"]
 
 
@@ -240,9 +243,65 @@ def test_the_command_packs_and_other_commands_open_it(tmp_path):
     code, text = told("data", "show", tmp_path / "g")
     assert code == 0
     assert "30" in text
+    other = written(tmp_path / "other.csv", rows([f"p{i}" for i in range(30)], 199))
     for words in (
-        ("pack", path, "-o", tmp_path / "g"),
+        ("pack", other, "-o", tmp_path / "g"),
+        ("pack", path, "-o", tmp_path / "g", "--no-header"),
+        ("pack", path, "-o", tmp_path),
         ("show", tmp_path / "g", "--source", "from"),
         ("show", tmp_path),
     ):
         assert told("data", *words)[0] == 2
+
+
+KILLED = """
+import os, signal, sys
+from llwlc._support import files
+rename = files.os.rename
+def last(*names):
+    rename(*names)
+    os.kill(os.getpid(), signal.SIGKILL)
+files.os.rename = last
+from llwlc.graph._packing import pack
+pack(*sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
+def test_the_same_command_goes_on_after_a_kill_behind_the_last_rename(tmp_path):
+    path = written(tmp_path / "e.csv", rows(SOME, 60))
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(tmp_path / "g")])
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / "g").is_dir()
+    before = {file.name: file.read_bytes() for file in (tmp_path / "g").iterdir()}
+    done = CliRunner().invoke(app, ["data", "pack", str(path), "-o", str(tmp_path / "g")])
+    assert done.exit_code == 0
+    assert "was packed from it already" in " ".join(done.output.split())
+    assert str(Graph.open(tmp_path / "g").report.line) in " ".join(done.output.split())
+    assert {file.name: file.read_bytes() for file in (tmp_path / "g").iterdir()} == before
+    same(Graph.open(tmp_path / "g"), Graph.read(path))
+
+
+def test_packing_again_gives_the_same_report_and_refuses_any_other_folder(tmp_path):
+    path = written(tmp_path / "e.csv", rows(SOME, 60), list(range(60)), head="from,to,weight")
+    report = pack(path, tmp_path / "g", weight=None)
+    assert pack(path, tmp_path / "g", weight=None) == report
+    shutil.copy(path, tmp_path / "moved.csv")
+    assert pack(tmp_path / "moved.csv", tmp_path / "g", weight=None) == report  # what counts is what it holds
+    with pytest.raises(InputError, match="other columns"):
+        pack(path, tmp_path / "g")
+    path.write_text(path.read_text() + "Ada,Bob,1\n")
+    with pytest.raises(InputError, match="packed from another file"):
+        pack(path, tmp_path / "g", weight=None)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="is there already"):
+        pack(path, tmp_path / "empty")
+
+
+def test_a_damaged_folder_is_not_taken_for_a_packed_one(tmp_path):
+    path = written(tmp_path / "e.csv", rows(SOME, 60))
+    pack(path, tmp_path / "g")
+    file = tmp_path / "g" / "indices.i64"
+    file.write_bytes(file.read_bytes()[:-8])
+    with pytest.raises(InputError, match="cannot be used"):
+        pack(path, tmp_path / "g")

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 
 from llwlc import datasets, splits
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.heuristics.cosine import feature_cosine
-from llwlc.heuristics.neighbors import adamic_adar, common_neighbors, resource_allocation
-from llwlc.heuristics.walks import katz, rooted_page_rank
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._cosine import feature_cosine
+from llwlc.heuristics._neighbors import adamic_adar, common_neighbors, resource_allocation
+from llwlc.heuristics._walks import katz, rooted_page_rank
 from llwlc.metrics import hits_at_k
 
 
@@ -75,7 +75,7 @@ def test_walks_take_ranked_negatives_blocks_and_graphs_without_links(plain, monk
     graph = Graph.from_edges(torch.tensor(list(plain.edges)), num_nodes=81)
     pairs = torch.randint(81, (3, 5, 2), generator=torch.Generator().manual_seed(0))
     whole = [score(graph, pairs) for score in (katz, rooted_page_rank)]
-    monkeypatch.setattr("llwlc.heuristics.walks.BLOCK", 200)
+    monkeypatch.setattr("llwlc.heuristics._walks.BLOCK", 200)
     for score, expected in zip((katz, rooted_page_rank), whole, strict=True):
         assert score(graph, pairs).shape == (3, 5)
         assert torch.allclose(score(graph, pairs), expected, rtol=1e-12)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-from llwlc.graph.graph import Graph
-from llwlc.heuristics.pair_statistics import STATISTICS, _fill, pair_statistics, row_cosines
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._pair_statistics import STATISTICS, _fill, compute_pair_statistics, row_cosines
 
 graphs = st.one_of(
     st.builds(
@@ -47,7 +47,7 @@ def one(values) -> float:
 @given(graphs)
 def test_they_are_networkxs_on_the_graph_without_the_pairs_link(graph):
     pairs = all_pairs(len(graph))
-    found = pair_statistics(of(graph), pairs)
+    found = compute_pair_statistics(of(graph), pairs)
     for (u, v), row in zip(pairs.tolist(), found, strict=True):
         rest = graph.copy()
         rest.remove_edges_from([(u, v)])
@@ -64,22 +64,22 @@ def test_they_are_networkxs_on_the_graph_without_the_pairs_link(graph):
 @given(graphs)
 def test_the_order_of_the_ends_does_not_show_in_the_last_bit(graph):
     pairs = all_pairs(len(graph))
-    assert np.array_equal(pair_statistics(of(graph), pairs), pair_statistics(of(graph), pairs[:, ::-1]))
+    assert np.array_equal(compute_pair_statistics(of(graph), pairs), compute_pair_statistics(of(graph), pairs[:, ::-1]))
 
 
 def test_no_pairs_give_no_rows_and_more_than_a_run_of_them_are_all_filled():
     graph = nx.gnp_random_graph(60, 0.2, seed=2)
-    assert pair_statistics(of(graph), np.zeros((0, 2), dtype=np.int64)).shape == (0, len(STATISTICS))
+    assert compute_pair_statistics(of(graph), np.zeros((0, 2), dtype=np.int64)).shape == (0, len(STATISTICS))
     pairs = all_pairs(60)
-    whole = pair_statistics(of(graph), pairs)
-    parts = [pair_statistics(of(graph), pairs[at : at + 7]) for at in range(0, len(pairs), 7)]
+    whole = compute_pair_statistics(of(graph), pairs)
+    parts = [compute_pair_statistics(of(graph), pairs[at : at + 7]) for at in range(0, len(pairs), 7)]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
 def test_the_leaves_of_a_large_star_share_its_hub_alone():
     leaves = 5_000
     graph = of(nx.star_graph(leaves))
-    found = pair_statistics(graph, np.array([[1, leaves], [0, leaves]]))
+    found = compute_pair_statistics(graph, np.array([[1, leaves], [0, leaves]]))
     assert found[0] == pytest.approx([1, 1 / np.log(leaves), 1 / leaves, 1, 1])
     assert found[1].tolist() == [0, 0, 0, 0, leaves - 1]
 
@@ -107,11 +107,13 @@ def test_a_hubs_row_that_is_searched_gives_the_bits_of_one_that_is_read(long_row
     found = np.zeros((len(pairs), len(STATISTICS)))
     # in Python, where the length that counts as long can be set
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("llwlc.heuristics.pair_statistics.LONG_ROW", long_row)
+        patch.setattr("llwlc.heuristics._pair_statistics.LONG_ROW", long_row)
         _fill.py_func(graph.indptr.numpy(), graph.indices.numpy(), pairs, found)
     assert np.array_equal(found, [merged(graph, u, v) for u, v in pairs.tolist()])
-    assert np.allclose(found, pair_statistics(graph, pairs), rtol=1e-15)  # compiled, a logarithm may differ by one bit
-    assert np.array_equal(pair_statistics(graph, pairs), pair_statistics(graph, pairs[:, ::-1]))
+    assert np.allclose(
+        found, compute_pair_statistics(graph, pairs), rtol=1e-15
+    )  # compiled, a logarithm may differ by one bit
+    assert np.array_equal(compute_pair_statistics(graph, pairs), compute_pair_statistics(graph, pairs[:, ::-1]))
 
 
 @settings(deadline=None, max_examples=30)

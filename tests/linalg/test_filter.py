@@ -11,10 +11,10 @@ from torch.autograd import gradcheck
 
 import oracle
 from graphs import batch_of, families
-from llwlc.bases.eigenbasis import eigenbasis
+from llwlc.bases._eigenbasis import eigenbasis
 from llwlc.errors import InputError
-from llwlc.linalg.filter import spectral_filter
-from llwlc.linalg.lanczos import constrained_lanczos
+from llwlc.linalg._filter import spectral_filter
+from llwlc.linalg._lanczos import constrained_lanczos
 
 F64 = torch.float64
 GRAPHS = {

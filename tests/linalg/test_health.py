@@ -8,10 +8,10 @@ import torch
 
 from graphs import batch_of, families, hub_and_leaves
 from llwlc import constraints
-from llwlc.bases.eigenbasis import eigenbasis
+from llwlc.bases._eigenbasis import eigenbasis
 from llwlc.errors import InputError
-from llwlc.linalg.basis import Eigenbasis
-from llwlc.linalg.health import health
+from llwlc.linalg._basis import Eigenbasis
+from llwlc.linalg._health import health
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
 import oracle
 from graphs import families
 from llwlc.errors import InputError
-from llwlc.linalg.filter import spectral_filter
-from llwlc.linalg.krylov import krylov
-from llwlc.linalg.lanczos import constrained_lanczos
-from llwlc.linalg.projector import direct, orthonormal_range
+from llwlc.linalg._filter import spectral_filter
+from llwlc.linalg._krylov import krylov
+from llwlc.linalg._lanczos import constrained_lanczos
+from llwlc.linalg._projector import direct_projector, orthonormal_range
 
 
 def random_problem(seed: int = 0, n: int = 30, k: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +113,7 @@ def test_converged_pairs_agree_with_eigsh_and_lobpcg():
 def test_decomposition_identity():
     """PLQ = QT + q β eᵀ: the rest is one vector in the last column, orthogonal to Q and to C."""
     L, C = (torch.tensor(x) for x in random_problem())
-    project = direct(orthonormal_range(C[None]))
+    project = direct_projector(orthonormal_range(C[None]))
     start = torch.randn(1, 30, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     space = krylov(lambda x: L @ x, project, start, steps=9, bound=torch.tensor([20.0]), tolerance=1e-10)
     Q = space.Q

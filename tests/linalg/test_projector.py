@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llwlc.errors import InputError
-from llwlc.linalg.projector import (
-    direct,
+from llwlc.linalg._projector import (
+    direct_projector,
     factorization_error,
-    least_squares,
+    lsqr_projector,
     orthonormal_range,
     tangent_range,
-    vertex_deleted,
+    vertex_deleted_projector,
 )
 from oracle import null_space
 
@@ -38,7 +38,7 @@ def test_direct_is_the_null_space_projector_at_any_rank(n, k, seed):
     space = orthonormal_range(torch.tensor(C)[None])
     N = null_space(C, n)
     assert int(space.rank[0]) == n - N.shape[1]
-    np.testing.assert_allclose(matrix_of(direct(space), n), N @ N.T, atol=1e-13)
+    np.testing.assert_allclose(matrix_of(direct_projector(space), n), N @ N.T, atol=1e-13)
     error = factorization_error(torch.tensor(C))
     assert error.backward < 1e-14
     assert error.orthogonality < 1e-14
@@ -50,10 +50,10 @@ def test_vertex_deleted_closed_form_is_the_direct_projector(nodes):
     degree, deleted = (np.array(x) for x in zip(*nodes, strict=True))
     degree = degree.astype(float)
     C = deleted_columns(degree, deleted)
-    closed = vertex_deleted(torch.tensor(degree)[None], torch.tensor(deleted)[None])
+    closed = vertex_deleted_projector(torch.tensor(degree)[None], torch.tensor(deleted)[None])
     np.testing.assert_allclose(
         matrix_of(closed, len(degree)),
-        matrix_of(direct(orthonormal_range(torch.tensor(C)[None])), len(degree)),
+        matrix_of(direct_projector(orthonormal_range(torch.tensor(C)[None])), len(degree)),
         atol=1e-13,
     )
 
@@ -63,9 +63,9 @@ def test_vertex_deleted_closed_form_is_the_direct_projector(nodes):
 def test_lsqr_agrees_with_the_direct_projector(n, k, seed):
     C = scipy.sparse.random_array((n, k), density=0.3, rng=np.random.default_rng(seed)).tocsc()
     C = scipy.sparse.hstack([C, C[:, :1]]).tocsc()  # a column twice: rank-deficient
-    inner = matrix_of(least_squares(C), n)
+    inner = matrix_of(lsqr_projector(C), n)
     np.testing.assert_allclose(
-        inner, matrix_of(direct(orthonormal_range(torch.tensor(C.toarray())[None])), n), atol=1e-11
+        inner, matrix_of(direct_projector(orthonormal_range(torch.tensor(C.toarray())[None])), n), atol=1e-11
     )
 
 
@@ -75,15 +75,15 @@ def test_a_hub_does_not_hide_the_constraints_beside_it():
     space = orthonormal_range(torch.tensor(C)[None])
     assert int(space.rank[0]) == 4
     assert np.abs(null_space(C, 21).T @ space.Y[0].numpy()).max() < 1e-10
-    closed = vertex_deleted(torch.tensor(degree)[None], torch.arange(21)[None] < 4)
-    np.testing.assert_allclose(matrix_of(closed, 21), matrix_of(direct(space), 21), atol=1e-10)
+    closed = vertex_deleted_projector(torch.tensor(degree)[None], torch.arange(21)[None] < 4)
+    np.testing.assert_allclose(matrix_of(closed, 21), matrix_of(direct_projector(space), 21), atol=1e-10)
 
 
 def test_columns_of_extreme_size_neither_overflow_nor_vanish():
     C = torch.tensor([[[1e200, 1e-200], [1e200, -1e-200], [0.0, 0.0]]], dtype=torch.float64)
     space = orthonormal_range(C)
     assert space.rank.tolist() == [2]
-    assert matrix_of(direct(space), 3)[2, 2] == 1
+    assert matrix_of(direct_projector(space), 3)[2, 2] == 1
 
 
 def test_a_batch_is_as_good_as_each_alone():
@@ -101,7 +101,7 @@ def test_a_batch_is_as_good_as_each_alone():
 def test_gradient_of_the_projector_against_finite_differences():
     C = torch.randn(2, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
     x = torch.randn(2, 6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    assert torch.autograd.gradcheck(lambda C, x: direct(tangent_range(C))(x), (C, x))
+    assert torch.autograd.gradcheck(lambda C, x: direct_projector(tangent_range(C))(x), (C, x))
 
 
 def test_gradient_of_a_rank_deficient_projector_moves_with_its_one_direction():
@@ -112,7 +112,7 @@ def test_gradient_of_a_rank_deficient_projector_moves_with_its_one_direction():
     def projected(w):
         c = base + w
         C = torch.stack([c, 2 * c, 0 * c], 1)[None]  # one direction, twice, and an empty column
-        return direct(tangent_range(C))(x)
+        return direct_projector(tangent_range(C))(x)
 
     assert torch.autograd.gradcheck(projected, (w,))
 

@@ -8,8 +8,8 @@ import torch
 
 from graphs import batch_of
 from llwlc import constraints
-from llwlc.bases.eigenbasis import eigenbasis
-from llwlc.linalg.projector import vertex_deleted
+from llwlc.bases._eigenbasis import eigenbasis
+from llwlc.linalg._projector import vertex_deleted_projector
 
 
 def rook():
@@ -32,7 +32,7 @@ def spectra(graph, k):
     deleted = torch.zeros(len(subsets), 16, dtype=torch.bool).scatter_(1, subsets, True)
     L = torch.tensor(nx.laplacian_matrix(graph, nodelist=range(16)).toarray()).double()
     eye = torch.eye(16, dtype=torch.float64).expand(len(subsets), 16, 16)
-    P = vertex_deleted(L.diagonal().expand(len(subsets), 16), deleted)(eye)
+    P = vertex_deleted_projector(L.diagonal().expand(len(subsets), 16), deleted)(eye)
     return torch.linalg.eigvalsh(P @ L @ P)
 
 
@@ -73,7 +73,7 @@ def test_the_spectra_are_those_of_the_complete_constrained_basis():
     for b, graph in enumerate(graphs):
         deleted = cons.deleted[subs.ptr[b] : subs.ptr[b + 1]]
         L = torch.tensor(nx.laplacian_matrix(graph, nodelist=range(16)).toarray()).double()
-        P = vertex_deleted(L.diagonal()[None], deleted[None])(torch.eye(16, dtype=torch.float64)[None])[0]
+        P = vertex_deleted_projector(L.diagonal()[None], deleted[None])(torch.eye(16, dtype=torch.float64)[None])[0]
         found = basis.values[b][basis.mask[b]]
         assert len(found) == 12
         everywhere = torch.cat([found, torch.zeros(4)]).sort().values

@@ -10,17 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernel_cases import NASTY, graph_of, some_pairs
-from llwlc.bases.config import BasisConfig
-from llwlc.bases.encoded_links import EncodedLinks, encode
-from llwlc.bases.pair_inputs import PairInputs
+from llwlc.bases._config import BasisConfig
+from llwlc.bases._encoded_links import EncodedLinks, encode_pairs
+from llwlc.bases._pair_inputs import PairInputs
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
+from llwlc.graph._graph import Graph
+from llwlc.models._llwlc.presets import PRESETS
+from llwlc.models._llwlc.scoring import CANDIDATES_OUTPUT, Scorer
 from llwlc.nn import LLwLCNet, NetConfig
-from llwlc.nn.compiled import CompiledNetwork
-from llwlc.nn.packed import not_packable
-from llwlc.training.node_features import NodeFeatures
-from llwlc.training.presets import PRESETS
-from llwlc.training.scoring import CANDIDATES, Scorer
+from llwlc.nn._compiled_network import CompiledNetwork
+from llwlc.nn._weight_packing import why_not_packable
+from llwlc.training._node_features import NodeFeatures
 from nets import by_torch, make_net
 
 TOLERANCE = 1e-5  # in probability
@@ -29,7 +29,7 @@ TOLERANCE = 1e-5  # in probability
 def links_of(
     graph: Graph, pairs: torch.Tensor, basis: BasisConfig, width: int
 ) -> tuple[EncodedLinks, torch.Tensor | None]:
-    data = encode(graph, pairs, basis, about="")
+    data = encode_pairs(graph, pairs, basis, about="")
     x = torch.randn(graph.num_nodes, width, generator=torch.Generator().manual_seed(5)) if width else None
     return data, x
 
@@ -90,7 +90,7 @@ def test_agrees_with_torch_whatever_the_size_of_the_network(shape, steps, seed):
     known = PairInputs()(graph, pairs)
     net = make_net(NetConfig(**shape, pair_channels=known.shape[1]), seed)
     if shape["pooling"] == "sort" and shape["jumping"] and shape["blocks"] > 1:
-        assert not_packable(net)
+        assert why_not_packable(net)
     else:
         assert_agree(net, data.with_pair(known), x)
 
@@ -120,19 +120,19 @@ def big_case(weighted: bool = False) -> tuple[Graph, torch.Tensor, Scorer]:
 def test_score_has_the_same_bits_alone_in_any_batch_and_on_any_number_of_threads(weighted):
     graph, pairs, scorer = big_case(weighted)
     basis, before = PRESETS["anchored"].basis, torch.get_num_threads()
-    expected = torch.cat(list(scorer.pairs(graph, pairs, basis, CANDIDATES)))
+    expected = torch.cat(list(scorer.pairs(graph, pairs, basis, CANDIDATES_OUTPUT)))
     try:
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
             order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(threads))
-            again = torch.cat(list(scorer.pairs(graph, pairs[order].flip(1), basis, CANDIDATES)))
+            again = torch.cat(list(scorer.pairs(graph, pairs[order].flip(1), basis, CANDIDATES_OUTPUT)))
             assert torch.equal(again, expected[order])
     finally:
         torch.set_num_threads(before)
     for i in range(0, len(pairs), 97):
-        assert torch.equal(next(scorer.pairs(graph, pairs[i : i + 1], basis, CANDIDATES)), expected[i : i + 1])
-    data = encode(graph, pairs, basis, about="").with_pair(scorer.inputs(graph, pairs))
-    assert torch.equal(scorer(data, CANDIDATES), expected)
+        assert torch.equal(next(scorer.pairs(graph, pairs[i : i + 1], basis, CANDIDATES_OUTPUT)), expected[i : i + 1])
+    data = encode_pairs(graph, pairs, basis, about="").with_pair(scorer.inputs(graph, pairs))
+    assert torch.equal(scorer(data, CANDIDATES_OUTPUT), expected)
 
 
 def test_a_basis_made_in_python_is_scored_by_the_same_network():
@@ -147,7 +147,7 @@ def test_a_basis_made_in_python_is_scored_by_the_same_network():
 
 
 def test_a_network_that_the_kernel_does_not_know_takes_torch_and_says_so_once(caplog, monkeypatch):
-    monkeypatch.setattr("llwlc.training.scoring._SAID", set())
+    monkeypatch.setattr("llwlc.models._llwlc.scoring._WARNED", set())
     graph = graph_of(NASTY["hubs"])
     pairs, basis = some_pairs(graph, 10), PRESETS["paper"].basis
     net = make_net(replace(PRESETS["paper"].net, pooling="dgcnn"))
@@ -155,7 +155,7 @@ def test_a_network_that_the_kernel_does_not_know_takes_torch_and_says_so_once(ca
         scorers = [Scorer(net, NodeFeatures()) for _ in range(2)]
     assert [r.getMessage().split(": ")[1] for r in caplog.records] == ["readout 'dgcnn' is made in torch"]
     assert scorers[0].compiled is None
-    expected = by_torch(net, encode(graph, pairs, basis, about=""), None)[:, 0]
+    expected = by_torch(net, encode_pairs(graph, pairs, basis, about=""), None)[:, 0]
     found = torch.cat(list(scorers[1].pairs(graph, pairs, basis)))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
 
@@ -165,8 +165,8 @@ class Another(LLwLCNet):
 
 
 def test_only_the_network_itself_is_compiled():
-    assert "own network" in not_packable(Another(NetConfig()))
-    assert not not_packable(LLwLCNet(NetConfig()))
+    assert "own network" in why_not_packable(Another(NetConfig()))
+    assert not why_not_packable(LLwLCNet(NetConfig()))
 
 
 def test_inputs_that_do_not_fit_are_refused_as_torch_refuses_them():
@@ -176,12 +176,14 @@ def test_inputs_that_do_not_fit_are_refused_as_torch_refuses_them():
     with pytest.raises(InputError, match="reads 24 compact features a node, got 0"):
         CompiledNetwork(net, None)
     ready = CompiledNetwork(net, torch.zeros(graph.num_nodes, 24))
-    data = encode(graph, pairs, PRESETS["anchored"].basis, about="")
+    data = encode_pairs(graph, pairs, PRESETS["anchored"].basis, about="")
     with pytest.raises(InputError, match="reads 5 inputs of a pair"):
         ready.encoded(data)
     with pytest.raises(InputError, match="distance_cap is not the basis's"):
         ready.pairs(graph, pairs, BasisConfig(distance_cap=5), PairInputs()(graph, pairs))
-    wide = encode(graph, pairs, BasisConfig(distance_cap=5, hops=4), about="").with_pair(PairInputs()(graph, pairs))
+    wide = encode_pairs(graph, pairs, BasisConfig(distance_cap=5, hops=4), about="").with_pair(
+        PairInputs()(graph, pairs)
+    )
     with pytest.raises(InputError, match="distance_cap is not the basis's"):
         ready.encoded(wide)
 
@@ -197,5 +199,5 @@ def test_links_in_half_precision_are_scored_some_at_a_time_with_the_bits_of_the_
     )
     wanted = ready.encoded(replace(data, vectors=data.vectors.float()))
     for at_once in (7, 1000):
-        monkeypatch.setattr("llwlc.nn.compiled.IN_SINGLE", at_once)
+        monkeypatch.setattr("llwlc.nn._compiled_network.FLOAT32_CHUNK", at_once)
         assert torch.equal(ready.encoded(data), wanted)

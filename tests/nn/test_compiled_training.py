@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from kernel_cases import NASTY, graph_of, some_pairs
-from llwlc.bases.encoded_links import EncodedLinks, encode
-from llwlc.bases.pair_inputs import PairInputs
+from llwlc._support.threads import use_one_thread
+from llwlc.bases._encoded_links import EncodedLinks, encode_pairs
+from llwlc.bases._pair_inputs import PairInputs
 from llwlc.errors import InputError
+from llwlc.models._llwlc.presets import PRESETS
+from llwlc.models._llwlc.step import population_loss
 from llwlc.nn import LLwLCNet, NetConfig
-from llwlc.nn.compiled_training import CompiledTraining, not_trainable
-from llwlc.support.threads import one_thread
-from llwlc.training.presets import PRESETS
-from llwlc.training.step import population_loss
+from llwlc.nn._compiled_training import CompiledTraining, why_not_kernel_training
 
 WIDTH = 24
 STILL = NetConfig(feature_channels=WIDTH, pair_channels=5, dropout=0.0, feature_dropout=0.0)
@@ -31,7 +31,7 @@ SHAPES = {
 def links_of(case: str, weighted: bool = False) -> EncodedLinks:
     graph = graph_of(NASTY[case], weighted)
     pairs = some_pairs(graph, 20)
-    return encode(graph, pairs, PRESETS["anchored"].basis, about="").with_pair(PairInputs()(graph, pairs))
+    return encode_pairs(graph, pairs, PRESETS["anchored"].basis, about="").with_pair(PairInputs()(graph, pairs))
 
 
 def setting(config: NetConfig, data: EncodedLinks, dtype: torch.dtype) -> tuple[LLwLCNet, torch.Tensor | None]:
@@ -180,7 +180,7 @@ def test_no_number_of_threads_changes_a_bit():
     try:
         for threads in (1, 2, 5, 1):
             torch.set_num_threads(threads)
-            with one_thread():  # torch, as in training; kernels keep the number above
+            with use_one_thread():  # torch, as in training; kernels keep the number above
                 found.append(compiled.gradient(data, index, *labels_of(len(index)), seed=0, epoch=0))
     finally:
         torch.set_num_threads(before)
@@ -215,8 +215,8 @@ def test_a_network_stays_what_it_was_for_everybody_else():
 
 
 def test_a_readout_that_sorts_is_trained_by_torch():
-    assert "trained in torch" in not_trainable(LLwLCNet(PRESETS["paper"].net))
-    assert not not_trainable(LLwLCNet(STILL))
+    assert "trained in torch" in why_not_kernel_training(LLwLCNet(PRESETS["paper"].net))
+    assert not why_not_kernel_training(LLwLCNet(STILL))
 
 
 def test_half_precision_is_read_as_the_rounded_vectors_to_the_last_bit():

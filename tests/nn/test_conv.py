@@ -10,9 +10,9 @@ from torch.func import functional_call
 
 import oracle
 from graphs import batch_of, families
-from llwlc.bases.eigenbasis import eigenbasis
-from llwlc.linalg.basis import Eigenbasis
-from llwlc.linalg.filter import spectral_filter
+from llwlc.bases._eigenbasis import eigenbasis
+from llwlc.linalg._basis import Eigenbasis
+from llwlc.linalg._filter import spectral_filter
 from llwlc.nn import LLwLCConv, SpectralMLP
 
 F64 = torch.float64

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
+from llwlc._support.ragged import pointer, slots
 from llwlc.nn import class_pool, max_pool, sort_pool
-from llwlc.nn.pooling import sort_pool_by_last
-from llwlc.nn.readouts import DGCNNReadout
-from llwlc.support.ragged import pointer, slots
+from llwlc.nn._pooling import sort_pool_by_last
+from llwlc.nn._readouts import DGCNNReadout
 
 F64 = torch.float64
 SIZES = [4, 1, 9, 2, 6]

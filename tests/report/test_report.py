@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from browsing import browser, quiet_page
 from hostile_names import HOSTILE, hostile_model
-from llwlc.cli.app import app
-from llwlc.report.charts import lines, ticks_of
-from llwlc.report.measures import RATE, Bin, measured, reliable
-from llwlc.report.page import _bins, in_script, report_html, write_report
+from llwlc._cli.app import app
+from llwlc._report.measurements import FALSE_POSITIVE_RATE, Bin, bin_reliability, measure_test_links
+from llwlc._report.page import _bins, escape_for_script, report_html, write_report
+from llwlc._support.charts import choose_ticks, lines
 
 TOP = 40
 
@@ -83,18 +83,18 @@ def test_every_name_is_text(report):
     assert "<img" not in text
     assert "<b>circles" not in text
     assert "&lt;b&gt;circles" in text
-    assert "<" not in in_script(list(HOSTILE.values()))
-    assert json.loads(in_script(list(HOSTILE.values()))) == list(HOSTILE.values())
+    assert "<" not in escape_for_script(list(HOSTILE.values()))
+    assert json.loads(escape_for_script(list(HOSTILE.values()))) == list(HOSTILE.values())
 
 
 def test_scores_and_shares_are_those_of_the_test_links():
     model = hostile_model()
-    found, split = measured(model), model.run.split
+    found, split = measure_test_links(model), model.run_.split
     pos = model.score(split.test_pos, graph=split.test_graph).score.numpy()
     neg = model.score(split.test_neg, graph=split.test_graph).score.numpy()
     np.testing.assert_allclose(found.links, pos)
     np.testing.assert_allclose(found.non_links, neg)
-    bound = np.quantile(neg, 1 - RATE)
+    bound = np.quantile(neg, 1 - FALSE_POSITIVE_RATE)
     for bins in (found.by_distance, found.by_degree):
         assert sum(b.links for b in bins) == len(pos)
         assert sum(b.links * b.found for b in bins) == pytest.approx((pos > bound).sum())
@@ -105,7 +105,7 @@ def test_reliability_is_that_of_scikit_learn():
     said, label = rng.random(400), rng.random(400) < 0.5
     label[:200], label[200:] = True, False  # as many of each, so that weights are equal
     true, mean = calibration_curve(label, said, n_bins=10)
-    np.testing.assert_allclose(np.array(reliable(said, label)), np.stack([mean, true], 1))
+    np.testing.assert_allclose(np.array(bin_reliability(said, label)), np.stack([mean, true], 1))
 
 
 def test_the_command_writes_it_and_refuses_a_bad_place(tmp_path):
@@ -133,7 +133,7 @@ def test_the_command_writes_it_and_refuses_a_bad_place(tmp_path):
 
 def test_a_graph_without_candidates_has_a_report_too():
     model = hostile_model()
-    assert torch.is_tensor(model.graph.indices)
+    assert torch.is_tensor(model.graph_.indices)
     assert "The 1 likeliest" in report_html(model, top=1)
 
 
@@ -187,7 +187,16 @@ def test_charts_have_round_ticks_inside_and_a_legend_in_the_colours_of_its_lines
     assert 'style="fill:var(--a)">one<' in drawn
     assert 'style="fill:var(--b)">two<' in drawn
     for low, high in ((0, 1), (0, 19.9), (-1.21, 1.33), (0.84, 0.98), (3, 4), (0, 100), (1e-6, 3e-6)):
-        assert 2 <= len(ticks_of(low, high)) <= 7
+        assert 2 <= len(choose_ticks(low, high)) <= 7
+
+
+@pytest.mark.parametrize(
+    "values", [(0.0, 5e-324), (1e300, 1e300), (-1e300, 1e300), (3.0, 3.0), (1.0, 1.0000000000000002)]
+)
+def test_charts_of_any_finite_numbers_are_drawn(values):
+    drawn = lines({"loss": list(enumerate(values))}, ("epoch", "loss"))
+    assert "nan" not in drawn
+    assert drawn.count("<text") > 4
 
 
 def test_a_long_name_and_a_rank_of_two_digits_keep_a_row_low(report):

@@ -11,13 +11,14 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from hostile_names import HOSTILE, hostile_model
+from llwlc._serve.access import is_loopback
+from llwlc._serve.app import FILES, make_app
+from llwlc._serve.limits import RequestError, RequestLimits
+from llwlc._serve.server import bind_socket, serve_run
+from llwlc._serve.worker import Worker
 from llwlc.errors import InputError
-from llwlc.serve.app import FILES, make_app
-from llwlc.serve.limits import Limits, Refused
-from llwlc.serve.server import bound_socket, is_loopback, serve_run
-from llwlc.serve.work import Worker
 
-SMALL = Limits(body=20_000, pairs=50, links=30, edges=100, seconds=60)
+SMALL = RequestLimits(body=20_000, pairs=50, links=30, edges=100, seconds=60)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_recommendations_and_explanations_are_those_of_the_library(client):
     got = client.get("/explain", params=params)
     assert got.status_code == 200
     want = hostile_model().explain(HOSTILE[1], "Person 30", population="candidates", max_edges=20).as_dict()
-    assert got.json()["said"] == list(map(dict, want["said"]))
+    assert got.json()["predictions"] == list(map(dict, want["predictions"]))
     assert len(got.json()["edges"]) == 20
 
 
@@ -180,21 +181,21 @@ def test_too_long_is_408_too_many_429_and_what_was_computed_is_kept():
         return {"done": True}
 
     async def scene():
-        worker = Worker(Limits(seconds=0.2, waiting=2))
-        with pytest.raises(Refused) as late:
+        worker = Worker(RequestLimits(seconds=0.2, waiting=2))
+        with pytest.raises(RequestError) as late:
             await worker.do("a", slow)
         assert late.value.status == 408
-        with pytest.raises(Refused) as again:  # joins the same work
+        with pytest.raises(RequestError) as again:  # joins the same work
             await worker.do("a", slow)
         assert again.value.status == 408
         waiting = asyncio.create_task(worker.do("b", slow))
         await asyncio.sleep(0.1)
         joined = asyncio.create_task(worker.do("b", slow))
-        with pytest.raises(Refused) as full:
+        with pytest.raises(RequestError) as full:
             await worker.do("c", slow)
         assert full.value.status == 429
         for task in (waiting, joined):  # given up on by the first, so over for the second too
-            with pytest.raises(Refused) as over:
+            with pytest.raises(RequestError) as over:
                 await task
             assert over.value.status == 408
         release.set()
@@ -214,18 +215,18 @@ def test_it_listens_on_this_machine_alone_unless_told_otherwise():
     assert is_loopback("::1")
     assert not is_loopback("0.0.0.0")
     assert not is_loopback("example.org")
-    taken = bound_socket("127.0.0.1", 0)
+    taken = bind_socket("127.0.0.1", 0)
     taken.listen()
     with pytest.raises(InputError, match="choose another --port"):
         serve_run(hostile_model(), port=taken.getsockname()[1])
     taken.close()
     with pytest.raises(InputError, match="choose another --port or --host"):
-        bound_socket("256.1.1.1", 0)
+        bind_socket("256.1.1.1", 0)
 
 
-def test_a_body_that_never_ends_is_408_and_one_too_large_413(monkeypatch):
-    monkeypatch.setattr("llwlc.serve.asking.BODY_SECONDS", 1.0)
-    listening = bound_socket("127.0.0.1", 0)
+def test_a_body_that_never_ends_is_408_and_one_too_large_413_and_neither_is_read_on(monkeypatch):
+    monkeypatch.setattr("llwlc._serve.request_parsing.BODY_SECONDS", 1.0)
+    listening = bind_socket("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(make_app(hostile_model(), warm=False), log_level="critical", ws="none"))
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
     thread.start()
@@ -240,6 +241,13 @@ def test_a_body_that_never_ends_is_408_and_one_too_large_413(monkeypatch):
     large.request("POST", "/score", b'{"pairs": [' + b" " * 1_500_000 + b"]}", {"Content-Type": "application/json"})
     assert large.getresponse().status == 413
     large.close()
+    with socket.create_connection(listening.getsockname(), timeout=10) as endless:
+        endless.sendall(
+            b"POST /score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        with pytest.raises(ConnectionError):
+            endless.sendall((b"10000\r\n" + b" " * 65536 + b"\r\n") * 4000)  # 250 MB
     server.should_exit = True
     thread.join(10)
     assert not thread.is_alive()
@@ -247,7 +255,7 @@ def test_a_body_that_never_ends_is_408_and_one_too_large_413(monkeypatch):
 
 def test_large_answers_are_not_kept_by_the_hundred():
     async def rounds() -> list[int]:
-        worker, held = Worker(Limits()), []
+        worker, held = Worker(RequestLimits()), []
         for at in range(60):
             await worker.do(at, lambda: "an answer", weight=11)
             await asyncio.sleep(0.01)
@@ -258,3 +266,36 @@ def test_large_answers_are_not_kept_by_the_hundred():
     held = asyncio.run(rounds())
     assert max(held) == 200 // 11
     assert held[-1] == 200 // 11
+
+
+def test_requests_for_the_same_work_are_not_waited_for_without_end():
+    release = threading.Event()
+
+    async def scene():
+        worker = Worker(RequestLimits(requests=3))
+        waiting = [asyncio.create_task(worker.do("a", lambda: release.wait(20))) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        with pytest.raises(RequestError) as full:
+            await worker.do("a", release.wait)
+        assert full.value.status == 429
+        release.set()
+        assert await asyncio.gather(*waiting) == [True] * 3
+        assert await worker.do("a", release.wait)  # kept, and none waits any more
+        assert await worker.do("b", release.wait)
+        worker.stop()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("host", "asked", "tokens"), [("127.0.0.1", False, 0), ("127.0.0.1", True, 1), ("0.0.0.0", False, 1)]
+)
+def test_a_token_is_drawn_where_others_can_ask_or_where_one_is_required(monkeypatch, host, asked, tokens):
+    served, said = [], []
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: (served.append(server), sockets[0].close()))
+    serve_run(hostile_model(), host=host, port=0, names=["192.0.2.7"], require_token=asked, say=said.append)
+    (server,), (address,) = served, said
+    assert address.count("#token=") == tokens
+    assert ("http://192.0.2.7:" in address) == (host == "0.0.0.0")  # 0.0.0.0 is no address to call
+    assert (server.config.app.door.token is not None) == bool(tokens)
+    assert server.config.app.door.names == {host, "192.0.2.7"}

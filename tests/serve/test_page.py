@@ -4,22 +4,28 @@ import csv
 import io
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 from browsing import browser, quiet_page
-from hostile_names import HOSTILE, hostile_model
-from llwlc.serve.app import make_app
-from llwlc.serve.server import bound_socket
+from hostile_names import HOSTILE, hostile_model, model_named
+from llwlc._serve.app import make_app
+from llwlc._serve.server import bind_socket, make_server
 
 
 @pytest.fixture
 def server():
     """A running server: its address, and what stops it."""
-    listening = bound_socket("127.0.0.1", 0)
-    made = uvicorn.Server(uvicorn.Config(make_app(hostile_model()), log_level="critical", ws="none"))
+    with serving(hostile_model()) as made:
+        yield made
+
+
+@contextmanager
+def serving(model):
+    listening = bind_socket("127.0.0.1", 0)
+    made = make_server(make_app(model))
     thread = threading.Thread(target=lambda: made.run(sockets=[listening]), daemon=True)
     thread.start()
     while not made.started:
@@ -145,7 +151,7 @@ def test_one_explores_a_run(server):
         assert page.locator("#graph canvas").count() > 0
         assert page.evaluate("state.graph.nodes().length") > 2
         assert page.evaluate("state.graph.edges('[?pair]').length") == 1
-        assert "among candidates" in page.inner_text("#said")
+        assert "among candidates" in page.inner_text("#predictions")
         first = page.evaluate("state.graph.nodes()[1].style('background-color')")
         colours = {first}
         for k in range(page.locator("#vector option").count()):
@@ -249,3 +255,35 @@ def test_a_server_that_is_stopped_half_way_is_said_to_be(server):
         page.wait_for_selector("#trouble:not([hidden])")
         assert "The server does not answer" in page.inner_text("#trouble")
         assert len(column(page, "links", 1)) == 20  # what was there stays
+
+
+STRANGE = [
+    "__proto__", "constructor", "toString", "\x00\x07\x1b[2J\x7f", "a\nb\tc", " padded ", "שלום עולם", "&lt;b&gt;", "javascript:alert(1)", "O" + "\u0301" * 200,
+    "👩\u200d👧", "?node=x&top=5#token=abc", "%3Cscript%3E", "`${alert(1)}`", "\ufeff", "\u200b\u200f", "\u2028", "Q" * 10_000, "é" * 10_000,
+]  # fmt: skip
+
+
+def test_every_node_can_be_asked_for_by_whatever_name():
+    with serving(model_named(dict(enumerate(STRANGE)))) as (address, _), browser() as opened:
+        page, complaints = quiet_page(opened)
+        page.goto(address)
+        for name in STRANGE:
+            page.evaluate("name => { recommend(name); }", name)
+            page.wait_for_function(
+                "name => state.node === name || !document.getElementById('trouble').hidden", arg=name
+            )
+            assert page.inner_text("#trouble") == "", name[:40]
+            page.locator("#links tbody tr").first.click()
+            page.wait_for_function(
+                "name => [...document.querySelectorAll('#why bdi')].some((end) => end.textContent === short(name, 400))",
+                arg=name,
+            )
+            cell = page.locator("#links tbody td").first.text_content()
+            assert cell.isprintable() or "\u200d" in cell, ascii(cell)  # joiners belong to emoji
+            assert cell.strip(), ascii(name)
+            assert "\u0301" * 5 not in cell
+            assert page.locator("#why").bounding_box()["height"] < 600
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert wide <= 0, name[:40]
+        assert page.evaluate("window.owned") is None
+        assert complaints == []

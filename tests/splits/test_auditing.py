@@ -8,8 +8,8 @@ import torch
 
 from llwlc import splits
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.splits.auditing import audit, audit_parts, from_pyg
+from llwlc.graph._graph import Graph
+from llwlc.splits._auditing import audit, audit_parts, from_pyg
 
 pyg = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -9,8 +9,8 @@ from scipy.stats import rankdata
 
 from llwlc import datasets, splits
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.splits import heart
+from llwlc.graph._graph import Graph
+from llwlc.splits import _heart as heart
 
 
 def graph_of(n=120, m=300, seed=0, features=True):
@@ -128,7 +128,7 @@ def test_too_few_candidates_are_refused():
 
 
 def test_common_neighbours_are_no_help_against_hard_negatives_on_cora():
-    from llwlc.heuristics.neighbors import common_neighbors
+    from llwlc.heuristics._neighbors import common_neighbors
     from llwlc.metrics import mrr
 
     split = splits.make(datasets.load("cora"), protocol="heart", seed=0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from llwlc import splits
+from llwlc import datasets, splits
 from llwlc.errors import InputError
-from llwlc.graph.graph import Origin
+from llwlc.graph._graph import Origin
 from people import people
 
 
@@ -51,6 +51,46 @@ def test_a_graph_without_that_name_or_with_other_numbers_of_negatives_has_none_o
     assert any("regenerated" in note for note in other.notes)
     fewer = splits.make(graph, protocol="heart", seed=0, num_hard=20)
     assert fewer.test_neg.shape[1] == 20
+
+
+def test_self_loops_of_the_published_files_are_dropped_with_their_negatives_and_counted(graph, folder):
+    # Citeseer's training links hold 48 of them; no node is linked to itself
+    whole = splits.make(graph, protocol="heart", seed=0)
+    loops = np.array([[3, 3], [5, 5], [3, 3]])
+    for part in ("train", "test"):
+        np.savetxt(folder / f"{part}_pos.txt", np.r_[loops, np.loadtxt(folder / f"{part}_pos.txt")], fmt="%d")
+    samples = np.load(folder / "heart_test_samples.npy")
+    np.save(folder / "heart_test_samples.npy", np.r_[samples[:3], samples])
+    split = splits.make(graph, protocol="heart", seed=0)
+    for name in ("train_pos", "train_neg", "valid_pos", "test_pos", "test_neg"):
+        assert torch.equal(getattr(split, name), getattr(whole, name))
+    assert split.notes[1:] == (
+        "3 self-loops of train_pos.txt dropped: a link joins two nodes",
+        "3 self-loops of test_pos.txt dropped, with their negatives: a link joins two nodes",
+    )
+    assert splits.audit(split, graph).ok
+
+
+def test_a_negative_that_is_published_twice_for_one_link_is_allowed_with_its_count(graph, folder):
+    # HeaRT's script fills short lists at random: its Citeseer files have twelve of these
+    samples = np.load(folder / "heart_test_samples.npy")
+    samples[0, 1] = samples[0, 0]
+    np.save(folder / "heart_test_samples.npy", samples)
+    split = splits.make(graph, protocol="heart", seed=0)
+    assert split.repeated["test_neg repeated"] == 1
+    assert "test_neg repeated, as published: 1" in split.notes
+    assert splits.audit(split, graph).ok
+
+
+@pytest.mark.data
+def test_the_published_citeseer_is_read_without_its_self_loops(data_root):
+    data_root("heart/citeseer/train_pos.txt")
+    graph = datasets.load("citeseer")
+    split = splits.make(graph, protocol="heart", seed=0)
+    assert [len(part) for part in (split.train_pos, split.valid_pos, split.test_pos)] == [3870, 227, 455]
+    assert split.valid_neg.shape == (227, 500, 2)
+    assert "48 self-loops of train_pos.txt dropped: a link joins two nodes" in split.notes
+    assert splits.audit(split, graph).ok
 
 
 def short(folder):

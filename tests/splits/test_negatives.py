@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from llwlc import Graph
 from llwlc.errors import InputError
-from llwlc.graph.edge_list import EdgeList
-from llwlc.splits import negatives
-from llwlc.splits.negatives import NonEdges, numbered_pair, pair_number
+from llwlc.graph._edge_list import EdgeList
+from llwlc.splits import _negatives as negatives
+from llwlc.splits._negatives import NonEdges, numbered_pair, pair_number
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 57])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.subgraphs import reference
-from llwlc.subgraphs.batch import concat
-from llwlc.subgraphs.extraction import extract, stream
-from llwlc.subgraphs.labels import distance_classes, distance_encoding, drnl
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs import _reference as reference
+from llwlc.subgraphs._batch import concat
+from llwlc.subgraphs._extraction import extract, stream
+from llwlc.subgraphs._labels import distance_classes, distance_encoding, drnl
 
 
 def graph_of(g: nx.Graph) -> Graph:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from llwlc.errors import InputError
-from llwlc.training.calibration import Calibration, fit_calibration
+from llwlc.training._calibration import Calibration, fit_calibration
 
 
 def two_classes(slope: float, offset: float, n: int = 100_000) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 
 from llwlc.errors import InputError
-from llwlc.training.features import fit_compactor
+from llwlc.training._compact_features import fit_compactor
 
 
 def words(n: int = 60, width: int = 30, seed: int = 0) -> scipy.sparse.csr_array:

@@ -5,9 +5,9 @@ import pytest
 import torch
 from scipy.sparse import csr_array, random_array
 
-from llwlc.training import node_features
-from llwlc.training.features import fit_compactor
-from llwlc.training.node_features import GIST, NodeFeatures
+from llwlc.training import _node_features as node_features
+from llwlc.training._compact_features import fit_compactor
+from llwlc.training._node_features import SVD_DIRECTIONS, NodeFeatures
 
 
 def words(n: int = 30, width: int = 50) -> csr_array:
@@ -106,15 +106,15 @@ def test_where_raw_features_are_not_kept_nodes_are_compared_by_compact_ones():
 
 
 def test_the_gist_is_of_features_that_are_many_and_compared_in_full(monkeypatch):
-    many = words(80, 4 * GIST)
+    many = words(80, 4 * SVD_DIRECTIONS)
     found = NodeFeatures.of(many, None)
-    assert found.gist is not None
-    assert found.gist.shape == (80, GIST)
+    assert found.svd_vectors is not None
+    assert found.svd_vectors.shape == (80, SVD_DIRECTIONS)
     # leading directions: no other 64 hold more of the rows
     values = np.linalg.svd(dense(found.unit), compute_uv=False)
-    assert np.isclose((found.gist**2).sum(), (values[:GIST] ** 2).sum(), rtol=1e-3)
-    assert NodeFeatures.of(words(80, 4 * GIST - 1), None).gist is None
-    assert NodeFeatures(torch.ones(3, 300)).gist is None
-    assert NodeFeatures().gist is None
-    monkeypatch.setattr(node_features, "WIDE", 80 * 4 * GIST - 1)
-    assert NodeFeatures.of(many, None).gist is None
+    assert np.isclose((found.svd_vectors**2).sum(), (values[:SVD_DIRECTIONS] ** 2).sum(), rtol=1e-3)
+    assert NodeFeatures.of(words(80, 4 * SVD_DIRECTIONS - 1), None).svd_vectors is None
+    assert NodeFeatures(torch.ones(3, 300)).svd_vectors is None
+    assert NodeFeatures().svd_vectors is None
+    monkeypatch.setattr(node_features, "WIDE", 80 * 4 * SVD_DIRECTIONS - 1)
+    assert NodeFeatures.of(many, None).svd_vectors is None

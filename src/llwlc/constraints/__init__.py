@@ -15,40 +15,40 @@ What to know when writing one:
 - only the span of the columns matters: neither scale, sign nor order, so a *learnable* constraint is a learnable combination of
   columns (`combine`), while a learnable factor on one column changes nothing at all. Dependent columns do no harm;
 - build it from tensor operations on `subs.weight` and gradients with respect to edge weights come for free;
-- randomness comes from `llwlc.support.counter`, so that a draw belongs to a link and never depends on the batch. A function that has a parameter
+- randomness comes from `llwlc._support.counter_hash`, so that a draw belongs to a link and never depends on the batch. A function that has a parameter
   `seed`, `epoch` or `count` is given that; one with `epoch` is redrawn in every epoch of training;
 - columns are float64: a column's null space is lost long before a float32 basis is.
 """
 
 from typing import TYPE_CHECKING
 
-from llwlc.support.lazy import lazy
+from llwlc._support.lazy import lazy
 
 if TYPE_CHECKING:
-    from llwlc.constraints.boundary import neumann as neumann
-    from llwlc.constraints.columns import Constraints as Constraints
-    from llwlc.constraints.columns import combine as combine
-    from llwlc.constraints.columns import custom as custom
-    from llwlc.constraints.columns import none as none
-    from llwlc.constraints.columns import stack as stack
-    from llwlc.constraints.deletion import vertex_deleted as vertex_deleted
-    from llwlc.constraints.node_sets import induced as induced
-    from llwlc.constraints.registry import FAMILIES as FAMILIES
-    from llwlc.constraints.registry import by_name as by_name
-    from llwlc.constraints.registry import register as register
+    from llwlc.constraints._boundary import neumann as neumann
+    from llwlc.constraints._columns import Constraints as Constraints
+    from llwlc.constraints._columns import combine as combine
+    from llwlc.constraints._columns import custom as custom
+    from llwlc.constraints._columns import none as none
+    from llwlc.constraints._columns import stack as stack
+    from llwlc.constraints._deletion import vertex_deleted as vertex_deleted
+    from llwlc.constraints._node_sets import induced as induced
+    from llwlc.constraints._registry import FAMILIES as FAMILIES
+    from llwlc.constraints._registry import by_name as by_name
+    from llwlc.constraints._registry import register as register
 
 _HOMES = {
-    "FAMILIES": "registry",
-    "Constraints": "columns",
-    "by_name": "registry",
-    "combine": "columns",
-    "custom": "columns",
-    "induced": "node_sets",
-    "neumann": "boundary",
-    "none": "columns",
-    "register": "registry",
-    "stack": "columns",
-    "vertex_deleted": "deletion",
+    "Constraints": "_columns",
+    "FAMILIES": "_registry",
+    "by_name": "_registry",
+    "combine": "_columns",
+    "custom": "_columns",
+    "induced": "_node_sets",
+    "neumann": "_boundary",
+    "none": "_columns",
+    "register": "_registry",
+    "stack": "_columns",
+    "vertex_deleted": "_deletion",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy(__name__, _HOMES)

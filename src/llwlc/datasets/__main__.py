@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 from llwlc.datasets import Statistics, load, names, statistics
-from llwlc.errors import InputError
+from llwlc.errors import LLwLCError
 
-HEAD = (
+HEADER = (
     "| graph | nodes | edges | features | 2m/n | largest degree | isolated | 1-hop nodes | 2-hop nodes | over links |"
 )
 
 
-def row(name: str, s: Statistics) -> str:
+def format_row(name: str, s: Statistics) -> str:
     (a, b), (c, d) = s.one_hop, s.two_hop
     over = f"all {s.links:,}" if s.links == s.edges else f"{s.links:,} sampled"
     counts = f"{s.nodes:,} | {s.edges:,} | {s.features:,} | {s.degree:.2f} | {s.largest_degree:,} | {s.isolated:,}"
@@ -21,12 +21,12 @@ def row(name: str, s: Statistics) -> str:
 
 def main(wanted: list[str]) -> int:
     failed = False
-    print(HEAD)
-    print("|" + " --- |" * (HEAD.count("|") - 1))
+    print(HEADER)
+    print("|" + " --- |" * (HEADER.count("|") - 1))
     for name in wanted or names():
         try:
-            print(row(name, statistics(load(name))), flush=True)
-        except InputError as error:
+            print(format_row(name, statistics(load(name))), flush=True)
+        except LLwLCError as error:
             # a graph that was named must be available; without names, the missing ones are skipped
             failed = failed or bool(wanted)
             print(error, file=sys.stderr)

@@ -2,29 +2,29 @@
 
 from typing import TYPE_CHECKING
 
-from llwlc.support.lazy import lazy
+from llwlc._support.lazy import lazy
 
 if TYPE_CHECKING:
-    from llwlc.heuristics.cosine import feature_cosine as feature_cosine
-    from llwlc.heuristics.neighbors import adamic_adar as adamic_adar
-    from llwlc.heuristics.neighbors import common_neighbors as common_neighbors
-    from llwlc.heuristics.neighbors import resource_allocation as resource_allocation
-    from llwlc.heuristics.pagerank import page_rank as page_rank
-    from llwlc.heuristics.registry import HEURISTICS as HEURISTICS
-    from llwlc.heuristics.registry import WALKS as WALKS
-    from llwlc.heuristics.walks import katz as katz
-    from llwlc.heuristics.walks import rooted_page_rank as rooted_page_rank
+    from llwlc.heuristics._cosine import feature_cosine as feature_cosine
+    from llwlc.heuristics._neighbors import adamic_adar as adamic_adar
+    from llwlc.heuristics._neighbors import common_neighbors as common_neighbors
+    from llwlc.heuristics._neighbors import resource_allocation as resource_allocation
+    from llwlc.heuristics._pagerank import page_rank as page_rank
+    from llwlc.heuristics._registry import HEURISTICS as HEURISTICS
+    from llwlc.heuristics._registry import WALK_HEURISTICS as WALK_HEURISTICS
+    from llwlc.heuristics._walks import katz as katz
+    from llwlc.heuristics._walks import rooted_page_rank as rooted_page_rank
 
 _HOMES = {
-    "HEURISTICS": "registry",
-    "WALKS": "registry",
-    "adamic_adar": "neighbors",
-    "common_neighbors": "neighbors",
-    "feature_cosine": "cosine",
-    "katz": "walks",
-    "page_rank": "pagerank",
-    "resource_allocation": "neighbors",
-    "rooted_page_rank": "walks",
+    "HEURISTICS": "_registry",
+    "WALK_HEURISTICS": "_registry",
+    "adamic_adar": "_neighbors",
+    "common_neighbors": "_neighbors",
+    "feature_cosine": "_cosine",
+    "katz": "_walks",
+    "page_rank": "_pagerank",
+    "resource_allocation": "_neighbors",
+    "rooted_page_rank": "_walks",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -2,27 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from llwlc.support.lazy import lazy
+from llwlc._support.lazy import lazy
 
 if TYPE_CHECKING:
-    from llwlc.subgraphs.batch import Subgraphs as Subgraphs
-    from llwlc.subgraphs.batch import concat as concat
-    from llwlc.subgraphs.batch import symmetric_weight as symmetric_weight
-    from llwlc.subgraphs.extraction import extract as extract
-    from llwlc.subgraphs.extraction import stream as stream
-    from llwlc.subgraphs.labels import distance_classes as distance_classes
-    from llwlc.subgraphs.labels import distance_encoding as distance_encoding
-    from llwlc.subgraphs.labels import drnl as drnl
+    from llwlc.subgraphs._batch import Subgraphs as Subgraphs
+    from llwlc.subgraphs._batch import concat as concat
+    from llwlc.subgraphs._batch import symmetric_weight as symmetric_weight
+    from llwlc.subgraphs._extraction import extract as extract
+    from llwlc.subgraphs._extraction import stream as stream
+    from llwlc.subgraphs._labels import distance_classes as distance_classes
+    from llwlc.subgraphs._labels import distance_encoding as distance_encoding
+    from llwlc.subgraphs._labels import drnl as drnl
 
 _HOMES = {
-    "Subgraphs": "batch",
-    "concat": "batch",
-    "distance_classes": "labels",
-    "distance_encoding": "labels",
-    "drnl": "labels",
-    "extract": "extraction",
-    "stream": "extraction",
-    "symmetric_weight": "batch",
+    "Subgraphs": "_batch",
+    "concat": "_batch",
+    "distance_classes": "_labels",
+    "distance_encoding": "_labels",
+    "drnl": "_labels",
+    "extract": "_extraction",
+    "stream": "_extraction",
+    "symmetric_weight": "_batch",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -13,18 +13,18 @@ import pytest
 import torch
 
 from llwlc import constraints
-from llwlc.bases.config import BasisConfig
-from llwlc.bases.eigenbasis import basis_inputs
-from llwlc.bases.kernel_plan import neumann_bits, solve_of
-from llwlc.bases.laplacian import laplacian_of
-from llwlc.bases.starts import StartInputs
-from llwlc.graph.graph import Graph
-from llwlc.kernels.cuda import driver, extraction, solving
-from llwlc.kernels.cuda.hub_rows import hub_rows
-from llwlc.linalg.basis import Eigenbasis
-from llwlc.subgraphs.batch import Subgraphs, symmetric_weight
-from llwlc.subgraphs.extraction import from_ragged
-from llwlc.support.counter import CAPPED
+from llwlc._kernels.cuda import driver, extraction, solving
+from llwlc._kernels.cuda.hub_rows import hub_rows
+from llwlc._support.counter_hash import CAP_STREAM
+from llwlc.bases._config import BasisConfig
+from llwlc.bases._eigenbasis import make_gpu_basis_inputs
+from llwlc.bases._kernel_options import make_solve_options, neumann_bits
+from llwlc.bases._laplacian import laplacian_of
+from llwlc.bases._starts import StartInputs
+from llwlc.graph._graph import Graph
+from llwlc.linalg._basis import Eigenbasis
+from llwlc.subgraphs._batch import Subgraphs, symmetric_weight
+from llwlc.subgraphs._extraction import subgraphs_from_tensors
 
 
 class Host:
@@ -75,7 +75,7 @@ def library(kernel: str, group: int = 1) -> ctypes.CDLL:
         "-shared",
         "-fPIC",
     ]
-    source = files("llwlc.kernels.cuda") / f"{kernel}.cu"
+    source = files("llwlc._kernels.cuda") / f"{kernel}.cu"
     if group > 1:
         command += ["-Wno-unknown-pragmas", "-Wno-unused-function", "-include", str(Path(__file__).parent / "lanes.h")]
         text = (
@@ -99,7 +99,7 @@ ENGINES = [
         Host, id="as C++", marks=pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
     ),
     pytest.param(
-        lambda: driver.gpu(0),
+        lambda: driver.get_gpu_engine(0),
         id="GPU",
         marks=[pytest.mark.gpu, pytest.mark.skipif(not driver.available(), reason="needs CUDA")],
     ),
@@ -114,33 +114,35 @@ def extract(
     hops: int = 2,
     cap: int | None = None,
     seed: int = 0,
-    windowed: bool = True,
     longer_than: int | None = None,
 ) -> Subgraphs:
     """`subgraphs.extract` on the engine, brought back to the CPU; rows of more than `longer_than` nodes are ordered before."""
     indptr, indices, pairs = (x.to(engine.device).contiguous() for x in (graph.indptr, graph.indices, pairs))
     weighted = graph.weight is not None
-    drawn_by = None if graph.identity is None else graph.identity.to(engine.device)
-    hubs = None if longer_than is None else hub_rows(indptr, indices, drawn_by, seed, CAPPED, longer_than)
+    draw_ids = None if graph.identity is None else graph.identity.to(engine.device)
+    hubs = None if longer_than is None else hub_rows(indptr, indices, draw_ids, seed, CAP_STREAM, longer_than)
     found = extraction.extract(
         engine, indptr, indices, pairs,
-        hops=hops, cap=cap or 0, seed=seed, stream=CAPPED, with_edges=weighted, drawn_by=drawn_by, windowed=windowed,
-        hubs=hubs,
+        hops=hops, cap=cap or 0, seed=seed, stream=CAP_STREAM, with_edges=weighted, draw_ids=draw_ids, hubs=hubs,
     )  # fmt: skip
     weight = graph.weight.to(engine.device) if weighted else None
-    return from_ragged(found, weight, hops, drawn_by).to("cpu")
+    return subgraphs_from_tensors(found, weight, hops, draw_ids).to("cpu")
 
 
 def eigenbasis(
     engine, subs: Subgraphs, cons=None, *, steps: int = 10, start="query", laplacian="normalized", dtype=torch.float32, seed=0, epoch=0
 ) -> Eigenbasis:  # fmt: skip
-    """`bases.eigenbasis` on the engine, brought back to the CPU."""
+    """`bases._eigenbasis` on the engine, brought back to the CPU."""
     weight = None if subs.weight is None else symmetric_weight(subs)
     inputs = StartInputs(subs, torch.zeros(subs.num_nodes, 0), lambda: laplacian_of(subs, laplacian), seed, epoch)
-    here = basis_inputs(subs, cons, weight, start, inputs)
-    given = solving.BasisInputs(*(None if x is None else x.to(engine.device) for x in here))
+    here = make_gpu_basis_inputs(subs, cons, weight, start, inputs)
+    given = solving.GpuBasisInputs(*(None if x is None else x.to(engine.device) for x in here))
     ritz = solving.eigenbasis(
-        engine, given, solve_of(steps, laplacian, dtype), dtype=dtype, neumann=cons if isinstance(cons, int) else 0
+        engine,
+        given,
+        make_solve_options(steps, laplacian, dtype),
+        dtype=dtype,
+        neumann=cons if isinstance(cons, int) else 0,
     )
     values, vectors, residual, live, degree = (x.cpu() for x in ritz)
     assert torch.allclose(degree.double(), subs.degree.double(), equal_nan=True), (

@@ -14,11 +14,11 @@ import llwlc
 from engines import ENGINES, Host, Lanes, eigenbasis, extract, link_bases
 from kernel_cases import FAMILIES, KINDS, NASTY, assert_same_bases, graph_of, some_pairs
 from llwlc import datasets, subgraphs
+from llwlc._kernels import backends
+from llwlc._kernels.cuda import driver, extraction, solving
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.kernels import backends
-from llwlc.kernels.cuda import driver, extraction, solving
-from llwlc.subgraphs.extraction import extract_checked
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs._extraction import extract_checked
 
 FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
 
@@ -31,13 +31,12 @@ def engine(request):
 def assert_same_subgraphs(
     engine, graph: Graph, pairs: torch.Tensor, hops: int = 2, cap: int | None = None, seed=0
 ) -> None:
-    for windowed in (True, False):
-        one = extract(engine, graph, pairs, hops=hops, cap=cap, seed=seed, windowed=windowed)
-        two = extract_checked(graph, pairs, hops, cap, seed, "reference", graph.identity, windowed)
-        for name in FIELDS:
-            assert torch.equal(getattr(one, name), getattr(two, name)), name
-        assert (one.weight is None) == (two.weight is None)
-        assert one.weight is None or torch.equal(one.weight, two.weight)
+    one = extract(engine, graph, pairs, hops=hops, cap=cap, seed=seed)
+    two = extract_checked(graph, pairs, hops, cap, seed, "reference", graph.identity)
+    for name in FIELDS:
+        assert torch.equal(getattr(one, name), getattr(two, name)), name
+    assert (one.weight is None) == (two.weight is None)
+    assert one.weight is None or torch.equal(one.weight, two.weight)
 
 
 def assert_equals_reference(engine, graph: Graph, pairs: torch.Tensor, *, constraints="neumann", **options) -> None:
@@ -57,7 +56,7 @@ def test_same_subgraphs(engine, name, hops):
 
 @settings(max_examples=25, deadline=None)
 @given(
-    engine=st.sampled_from([Host(), *([driver.gpu(0)] if driver.available() else [])]),
+    engine=st.sampled_from([Host(), *([driver.get_gpu_engine(0)] if driver.available() else [])]),
     n=st.integers(2, 25),
     density=st.floats(0, 0.6),
     hops=st.integers(1, 3),
@@ -73,7 +72,9 @@ def test_same_subgraphs_on_any_graph_with_any_cap(engine, n, density, hops, cap,
 
 @pytest.mark.parametrize("slots", [(64,), (64, 512), (1024, 4096)])
 def test_links_that_are_too_large_for_the_table(engine, slots, monkeypatch):
-    monkeypatch.setattr(extraction, "TABLES", [extraction.Table(some, 32 if some < 128 else 512) for some in slots])
+    monkeypatch.setattr(
+        extraction, "HASH_TABLES", [extraction.HashTable(some, 32 if some < 128 else 512) for some in slots]
+    )
     cora = datasets.load("cora")
     pairs = some_pairs(cora, 400)
     assert_same_subgraphs(engine, cora, pairs)
@@ -117,7 +118,7 @@ def test_weights_and_double_precision(engine, name, family, laplacian):
 
 @settings(max_examples=15, deadline=None)
 @given(
-    engine=st.sampled_from([Host(), *([driver.gpu(0)] if driver.available() else [])]),
+    engine=st.sampled_from([Host(), *([driver.get_gpu_engine(0)] if driver.available() else [])]),
     n=st.integers(3, 30),
     density=st.floats(0.02, 0.5),
     steps=st.integers(1, 12),
@@ -167,17 +168,17 @@ def test_indices_of_32_bits(engine):
 
 def test_a_damaged_binary_is_made_again(tmp_path):
     path = tmp_path / "cuda" / "x.cubin"
-    assert driver.kept(path, lambda: b"first") == b"first"
-    assert driver.kept(path, lambda: b"second") == b"first"
+    assert driver.load_or_make(path, lambda: b"first") == b"first"
+    assert driver.load_or_make(path, lambda: b"second") == b"first"
     for damaged in (b"", b"no digest", path.read_bytes()[:-1]):
         path.write_bytes(damaged)
-        assert driver.kept(path, lambda: b"third") == b"third"
-        assert driver.kept(path, lambda: b"fourth") == b"third"
+        assert driver.load_or_make(path, lambda: b"third") == b"third"
+        assert driver.load_or_make(path, lambda: b"fourth") == b"third"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path):
     (tmp_path / "cuda").write_text("a file where a folder should be")
-    assert driver.kept(tmp_path / "cuda" / "x.cubin", lambda: b"made") == b"made"
+    assert driver.load_or_make(tmp_path / "cuda" / "x.cubin", lambda: b"made") == b"made"
 
 
 def test_a_null_space_of_nothing(engine):
@@ -228,7 +229,9 @@ class TestAllLanes:
     @pytest.mark.parametrize("group", [32, 64, 128])
     @pytest.mark.parametrize("cap", [None, 5])
     def test_same_subgraphs(self, group, cap, monkeypatch):
-        monkeypatch.setattr(extraction, "TABLES", [extraction.Table(256, group)])  # the hub's links are too large
+        monkeypatch.setattr(
+            extraction, "HASH_TABLES", [extraction.HashTable(256, group)]
+        )  # the hub's links are too large
         hub = nx.compose(nx.star_graph(200), nx.gnm_random_graph(40, 60, seed=1))
         graph, engine = graph_of(hub, weighted=True), Lanes()
         assert_same_subgraphs(engine, graph, torch.tensor([[0, 3], [5, 9], [20, 150]]), 2, cap)
@@ -261,8 +264,8 @@ class TestOnTheGpu:
         graph = graph_of(NASTY["random"], weighted=True)
         there, pairs = graph.to("cuda"), some_pairs(graph, 20)
         launched = []
-        launch = driver.Gpu.launch
-        monkeypatch.setattr(driver.Gpu, "launch", lambda self, *a: (launched.append(a[0]), launch(self, *a)))
+        launch = driver.GpuEngine.launch
+        monkeypatch.setattr(driver.GpuEngine, "launch", lambda self, *a: (launched.append(a[0]), launch(self, *a)))
         subs, basis = llwlc.link_bases(there, pairs)
         assert set(launched) == {"extract", "solve"}  # all of them are small
         assert basis.vectors.is_cuda

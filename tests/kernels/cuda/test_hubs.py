@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from engines import ENGINES, Host, Lanes, extract
 from kernel_cases import graph_of, hubs, pairs_at_hubs
 from llwlc import subgraphs
-from llwlc.graph.graph import Graph
-from llwlc.kernels.cuda import driver, extraction, hub_rows
-from llwlc.kernels.numba import hub_rows as on_cpu
-from llwlc.kernels.numba.enclosing import long_row
-from llwlc.subgraphs import hub_order
-from llwlc.subgraphs.extraction import extract_checked
-from llwlc.support.counter import CAPPED
+from llwlc._kernels.cuda import driver, extraction, hub_rows
+from llwlc._kernels.numba import hub_rows as on_cpu
+from llwlc._kernels.numba.enclosing_subgraph import long_row
+from llwlc._support.counter_hash import CAP_STREAM
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs import _hub_order as hub_order
+from llwlc.subgraphs._extraction import extract_checked
 
 FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
 
@@ -45,7 +45,7 @@ def assert_reference(
 @pytest.mark.parametrize("hops", [1, 2, 3])
 @pytest.mark.parametrize("cap", [1, 4, 40])
 def test_ordered_rows_give_the_reference(engine, cap, hops, named, weighted, slots, monkeypatch):
-    monkeypatch.setattr(extraction, "TABLES", [extraction.Table(slots, 32 if slots == 64 else 128)])
+    monkeypatch.setattr(extraction, "HASH_TABLES", [extraction.HashTable(slots, 32 if slots == 64 else 128)])
     graph = graph_of(hubs(), weighted)
     if named:
         graph = replace(graph, names=[f"n{i}" for i in range(graph.num_nodes)])
@@ -54,7 +54,7 @@ def test_ordered_rows_give_the_reference(engine, cap, hops, named, weighted, slo
 
 @settings(max_examples=40, deadline=None)
 @given(
-    engine=st.sampled_from([Host(), *([driver.gpu(0)] if driver.available() else [])]),
+    engine=st.sampled_from([Host(), *([driver.get_gpu_engine(0)] if driver.available() else [])]),
     leaves=st.integers(20, 300),
     cap=st.integers(1, 12),
     hops=st.integers(1, 4),
@@ -81,14 +81,14 @@ def test_rows_are_ordered_as_on_a_cpu(engine, named, monkeypatch):
         graph.indices.numpy(),
         np.empty(0, np.uint64) if known is None else known.numpy().view(np.uint64),
         -3,
-        CAPPED,
+        CAP_STREAM,
         50,
     )
     assert len(wanted.hub) == 5
     for at_once in (1, 450, 1 << 24):  # one row at a time, two, all
-        monkeypatch.setattr(hub_rows, "AT_ONCE", at_once)
+        monkeypatch.setattr(hub_rows, "NEIGHBOR_CHUNK", at_once)
         there = [None if x is None else x.to(engine.device) for x in (graph.indptr, graph.indices, known)]
-        found = hub_rows.hub_rows(*there, -3, CAPPED, 50)
+        found = hub_rows.hub_rows(*there, -3, CAP_STREAM, 50)
         for one, two in zip(found, wanted, strict=False):
             assert one.tolist() == two.tolist()
 
@@ -98,7 +98,7 @@ def test_the_row_of_a_hub_is_not_read(engine):
     graph = graph_of(hubs(30_000, 1))
     hub = graph.num_nodes - 1
     pairs = torch.cat([pairs_at_hubs(graph)[4:], torch.tensor([[7, 12], [19, 5]])])
-    order = hub_rows.hub_rows(*(x.to(engine.device) for x in (graph.indptr, graph.indices)), None, 0, CAPPED, 100)
+    order = hub_rows.hub_rows(*(x.to(engine.device) for x in (graph.indptr, graph.indices)), None, 0, CAP_STREAM, 100)
     assert order.hub.tolist() == [hub]
     blind = graph.indices.clone()
     row = slice(int(graph.indptr[hub]), int(graph.indptr[hub + 1]))
@@ -108,7 +108,7 @@ def test_the_row_of_a_hub_is_not_read(engine):
         indptr, indices, there = (x.to(engine.device) for x in (graph.indptr, indices, pairs))
         ragged = extraction.extract(
             engine, indptr, indices, there,
-            hops=2, cap=5, seed=0, stream=CAPPED, with_edges=False, drawn_by=None, windowed=True, hubs=order,
+            hops=2, cap=5, seed=0, stream=CAP_STREAM, with_edges=False, draw_ids=None, hubs=order,
         )  # fmt: skip
         found.append([x.tolist() for x in (ragged.ptr, ragged.node, ragged.hop)])
     assert found[0] == found[1]
@@ -119,7 +119,7 @@ def test_the_row_of_a_hub_is_not_read(engine):
 @pytest.mark.parametrize(("group", "slots"), [(32, 256), (64, 256), (128, 512), (64, 64)])
 def test_all_lanes(group, slots, monkeypatch):
     """With a table of 64 places most links are too large for it."""
-    monkeypatch.setattr(extraction, "TABLES", [extraction.Table(slots, group)])
+    monkeypatch.setattr(extraction, "HASH_TABLES", [extraction.HashTable(slots, group)])
     g = nx.compose(hubs(250, 3), nx.star_graph(range(253, 450)))
     g.add_edge(250, 253)
     graph = graph_of(g, weighted=True)

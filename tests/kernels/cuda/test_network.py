@@ -14,17 +14,17 @@ from scipy.sparse import csr_array
 from engines import ENGINES, Host, Lanes
 from kernel_cases import NASTY, graph_of, some_pairs
 from llwlc import datasets
-from llwlc.bases.config import BasisConfig
-from llwlc.bases.encoded_links import EncodedLinks, encode
-from llwlc.bases.pair_inputs import PairInputs, unit_rows
+from llwlc._kernels.cuda import driver, network
+from llwlc.bases._config import BasisConfig
+from llwlc.bases._encoded_links import EncodedLinks, encode_pairs
+from llwlc.bases._pair_inputs import PairInputs, unit_rows
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.kernels.cuda import driver, network
+from llwlc.graph._graph import Graph
+from llwlc.models._llwlc.presets import PRESETS
+from llwlc.models._llwlc.scoring import CANDIDATES_OUTPUT, Scorer
 from llwlc.nn import LLwLCNet, NetConfig
-from llwlc.nn.gpu_network import GpuNetwork, not_on_gpu, unknown_to_kernel
-from llwlc.training.node_features import NodeFeatures
-from llwlc.training.presets import PRESETS
-from llwlc.training.scoring import CANDIDATES, Scorer
+from llwlc.nn._gpu_network import GpuNetwork, unsupported_by_cuda, why_not_gpu_network
+from llwlc.training._node_features import NodeFeatures
 from nets import by_torch, make_net
 
 TOLERANCE = 1e-5  # in probability
@@ -57,7 +57,7 @@ def test_agrees_with_torch_on_nasty_graphs(engine, case, width, weighted):
     graph = graph_of(NASTY[case], weighted)
     pairs = some_pairs(graph, 20)
     known = PairInputs()(graph, pairs)
-    data = encode(graph, pairs, ANCHORED.basis, about="").with_pair(known)
+    data = encode_pairs(graph, pairs, ANCHORED.basis, about="").with_pair(known)
     config = replace(ANCHORED.net, feature_channels=width, pair_channels=known.shape[1])
     expected = assert_agree(engine, make_net(config), data, features_of(graph, width))
     assert expected.shape[1] == 2
@@ -67,7 +67,7 @@ def test_agrees_with_torch_on_nasty_graphs(engine, case, width, weighted):
 
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
-    engine=st.sampled_from([Host(), *([driver.gpu(0)] if driver.available() else [])]),
+    engine=st.sampled_from([Host(), *([driver.get_gpu_engine(0)] if driver.available() else [])]),
     shape=st.fixed_dictionaries(
         {
             "blocks": st.integers(1, 3),
@@ -92,7 +92,7 @@ def test_agrees_with_torch_whatever_the_size_of_the_network(engine, shape, steps
     graph = graph_of(NASTY["hubs"])
     pairs = some_pairs(graph, 8, seed)
     basis = BasisConfig(steps=steps, distance_cap=shape["distance_cap"], start="query" if seed % 2 else "random")
-    data = encode(graph, pairs, basis, about="").with_pair(PairInputs()(graph, pairs))
+    data = encode_pairs(graph, pairs, basis, about="").with_pair(PairInputs()(graph, pairs))
     net = make_net(NetConfig(**shape, pair_channels=data.pair.shape[1]), seed)
     assert_agree(engine, net, data, features_of(graph, shape["feature_channels"]))
 
@@ -101,7 +101,7 @@ def test_null_space_of_nothing_is_no_trouble(engine):
     """No live column at all: the readouts still see classes, degrees and features."""
     graph = graph_of(NASTY["random"])
     pairs = some_pairs(graph, 10)
-    data = encode(graph, pairs, ANCHORED.basis, about="")
+    data = encode_pairs(graph, pairs, ANCHORED.basis, about="")
     dead = {name: torch.zeros_like(getattr(data, name)) for name in ("values", "mask", "residual", "vectors")}
     data = replace(data, **dead).with_pair(PairInputs()(graph, pairs))
     net = make_net(replace(ANCHORED.net, feature_channels=24, pair_channels=data.pair.shape[1]))
@@ -111,7 +111,7 @@ def test_null_space_of_nothing_is_no_trouble(engine):
 def test_a_link_has_the_same_rows_in_any_batch(engine):
     """Tiles that are full, nearly full and nearly empty; links of one to ten of them."""
     cora = datasets.load("cora")
-    data = encode(cora, some_pairs(cora, 40), ANCHORED.basis, about="")
+    data = encode_pairs(cora, some_pairs(cora, 40), ANCHORED.basis, about="")
     net = make_net(replace(ANCHORED.net, feature_channels=24, pair_channels=0, pair_inputs=False, ranking=False))
     x = features_of(cora, 24)
     assert_agree(engine, net, data, x)
@@ -121,8 +121,8 @@ def test_a_link_has_the_same_rows_in_any_batch(engine):
         few = data.batch(at)
         values, vectors = few.basis.values, few.basis.vectors
         given = (few.basis.ptr, values, vectors, few.degree, few.node, few.label.to(torch.uint8))
-        rows = network.Rows(*(part.to(engine.device) for part in given))
-        return network.read_rows(engine, made.shape, made.weights, rows)
+        rows = network.GpuRows(*(part.to(engine.device) for part in given))
+        return network.compute_readouts(engine, made.shape, made.weights, rows)
 
     every = read(torch.arange(len(data)))
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(1))
@@ -144,10 +144,10 @@ def test_statistics_of_a_pair(engine, case, weighted):
 
 
 def test_what_it_does_not_know_it_says():
-    assert "'sort'" in unknown_to_kernel(make_net(PRESETS["paper"].net))
-    assert "powers" in unknown_to_kernel(make_net(replace(ANCHORED.net, powers=3)))
-    assert not unknown_to_kernel(make_net(ANCHORED.net))
-    assert "not on a GPU" in not_on_gpu(make_net(ANCHORED.net))
+    assert "'sort'" in unsupported_by_cuda(make_net(PRESETS["paper"].net))
+    assert "every node" in unsupported_by_cuda(make_net(replace(ANCHORED.net, node_features=True, feature_channels=8)))
+    assert not unsupported_by_cuda(make_net(ANCHORED.net))
+    assert "not on a GPU" in why_not_gpu_network(make_net(ANCHORED.net))
 
 
 def test_too_many_columns_for_fast_memory_are_not_taken():
@@ -164,10 +164,12 @@ def test_inputs_that_do_not_fit_are_refused_as_torch_refuses_them(engine):
         GpuNetwork(net, None, engine)
     ready = GpuNetwork(net, torch.zeros(graph.num_nodes, 24), engine)
     with pytest.raises(InputError, match="reads 5 inputs of a pair"):
-        ready.encoded(encode(graph, pairs, ANCHORED.basis, about=""))
+        ready.encoded(encode_pairs(graph, pairs, ANCHORED.basis, about=""))
     with pytest.raises(InputError, match="distance_cap is not the basis's"):
         ready.pairs(graph, pairs, BasisConfig(distance_cap=5), PairInputs()(graph, pairs))
-    wide = encode(graph, pairs, BasisConfig(distance_cap=5, hops=4), about="").with_pair(PairInputs()(graph, pairs))
+    wide = encode_pairs(graph, pairs, BasisConfig(distance_cap=5, hops=4), about="").with_pair(
+        PairInputs()(graph, pairs)
+    )
     with pytest.raises(InputError, match="distance_cap is not the basis's"):
         ready.encoded(wide)
 
@@ -181,7 +183,7 @@ def test_pairs_are_scored_as_their_encoded_links_are(engine):
     made = GpuNetwork(net, features_of(graph, 24), engine)
     there = graph.to(engine.device)
     found = made.pairs(there, pairs.to(engine.device), ANCHORED.basis, known)
-    expected = made.encoded(encode(there, pairs, ANCHORED.basis, about="").with_pair(known))
+    expected = made.encoded(encode_pairs(there, pairs, ANCHORED.basis, about="").with_pair(known))
     assert (found.sigmoid() - expected.sigmoid()).abs().max() < 1e-6
 
 
@@ -193,7 +195,7 @@ def test_with_all_lanes(channels, group):
     graph = Graph.from_edges(torch.cat([graph.edges, torch.tensor([[141, 142], [142, 143]])]))
     pairs = torch.tensor([[0, 3], [141, 143]])
     known = PairInputs()(graph, pairs)
-    data = encode(graph, pairs, ANCHORED.basis, about="").with_pair(known)
+    data = encode_pairs(graph, pairs, ANCHORED.basis, about="").with_pair(known)
     config = replace(ANCHORED.net, channels=channels, feature_channels=8, pair_channels=known.shape[1])
     engine, x = Lanes(), features_of(graph, 8)
     assert_agree(engine, make_net(config), data, x)
@@ -216,16 +218,16 @@ class TestOnTheGpu:
         pairs, there = some_pairs(graph, 300), graph.to("cuda")
         ours, spec = Scorer(net, features), Scorer(net, features, by_torch=True)
         launched = []
-        launch = driver.Gpu.launch
-        monkeypatch.setattr(driver.Gpu, "launch", lambda self, *a: (launched.append(a[0]), launch(self, *a)))
-        found = torch.cat(list(ours.pairs(there, pairs, ANCHORED.basis, CANDIDATES)))
+        launch = driver.GpuEngine.launch
+        monkeypatch.setattr(driver.GpuEngine, "launch", lambda self, *a: (launched.append(a[0]), launch(self, *a)))
+        found = torch.cat(list(ours.pairs(there, pairs, ANCHORED.basis, CANDIDATES_OUTPUT)))
         assert set(launched) == {"extract", "solve", "pairs", "network"}
-        expected = torch.cat(list(spec.pairs(there, pairs, ANCHORED.basis, CANDIDATES)))
+        expected = torch.cat(list(spec.pairs(there, pairs, ANCHORED.basis, CANDIDATES_OUTPUT)))
         assert (found.sigmoid() - expected.sigmoid()).abs().max() < TOLERANCE
-        data = encode(there, pairs, ANCHORED.basis, about="").with_pair(ours.inputs(there, pairs))
-        assert (ours(data, CANDIDATES).sigmoid() - expected.sigmoid()).abs().max() < TOLERANCE
+        data = encode_pairs(there, pairs, ANCHORED.basis, about="").with_pair(ours.inputs(there, pairs))
+        assert (ours(data, CANDIDATES_OUTPUT).sigmoid() - expected.sigmoid()).abs().max() < TOLERANCE
         for i in range(0, len(pairs), 97):
-            alone = next(ours.pairs(there, pairs[i : i + 1], ANCHORED.basis, CANDIDATES))
+            alone = next(ours.pairs(there, pairs[i : i + 1], ANCHORED.basis, CANDIDATES_OUTPUT))
             assert (alone.sigmoid() - found[i : i + 1].sigmoid()).abs().max() < 1e-9
 
     def test_more_columns_than_fast_memory_takes_go_to_torch(self, monkeypatch):

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from kernel_cases import NASTY, graph_of, some_pairs
 from llwlc import datasets
+from llwlc._kernels.numba import enclosing_subgraph, packed_subgraphs
 from llwlc.errors import InputError
-from llwlc.graph.graph import Graph
-from llwlc.kernels.numba import enclosing, memo
-from llwlc.subgraphs.batch import Subgraphs
-from llwlc.subgraphs.extraction import extract, stream
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs._batch import Subgraphs
+from llwlc.subgraphs._extraction import extract, stream
 
 FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
 
@@ -103,7 +103,7 @@ def test_rows_of_hubs_are_searched_not_read():
         subs = extract(graph, pairs, 2, backend="numba", max_nodes_per_hop=4)
         at_hub = subs.node == 0
         assert bool(at_hub.any())
-        assert int(graph.degree[0]) > enclosing.LONG_ROW * int(subs.ptr.diff().max())
+        assert int(graph.degree[0]) > enclosing_subgraph.LONG_ROW * int(subs.ptr.diff().max())
         assert_equals_reference(graph, pairs, 2, max_nodes_per_hop=4)
         assert_equals_reference(graph, torch.tensor([[0, 5002], [1, 0], [7, 8]]), 2, max_nodes_per_hop=7)
 
@@ -142,6 +142,6 @@ def test_what_is_not_kept_is_looked_up_again(words, budget, monkeypatch):
     """Runs too long for the memo, and more runs than it has room for, give the same arrays."""
     cora = datasets.load("cora")
     pairs = some_pairs(cora, 200)
-    monkeypatch.setattr(memo, "WORDS", words)
-    monkeypatch.setattr(memo, "BUDGET", budget)
+    monkeypatch.setattr(packed_subgraphs, "WORDS", words)
+    monkeypatch.setattr(packed_subgraphs, "BUDGET", budget)
     assert_equals_reference(cora, pairs)

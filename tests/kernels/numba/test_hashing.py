@@ -1,12 +1,12 @@
-"""Draws in the kernels are those of `llwlc.support.counter`, bit for bit."""
+"""Draws in the kernels are those of `llwlc._support.counter_hash`, bit for bit."""
 
 import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llwlc.kernels.numba import hashing
-from llwlc.support import counter
+from llwlc._kernels.numba import hashing
+from llwlc._support import counter_hash
 
 word = st.integers(-(2**63), 2**63 - 1)
 identity = st.integers(0, 2**63 - 1)
@@ -17,16 +17,12 @@ identity = st.integers(0, 2**63 - 1)
 def test_every_draw_is_the_reference_one(seed, epoch, stream, nodes):
     """By the numbers of nodes, and by what else they are known by."""
     a, b, x = (torch.tensor(node) for node in nodes)
-    bits = counter.draw(seed, epoch, torch.minimum(a, b), torch.maximum(a, b), x, stream)
-    for drawn_by, (u, v, w) in ((np.array([], np.uint64), nodes), (np.array(nodes, np.uint64), (0, 1, 2))):
-        key = np.uint64(hashing.link_key(seed, epoch, stream, u, v, drawn_by))
-        who = np.uint64(hashing.identity(drawn_by, w))
+    bits = counter_hash.draw(seed, epoch, torch.minimum(a, b), torch.maximum(a, b), x, stream)
+    for draw_ids, (u, v, w) in ((np.array([], np.uint64), nodes), (np.array(nodes, np.uint64), (0, 1, 2))):
+        key = np.uint64(hashing.link_key(seed, epoch, stream, u, v, draw_ids))
+        who = np.uint64(hashing.identity(draw_ids, w))
         assert hashing.draw(key, who) == bits.item()
-        for windowed in (False, True):
-            how = hashing.CapDraw(*map(np.uint64, hashing.cap_draw(seed, stream, windowed, u, v, drawn_by)))
-            low, high = torch.minimum(a, b), torch.maximum(a, b)
-            of_cap = (
-                counter.window(seed, low, high, x, stream) if windowed else counter.draw(seed, 0, low, high, x, stream)
-            )
-            assert hashing.drawn(how, who) == of_cap.item()
-        assert np.isclose(hashing.normal(key, who), counter.normal(bits).item(), rtol=1e-12, atol=1e-12)
+        how = hashing.CapDraw(*map(np.uint64, hashing.cap_draw(seed, stream, u, v, draw_ids)))
+        of_cap = counter_hash.window(seed, torch.minimum(a, b), torch.maximum(a, b), x, stream)
+        assert hashing.window_draw(how, who) == of_cap.item()
+        assert np.isclose(hashing.normal(key, who), counter_hash.normal(bits).item(), rtol=1e-12, atol=1e-12)

@@ -1,6 +1,5 @@
 """Beside hubs: a capped hop is the reference's, whether long rows are ordered or not, and an ordered row is not read. The draw goes by names, and takes every neighbour about as often."""
 
-import hashlib
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_cases import graph_of, hubs, pairs_at_hubs
-from llwlc.bases.config import BasisConfig
-from llwlc.bases.kernel_plan import reach_of
-from llwlc.bases.link_bases import link_bases
-from llwlc.graph.graph import Graph
-from llwlc.kernels.numba import extraction
-from llwlc.kernels.numba.enclosing import long_row
-from llwlc.subgraphs import hub_order
-from llwlc.subgraphs.extraction import adjacency_of, extract, extract_checked, stream
-from llwlc.support.records import plain, read_record
+from llwlc._kernels.numba import extraction
+from llwlc._kernels.numba.enclosing_subgraph import long_row
+from llwlc.bases._config import BasisConfig
+from llwlc.bases._kernel_options import make_extraction_options
+from llwlc.graph._graph import Graph
+from llwlc.subgraphs import _hub_order as hub_order
+from llwlc.subgraphs._extraction import extract, get_adjacency, stream
 
 FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
 
@@ -27,7 +24,7 @@ FIELDS = ("ptr", "node", "row", "col", "u", "v", "hop", "dist_u", "dist_v")
 @pytest.fixture
 def at_once(monkeypatch):
     """Rows are ordered for the first pair."""
-    monkeypatch.setattr(hub_order, "LOOKS", 0)
+    monkeypatch.setattr(hub_order, "LOOKUPS_PER_SORT", 0)
 
 
 def is_ordered(graph: Graph) -> bool:
@@ -63,7 +60,7 @@ def test_ordered_rows_give_the_reference(at_once, cap, hops, named, weighted):
 def test_ordered_rows_give_the_reference_on_any_graph_and_seed(leaves, cap, hops, seed):
     graph = graph_of(hubs(leaves, 3, leaves))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hub_order, "LOOKS", 0)
+        patch.setattr(hub_order, "LOOKUPS_PER_SORT", 0)
         found = extract(graph, pairs_at_hubs(graph), hops, max_nodes_per_hop=cap, seed=seed, backend="numba")
     wanted = extract(graph, pairs_at_hubs(graph), hops, max_nodes_per_hop=cap, seed=seed, backend="reference")
     assert_same(found, wanted)
@@ -74,8 +71,8 @@ def test_the_row_of_a_hub_is_not_read(at_once):
     graph, config = graph_of(hubs(30_000, 1)), BasisConfig(max_nodes_per_hop=5)
     hub = graph.num_nodes - 1
     pairs = torch.cat([pairs_at_hubs(graph)[4:], torch.tensor([[hub, 5], [7, hub]])])
-    reach = reach_of(config)
-    adjacency = adjacency_of(graph, None, reach, len(pairs))
+    reach = make_extraction_options(config)
+    adjacency = get_adjacency(graph, None, reach, len(pairs))
     assert adjacency.hubs.hub.tolist() == [hub]
     indices = adjacency.indices.copy()
     indices[int(graph.indptr[hub]) :] = 0
@@ -178,26 +175,3 @@ def test_common_neighbours_of_two_hubs_are_drawn_together(at_once):
     nodes = [set(extract(graph, pairs, 1, max_nodes_per_hop=200, seed=s).node[2:].tolist()) for s in range(40)]
     share = np.mean([len(some & common) / len(some) for some in nodes])
     assert share == pytest.approx(len(common) / (int(graph.degree[3000:].sum()) - 2 - len(common)), abs=0.03)
-
-
-class TestRunsOfOlderVersions:
-    """They have no `cap_by`, and keep the draw that they were fitted with."""
-
-    def test_a_record_without_it_means_the_draw_of_then(self):
-        record = plain(BasisConfig())
-        assert record.pop("cap_by") == "window"
-        assert read_record(BasisConfig, record, "").cap_by == "pair"
-
-    @pytest.mark.parametrize("backend", ["numba", "reference"])
-    def test_the_draw_of_then_has_its_bits(self, at_once, backend):
-        """The digest is that of version 13f801c."""
-        leaves = 3000
-        hub = torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], 1)
-        ring = torch.stack([torch.arange(1, leaves), torch.arange(2, leaves + 1)], 1)
-        graph = Graph.from_edges(torch.cat([hub, ring[::3]]))
-        pairs = torch.tensor([[0, 5], [17, 900], [2500, 0], [1, 2]])
-        then = extract_checked(graph, pairs, 2, 40, 3, backend, None, windowed=False)
-        assert hashlib.sha256(then.node.numpy().tobytes()).hexdigest()[:16] == "f5c6402f33046b08"
-        options = {"max_nodes_per_hop": 40, "seed": 3, "backend": backend}
-        assert torch.equal(link_bases(graph, pairs, cap_by="pair", **options)[0].node, then.node)
-        assert not torch.equal(link_bases(graph, pairs, **options)[0].node, then.node)

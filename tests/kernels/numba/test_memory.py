@@ -10,14 +10,14 @@ import torch
 
 from kernel_cases import graph_of, some_pairs
 from llwlc import link_bases
-from llwlc.kernels.numba import memory
+from llwlc._kernels.numba import buffer_pool
 
 LARGE = 1 << 20
 
 
 @pytest.fixture(autouse=True)
 def _fresh_pool(monkeypatch):
-    monkeypatch.setattr(memory, "_buffers", [])
+    monkeypatch.setattr(buffer_pool, "_buffers", [])
 
 
 def address(array: np.ndarray) -> int:
@@ -25,10 +25,10 @@ def address(array: np.ndarray) -> int:
 
 
 def test_used_again_once_nobody_looks():
-    first = memory.empty(LARGE, np.float32)
+    first = buffer_pool.empty(LARGE, np.float32)
     at = address(first)
     del first
-    again = memory.empty(LARGE + 1000, np.int32)  # a little more, another type: the spare is for that
+    again = buffer_pool.empty(LARGE + 1000, np.int32)  # a little more, another type: the spare is for that
     assert address(again) == at
     assert again.dtype == np.int32
     assert len(again) == LARGE + 1000
@@ -39,46 +39,48 @@ def test_used_again_once_nobody_looks():
     [lambda a: a[5:9], lambda a: a.reshape(2, -1)[1], torch.from_numpy, lambda a: torch.from_numpy(a)[3:4].view(1, 1)],
 )
 def test_not_used_again_while_a_view_lives(look):
-    first = memory.empty(LARGE, np.float32)
+    first = buffer_pool.empty(LARGE, np.float32)
     at, view = address(first), look(first)
     del first
     gc.collect()
-    other = memory.empty(LARGE, np.float32)
+    other = buffer_pool.empty(LARGE, np.float32)
     assert address(other) != at
     del view
-    assert address(memory.empty(LARGE, np.float32)) == at
+    assert address(buffer_pool.empty(LARGE, np.float32)) == at
 
 
 def test_small_arrays_and_misfits_are_plain():
-    assert memory.empty(10, np.float64).base is None
-    assert not memory._buffers
-    memory.empty(LARGE, np.float32)
-    memory.empty(LARGE // 4, np.float32)  # would hold back four times as much as it needs
-    assert len(memory._buffers) == 2
+    assert buffer_pool.empty(10, np.float64).base is None
+    assert not buffer_pool._buffers
+    buffer_pool.empty(LARGE, np.float32)
+    buffer_pool.empty(LARGE // 4, np.float32)  # would hold back four times as much as it needs
+    assert len(buffer_pool._buffers) == 2
 
 
 def test_the_pool_is_limited(monkeypatch):
-    monkeypatch.setattr(memory, "BYTES", 8 * LARGE)
+    monkeypatch.setattr(buffer_pool, "BYTES", 8 * LARGE)
     for doubled in range(6):
-        memory.empty(LARGE << doubled, np.uint8)  # each too large for the buffers before it, the last ones for the pool
-        assert sum(map(len, memory._buffers)) <= 8 * LARGE
-    held = [memory.empty(LARGE // 8, np.uint8) for _ in range(100)]
-    assert len(memory._buffers) == memory.MOST
+        buffer_pool.empty(
+            LARGE << doubled, np.uint8
+        )  # each too large for the buffers before it, the last ones for the pool
+        assert sum(map(len, buffer_pool._buffers)) <= 8 * LARGE
+    held = [buffer_pool.empty(LARGE // 8, np.uint8) for _ in range(100)]
+    assert len(buffer_pool._buffers) == buffer_pool.MOST
     for number, array in enumerate(held):
         array[:] = number
     assert all((array == number).all() for number, array in enumerate(held))
 
 
 def test_who_would_have_to_wait_goes_without():
-    with memory._lock:
-        assert len(memory.empty(LARGE, np.float32)) == LARGE
-    assert not memory._buffers
+    with buffer_pool._lock:
+        assert len(buffer_pool.empty(LARGE, np.float32)) == LARGE
+    assert not buffer_pool._buffers
 
 
 def test_without_counted_references_nothing_is_kept(monkeypatch):
-    monkeypatch.setattr(memory, "_counts_references", lambda: False)
-    memory.empty(LARGE, np.float32)
-    assert not memory._buffers
+    monkeypatch.setattr(buffer_pool, "_counts_references", lambda: False)
+    buffer_pool.empty(LARGE, np.float32)
+    assert not buffer_pool._buffers
 
 
 def test_threads_never_share():
@@ -86,7 +88,7 @@ def test_threads_never_share():
 
     def work(mine: int) -> None:
         for _ in range(200):
-            array = memory.empty(LARGE // 8, np.int64)
+            array = buffer_pool.empty(LARGE // 8, np.int64)
             array[:] = mine
             if not (array == mine).all():
                 wrong.append(mine)

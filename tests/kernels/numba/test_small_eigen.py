@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from llwlc.kernels.numba.small_eigen import eigh
+from llwlc._kernels.numba.small_eigen import eigh
 
 
 def family(m: int) -> dict[str, np.ndarray]:

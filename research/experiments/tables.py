@@ -1,0 +1,229 @@
+"""TABLES: one specification a table of the paper, and what goes beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from llwlc.models._registry import MODELS
+from research.experiments import published
+from research.experiments.accuracy_section import AccuracySection
+from research.experiments.baselines_section import BaselinesSection
+from research.experiments.cell import Cell
+from research.experiments.chain import CHAIN, PAPER_QUERY, READINGS, THREE
+from research.experiments.leads_section import LeadsSection
+from research.experiments.other_sections import (
+    CostSection,
+    FiguresSection,
+    GrowthSection,
+    SizesSection,
+    WalltimeSection,
+)
+from research.experiments.presets_section import (
+    BUDDY_ROWS,
+    CHANGES,
+    HEART_ROWS,
+    LADDER,
+    LEADS,
+    OTHER_ROWS,
+    PLANETOID,
+    PRESET_ROWS,
+    UNUSED_SEEDS,
+)
+from research.experiments.table import Row, Section, split_off_pubmed
+
+UNAVAILABLE = {
+    "ogbl-collab": "its training links and features are not available here; its stand-ins are coauthor-cs (real, smaller; in `results`) and coauthor-like (generated, of its size; in `datasets`).",
+    "ogbl-vessel": "not available here; its stand-in is vessel-sample, one real sample of 2,970 nodes (in `results`).",
+}
+TITLES = {
+    "common-neighbors": "CN", "adamic-adar": "AA", "resource-allocation": "RA", "gcn": "GCN", "sage": "SAGE", "seal": "SEAL", "buddy": "BUDDY",
+    "mlp": "MLP", "gae": "GAE", "ncn": "NCN", "ncnc": "NCNC", "lanczosnet": "LanczosNet", "paper": "LLwLC, `paper`", "anchored": "LLwLC, `anchored`",
+}  # fmt: skip
+BASELINE_PROTOCOLS = {
+    "mlp": "ncn", "gae": "ncn", "ncn": "ncn", "ncnc": "ncn", "gcn": "buddy", "sage": "buddy", "seal": "buddy", "buddy": "buddy", "lanczosnet": "buddy",
+}  # fmt: skip
+"""The protocol that each opponent's published number belongs to."""
+
+
+def _results() -> AccuracySection:
+    """Opponents under BUDDY's protocol, where the published numbers belong, and under ours; LLwLC under ours."""
+    under_buddy = tuple(
+        Row(
+            TITLES[name],
+            name,
+            ("cora-planetoid", "citeseer", "pubmed"),
+            "buddy",
+            published=numbers,
+            published_under="buddy",
+        )
+        for name, numbers in published.RESULTS.items()
+        if name != "paper"
+    )
+    far = ("ogbl-collab", "ogbl-vessel")
+    under_paper = tuple(
+        Row(TITLES[name], name, PLANETOID, "paper", published=numbers, published_under="buddy")
+        for name, numbers in published.RESULTS.items()
+        if name != "paper"
+    ) + tuple(Row(TITLES[name], name, PLANETOID, "paper") for name in ("mlp", "gae", "ncn", "ncnc"))
+    ours = (
+        *split_off_pubmed(Row(TITLES["paper"], "paper", PLANETOID, "paper", published=published.RESULTS["paper"])),
+        *split_off_pubmed(
+            Row(
+                "LLwLC, `paper-query`",
+                "paper",
+                PLANETOID,
+                "paper",
+                READINGS[PAPER_QUERY],
+                seeds=THREE,
+                published=published.RESULTS["paper"],
+            )
+        ),
+        Row(TITLES["paper"], "paper", ("vessel-sample",), "paper"),
+        Row(TITLES["paper"], "paper", far, "ogb", published=published.RESULTS["paper"], published_under="ogb"),
+        Row("LLwLC, `paper`, 10 % of the links", "paper", ("coauthor-cs",), "paper", {"fraction": 0.1}),
+        Row(TITLES["anchored"], "anchored", PLANETOID, "paper", seeds=UNUSED_SEEDS),
+        Row(TITLES["anchored"], "anchored", ("vessel-sample",), "paper"),
+    )
+    untrained = tuple(
+        Row(TITLES[name], name, ("coauthor-cs", "vessel-sample"), "paper")
+        for name in ("common-neighbors", "adamic-adar", "resource-allocation")
+    )
+    return AccuracySection(
+        "Results on link prediction benchmarks (the paper's Table 2)",
+        (*under_buddy, *under_paper, *ours, *untrained),
+        absent=UNAVAILABLE,
+    )
+
+
+def _make_baseline_rows() -> tuple[Row, ...]:
+    graphs = ("cora-planetoid", "citeseer", "pubmed")
+    rows = [
+        Row(name, name, graphs, protocol, published_under=protocol) for name, protocol in BASELINE_PROTOCOLS.items()
+    ]
+    return (
+        *rows,
+        Row("buddy, 50 folds", "buddy", ("cora-planetoid",), "buddy", {"folds": 50}, published_under="buddy"),
+        Row("gae, two minutes", "gae", ("ogbl-ddi",), "ogb", published_under="ogb"),
+        Row("anchored of 58,797 parameters", "anchored-58797", ("cora-planetoid", "pubmed"), "ncn", seeds={}),
+    )
+
+
+def _constrained(numbers: dict[str, dict[str, float]]) -> tuple[Row, ...]:
+    none = Row("no constraint (the paper's LanczosNet)", "unconstrained", PLANETOID, published=numbers["unconstrained"])
+    return *split_off_pubmed(none), *split_off_pubmed(Row("Neumann", "paper", PLANETOID, published=numbers["paper"]))
+
+
+def _sweep(title: str, name: str, values: tuple[Any, ...], **fixed: Any) -> tuple[Row, ...]:
+    rows = []
+    for value in values:
+        options = {**fixed, name: value}
+        shown = title.format(str(value).replace("_", "-"))
+        rows.append(Row(shown, "paper", ("cora", "citeseer"), options=options, seeds=THREE))
+        rows.append(
+            Row(
+                f"{shown}, 10 % of the links",
+                "paper",
+                ("pubmed",),
+                options=options | {"fraction": 0.1},
+                seeds={"pubmed": (0,)},
+            )
+        )
+    return tuple(rows)
+
+
+SWEEPS = (
+    Row("Neumann", "paper", ("cora", "citeseer"), seeds=THREE),
+    Row("Neumann, 10 % of the links", "paper", ("pubmed",), options={"fraction": 0.1}),
+    *_sweep("{} vertex-deleted, redrawn", "count", (1, 3), constraints="vertex_deleted"),
+    *_sweep("10 {}, redrawn", "constraints", ("vertex_deleted",)),
+    *_sweep("{} vertex-deleted, redrawn", "count", (30,), constraints="vertex_deleted"),
+    *_sweep("Neumann, {} blocks", "blocks", (1, 3, 4)),
+    *_sweep("Neumann, {} steps", "steps", (5, 20, 40)),
+    *_sweep("Neumann, {} hops", "hops", (1, 3)),
+    *_sweep("Neumann, labels {}", "labels", ("none",)),
+    *_sweep("no constraint, labels {}", "labels", ("none",), constraints="none"),
+    *_sweep("10 vertex-deleted, labels {}", "labels", ("none",), constraints="vertex_deleted"),
+)
+SHARES = (0.01, 0.05, 0.1)
+
+
+def _shares(method: str, data: tuple[str, ...], under: str) -> tuple[Row, ...]:
+    shares = tuple(
+        Row(TITLES[method], method, data, options={"fraction": share}, published_under=under) for share in SHARES
+    )
+    whole = Row(
+        TITLES[method], method, data, published_under=under, seeds=UNUSED_SEEDS if method == "anchored" else None
+    )
+    return *shares, *(split_off_pubmed(whole) if method == "paper" else (whole,))
+
+
+WALLTIME_ROWS = (
+    *_shares("paper", PLANETOID, "paper"),
+    *_shares("anchored", ("pubmed",), "paper"),
+    *(row for name in ("gcn", "buddy", "seal") for row in _shares(name, ("pubmed",), "buddy")),
+)
+TABLES: Mapping[str, tuple[Section, ...]] = {
+    "results": (_results(),),
+    "neumann": (AccuracySection("AUC with and without Neumann constraints", _constrained(published.NEUMANN), metric="auc"),),
+    "constraints": (
+        AccuracySection(
+            "Different subgraph constraints (the paper's rows)",
+            (
+                *_constrained(published.CONSTRAINTS),
+                *split_off_pubmed(Row("10 vertex-deleted, redrawn each epoch", "paper", PLANETOID, options={"constraints": "vertex_deleted"}, published=published.CONSTRAINTS["vertex-deleted"])),
+                Row("LanczosNet itself (powers of L, raw features)", "lanczosnet", ("cora", "citeseer"), published=published.CONSTRAINTS["unconstrained"], seeds=THREE),
+                *(Row(title, "paper", ("ogbl-collab",), "ogb", options=options, published=published.CONSTRAINTS[key], published_under="ogb") for title, key, options in (
+                    ("no constraint (the paper's LanczosNet)", "unconstrained", {"constraints": "none"}),
+                    ("Neumann", "paper", {}),
+                    ("10 vertex-deleted, redrawn each epoch", "vertex-deleted", {"constraints": "vertex_deleted"}),
+                )),
+            ),
+            absent=UNAVAILABLE,
+        ),
+        AccuracySection("Beyond the paper: columns, blocks, steps, hops, no distance labels", SWEEPS),
+    ),
+    "walltime": (WalltimeSection("Wall time and shares of the training links", WALLTIME_ROWS),),
+    "complexity": (
+        GrowthSection(
+            "How the time for a basis grows",
+            Cell("growth", "random graphs"),
+            {"nodes": "1", "edges": "1", "κ": "1", "k": "2 in k²n, 3 in k³"},
+        ),
+    ),
+    "datasets": (SizesSection("Datasets (the paper's appendix)", (*PLANETOID, "ogbl-collab", "ogbl-vessel", "coauthor-cs", "vessel-sample", "coauthor-like")),),
+    "figures": (FiguresSection("The graphs of the figures", Cell("separation", "figures")),),
+    "chain": CHAIN,
+    "accuracy": (
+        AccuracySection("Presets by protocol", PRESET_ROWS, more={"MRR": "mrr", "ECE": "calibration_error"}),
+        AccuracySection("Under BUDDY's protocol; published: BUDDY's", BUDDY_ROWS),
+        AccuracySection("HeaRT's hard negatives, regenerated; published: the best known", HEART_ROWS, metric="mrr"),
+        AccuracySection("Other graphs, the same preset; published: SEAL's AUC", OTHER_ROWS, metric="auc"),
+    ),
+    "ladder": (AccuracySection("From the paper's network to `anchored`, one change after the other", LADDER),),
+    "leads": (
+        LeadsSection("Changes of `anchored`, decided on validation links", LEADS[: len(CHANGES)]),
+        LeadsSection("The same on a large graph", LEADS[len(CHANGES) :]),
+    ),
+    "opponents": (
+        BaselinesSection("Opponents under the protocol of their published numbers", _make_baseline_rows()),
+        CostSection("What a fit costs, one at a time (`ncn`, seed 0)", tuple(Row(TITLES[name], name, ("cora-planetoid", "pubmed"), "ncn") for name in ("anchored", *BASELINE_PROTOCOLS))),
+    ),
+}  # fmt: skip
+"""The tables by the name that `python -m research reproduce` takes."""
+
+
+def with_own_models(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """The sections of a table with a row for each model that is no part of this package, on their datasets and under their protocol."""
+    own = [record for record in MODELS.records() if not record.builtin]
+
+    def extended(section: Section) -> Section:
+        if not own or not isinstance(section, AccuracySection):
+            return section
+        first = section.rows[0]
+        data = tuple(dict.fromkeys(name for row in section.rows for name in row.data))
+        rows = (Row(record.title, record.name, data, first.protocol) for record in own)
+        return replace(section, rows=(*section.rows, *rows))
+
+    return tuple(map(extended, sections))

@@ -1,0 +1,151 @@
+"""BREC's procedure on whole suites with several seeds: one trial a line of a file, in as many processes as wished.
+
+A trial is one pair with one seed (weights, relabelled copies and the drawn graph of the check). Trials that the file holds
+already are not run again, so an interrupted command goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from math import comb
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+
+from llwlc._support.files import write_text
+from llwlc._support.progress import track
+from llwlc._support.text import describe_error
+from llwlc.errors import InputError
+from research.expressivity.families import Pair, load_suite, paper
+from research.expressivity.learned import choose_order, learn
+from research.expressivity.rpc import PairedComparison
+
+Job = tuple[str, Pair, int]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One pair, one seed: T² between the graphs (`statistic`) and of the reliability check, and processor seconds."""
+
+    suite: str
+    pair: str
+    seed: int
+    nodes: int
+    order: int
+    statistic: float
+    reliability: float
+    seconds: float
+
+    @property
+    def reliable(self) -> bool:
+        return PairedComparison(self.statistic, self.reliability).reliable
+
+    @property
+    def separated(self) -> bool:
+        """BREC's rule, and the check passed."""
+        return PairedComparison(self.statistic, self.reliability).separated and self.reliable
+
+
+def run_trials(names: Sequence[str], *, seeds: int = 1, processes: int = 1, out: Path | None = None) -> list[Trial]:
+    """Every pair of the suites with seeds 0 … `seeds` − 1, the longest first, so that no core is left with a long one at the end.
+
+    >>> [(trial.pair, trial.separated) for trial in run_trials(["paper"])]
+    [('C10 | 2 C5', True), ('rook | Shrikhande', True)]
+    """
+    if seeds < 1 or processes < 1:
+        raise InputError(f"seeds and processes: at least 1 of each, got {seeds} and {processes}")
+    found = {_key(trial): trial for trial in (load_trials(out) if out is not None else [])}
+    asked = [(name, pair, seed) for name in names for pair in load_suite(name) for seed in range(seeds)]
+    todo = sorted((job for job in asked if _name(job) not in found), key=_cost, reverse=True)
+    with out.open("a", encoding="utf-8") if out is not None else nullcontext() as file:
+        for trial in track(_results(todo, processes), "learned", total=len(todo)):
+            found[_key(trial)] = trial
+            if file is not None:
+                file.write(json.dumps(asdict(trial), ensure_ascii=False) + "\n")
+                file.flush()
+    return [found[_name(job)] for job in asked]
+
+
+def load_trials(path: Path) -> list[Trial]:
+    """The trials of a file, none where there is no file. A last line that was cut off in writing is removed from it."""
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        write_text(path, whole)
+    try:
+        return [Trial(**json.loads(line)) for line in whole.splitlines()]
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"{path} is no file of learned trials ({describe_error(error)}); give another --out"
+        ) from error
+
+
+def _name(job: Job) -> tuple[str, str, int]:
+    return job[0], job[1].name, job[2]
+
+
+def _key(trial: Trial) -> tuple[str, str, int]:
+    return trial.suite, trial.pair, trial.seed
+
+
+def _cost(job: Job) -> int:
+    n = len(job[1].a)
+    return comb(n, choose_order(n)) * n * n
+
+
+def _trial(job: Job) -> Trial:
+    name, pair, seed = job
+    started = time.process_time()
+    trained = learn(pair, seed=seed)
+    spent = round(time.process_time() - started, 2)
+    # four digits are more than rounding noise has
+    statistic, reliability = (float(f"{x:.4g}") for x in trained.comparison)
+    return Trial(name, pair.name, seed, len(pair.a), trained.order, statistic, reliability, spent)
+
+
+def _results(todo: Sequence[Job], processes: int) -> Iterator[Trial]:
+    """The trials as they end, each on one thread."""
+    if not todo:
+        return
+    with _one_thread():
+        # compiled once and kept on disk: otherwise every worker would compile
+        learn(paper()[0], epochs=1, largest=1)
+        if processes == 1:
+            yield from map(_trial, todo)
+            return
+        # leaving the block, also by an interrupt, ends the workers at once
+        with get_context("spawn").Pool(processes, initializer=_start) as pool:
+            yield from pool.imap_unordered(_trial, todo)
+
+
+def _start() -> None:
+    """A worker: one thread, and an interrupt is the parent's to answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread for torch here and, by the environment they inherit, for every library of the workers."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before, threads = {name: os.environ.get(name) for name in names}, torch.get_num_threads()
+    os.environ.update(dict.fromkeys(names, "1"))
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,77 @@
+"""Claims of the paper that need no training: arithmetic on its own tables, and what its formulas do."""
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from llwlc import datasets
+from research.experiments.chain import SEAL_READOUT
+from research.experiments.published import PARAMETERS, WALLTIME
+from research.experiments.study_model import cell_preset
+from research.experiments.study_net import StudyNet
+
+SEAL_VESSEL, LLWLC_VESSEL = 12600.0, {0.1: 1200.0, 0.05: 700.0, 0.01: 140.0}
+
+
+def test_twenty_times_is_five_percent_of_the_links_and_ten_percent_are_less_than_twelve():
+    seal = WALLTIME["seal", 1.0][0]
+    times = {share: seal / WALLTIME["paper", share][0] for share in (0.1, 0.05, 0.01)}
+    assert times[0.05] == pytest.approx(20.25)  # the abstract's
+    assert times[0.1] == pytest.approx(11.57, abs=0.01)  # the text says 20
+    vessel = {share: SEAL_VESSEL / seconds for share, seconds in LLWLC_VESSEL.items()}
+    assert (vessel[0.1], vessel[0.01]) == (10.5, 90)
+
+
+def test_at_equal_data_the_published_times_are_seals():
+    """Seconds of an epoch over the share of links that it goes through: of SEAL, and of LLwLC."""
+    seal = WALLTIME["seal", 1.0][0]
+    ours = [WALLTIME["paper", share][0] / share for share in (0.1, 0.05, 0.01)]
+    assert [round(seal / whole, 2) for whole in ours] == [1.16, 1.01, 0.81]
+    assert [round(SEAL_VESSEL / (seconds / share), 2) for share, seconds in LLWLC_VESSEL.items()] == [1.05, 0.9, 0.9]
+
+
+def test_one_percent_is_not_on_par_with_buddy():
+    assert WALLTIME["buddy", 1.0][1] - WALLTIME["paper", 0.01][1] == pytest.approx(3.26)
+
+
+@pytest.mark.parametrize("data", ["cora", "citeseer", "pubmed"])
+def test_raw_features_alone_have_more_parameters_than_the_paper_reports_but_on_pubmed(data):
+    weights = datasets.info(data).features * 32 / 1e6
+    assert (weights > PARAMETERS[data]) == (data != "pubmed")
+
+
+def test_seals_readout_at_the_60th_percentile_does_not_fit_the_parameter_counts_either():
+    chosen = cell_preset("paper", **SEAL_READOUT)
+    sizes = {rows: StudyNet(replace(chosen.net, sort_rows=rows)).num_parameters for rows in (10, 30)}
+    assert sizes[10] < 20_000  # the smallest that there is
+    assert sizes[30] > 50_000
+
+
+def test_the_deleted_vertex_is_not_cancelled_out_but_left_free():
+    """The column of v is zero at v, so e_v lies in the null space, and the projector keeps it whole."""
+    graph = nx.karate_club_graph()
+    column = np.array([d for _, d in graph.degree], float)
+    column[5] = 0
+    projector = np.eye(len(column)) - np.outer(column, column) / (column @ column)
+    assert np.allclose(projector[:, 5], np.eye(len(column))[:, 5])
+
+
+def test_the_projector_of_the_diffusion_passage_does_not_exist():
+    """It inverts C Cᵀ, n × n of rank k < n."""
+    columns = np.random.default_rng(0).standard_normal((8, 3))
+    assert np.linalg.matrix_rank(columns @ columns.T) == 3
+
+
+def test_the_diffusion_maps_eigenvectors_are_not_those_of_the_laplacian_that_is_decomposed():
+    """I − D⁻¹W and D − A share their eigenvectors on regular graphs only."""
+    A = nx.to_numpy_array(nx.path_graph(4))
+    D = np.diag(A.sum(1))
+    walk = np.linalg.inv(D) @ A
+    vectors = np.linalg.eigh(D - A)[1]
+    off = [np.linalg.norm(walk @ v - (v @ walk @ v) * v) for v in vectors.T]
+    assert max(off) > 0.2
+    ring = nx.to_numpy_array(nx.cycle_graph(5))
+    vectors = np.linalg.eigh(2 * np.eye(5) - ring)[1]
+    assert max(np.linalg.norm(ring / 2 @ v - (v @ (ring / 2) @ v) * v) for v in vectors.T) < 1e-12

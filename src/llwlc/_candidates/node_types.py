@@ -1,0 +1,92 @@
+"""Which types of nodes a link may join: all, two types that were named, or the two sides of a bipartite graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llwlc._support.compiler import exact
+from llwlc.errors import InputError
+from llwlc.graph._graph import Graph
+
+Integers = NDArray[np.int64]
+MIN_EVEN_CYCLES = 20
+"""Independent cycles, all of even length, that make a graph bipartite by design: a graph with fewer, a tree say, may be so by chance."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTypes:
+    """The types of nodes as numbers, `codes [n]`, and `linkable [k, k]`, symmetric: which types a link may join. `is_bipartite`: they are the sides of a graph found to be bipartite."""
+
+    codes: Integers
+    linkable: NDArray[np.bool_]
+    is_bipartite: bool = False
+
+    @classmethod
+    def any(cls, num_nodes: int) -> NodeTypes:
+        return cls(np.zeros(num_nodes, dtype=np.int64), np.ones((1, 1), dtype=bool))
+
+    @classmethod
+    def between(cls, labels: Sequence[str], first: str, second: str) -> NodeTypes:
+        """Links between nodes of two labels, or within one where both are the same."""
+        names, codes = np.unique(np.asarray(labels), return_inverse=True)
+        for label in (first, second):
+            if label not in names:
+                known = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+                raise InputError(f"no node is of the type {label!r}; there are {known}")
+        linkable = np.zeros((len(names), len(names)), dtype=bool)
+        a, b = (int(np.flatnonzero(names == label)[0]) for label in (first, second))
+        linkable[a, b] = linkable[b, a] = True
+        return cls(codes.astype(np.int64), linkable)
+
+    @classmethod
+    def from_links(cls, labels: Sequence[str], graph: Graph) -> NodeTypes:
+        """Types that some link of the graph joins already."""
+        names, codes = np.unique(np.asarray(labels), return_inverse=True)
+        ends = codes[graph.edges.numpy()]
+        linkable = np.zeros((len(names), len(names)), dtype=bool)
+        linkable[ends[:, 0], ends[:, 1]] = linkable[ends[:, 1], ends[:, 0]] = True
+        return cls(codes.astype(np.int64), linkable)
+
+
+def detect_node_types(graph: Graph) -> NodeTypes:
+    """The sides where the graph is bipartite by design, else one type. A node without links belongs to neither side."""
+    sides = _two_colouring(graph)
+    if sides is None:
+        return NodeTypes.any(graph.num_nodes)
+    linkable = np.zeros((3, 3), dtype=bool)
+    linkable[0, 1] = linkable[1, 0] = True
+    return NodeTypes(sides, linkable, is_bipartite=True)
+
+
+def _two_colouring(graph: Graph) -> Integers | None:
+    side = np.full(graph.num_nodes, 2, dtype=np.int64)
+    parts = _colour(graph.indptr.numpy(), graph.indices.numpy(), side)
+    return side if parts and graph.num_edges - graph.num_nodes + parts >= MIN_EVEN_CYCLES else None
+
+
+@exact
+def _colour(indptr: Integers, indices: Integers, side: Integers) -> int:
+    """0 and 1 for the nodes that have links, neighbours never alike; returns the number of connected parts, 0 where the graph cannot be coloured so."""
+    stack, parts = np.empty(len(side), dtype=np.int64), 0
+    for start in range(len(side)):
+        if side[start] != 2:
+            continue
+        parts += 1
+        if indptr[start] == indptr[start + 1]:
+            continue
+        side[start], stack[0], height = 0, start, 1
+        while height:
+            height -= 1
+            u = stack[height]
+            for e in range(indptr[u], indptr[u + 1]):
+                v = indices[e]
+                if side[v] == 2:
+                    side[v], stack[height] = 1 - side[u], v
+                    height += 1
+                elif side[v] == side[u]:
+                    return 0
+    return parts

@@ -1,0 +1,345 @@
+"""The own lists of nodes: the partners that look most like a missing link, best first, before any network is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from llwlc._candidates import inner_product_index
+from llwlc._candidates.candidate_lists import CandidateLists, make_proposals, select_best
+from llwlc._candidates.config import CandidateConfig
+from llwlc._candidates.node_types import NodeTypes
+from llwlc._candidates.smoothing import SmoothedFeatures
+from llwlc._candidates.walks import PRECISION, find_walk_ends
+from llwlc.graph._graph import Graph
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float32]
+ENTRIES_PER_BLOCK = 1 << 24
+LARGE_BLOCK, LARGE_ENTRIES, FEW_SOURCES = 1 << 14, 1 << 21, 64
+"""Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the graph has nodes, but no more than have so many partners together, whose
+arrays would be asked of the system anew each time; and where all evidence is kept."""
+ROWS_AT_ONCE = 1 << 16
+NOT_LISTED = float("-inf")
+
+
+class Evidence(NamedTuple):
+    """What speaks for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank; `open`: which may be listed.
+
+    `node [b, k]`: the nodes that were looked at, None for all of them in their order.
+    """
+
+    node: Tensor | None
+    like: Tensor
+    walk: Tensor
+    open: Tensor
+
+    def score(self, config: CandidateConfig, node_bias: Tensor) -> Tensor:
+        """−inf where a node may not be listed, or where nothing speaks for it. `node_bias [n]`: the part of the score that is the same in every list (`CandidateRetriever.node_bias`)."""
+        own = node_bias if self.node is None else node_bias[self.node]
+        total = self.like + own + config.walk * self.walk
+        return total.masked_fill(~self.open | ((self.like <= 0) & (self.walk <= 0)), NOT_LISTED)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateRetriever:
+    """Makes candidate lists on a graph, under weights that may be changed (`with_weights`).
+
+    `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1. `num_proposing_nodes`: how many nodes share the candidates that fit in
+    memory, None for all.
+    """
+
+    graph: Graph
+    smoothed: SmoothedFeatures | None
+    config: CandidateConfig
+    node_types: NodeTypes
+    device: str = "cpu"
+    num_proposing_nodes: int | None = None
+
+    @property
+    def budget(self) -> int:
+        """Pairs that a node pays for on this graph."""
+        return self.config.budget_for(
+            self.graph.num_nodes if self.num_proposing_nodes is None else self.num_proposing_nodes
+        )
+
+    @cached_property
+    def weights(self) -> CandidateConfig:
+        return (
+            self.config if self.smoothed is not None else CandidateConfig(self.config.budget, self.config.degree, 1.0)
+        )
+
+    @cached_property
+    def log_degree(self) -> Tensor:
+        return torch.log1p(self.graph.degree.float()).to(self.device)
+
+    def with_weights(self, config: CandidateConfig) -> CandidateRetriever:
+        """The same retriever with other weights; what was computed and does not depend on them, hubness above all, is not computed again."""
+        other = replace(self, config=config)
+        same = (*WEIGHT_INDEPENDENT, "_indexes") if config.degree == self.config.degree else WEIGHT_INDEPENDENT
+        vars(other).update({name: vars(self)[name] for name in same if name in vars(self)})
+        return other
+
+    def prepare(self) -> None:
+        """Computes what is computed once, before the first list."""
+        _ = self.hubness
+        if self.smoothed is not None and not self.exact:
+            _ = self._indexes
+
+    def node_bias(self, config: CandidateConfig) -> Tensor:
+        """The part of a node's list score that is the same in the list of every other node, by its degree and its hubness, `[n]`."""
+        found = config.degree * self.log_degree
+        return found - config.hubness_penalty * self.hubness if config.hubness_penalty else found
+
+    @property
+    def has_hubness(self) -> bool:
+        """Whether hubness is computed: where there are features, and few enough nodes to compare all with all once more."""
+        return self.smoothed is not None and self.exact and self.graph.num_nodes <= MAX_HUBNESS_NODES
+
+    @cached_property
+    def hubness(self) -> Tensor:
+        """The hubness of each node, the mean of its largest similarities, `[n]`; 0 where it is not computed."""
+        if not self.has_hubness:
+            return torch.zeros(self.graph.num_nodes, device=self.device)
+        blocks = _blocks(np.arange(self.graph.num_nodes), self.sources_at_once)
+        parts = [self.compute_hubness(self._likeness(block), block) for block in blocks]
+        return torch.cat([torch.zeros(0, device=self.device), *parts])
+
+    def compute_hubness(self, like: Tensor, sources: Integers) -> Tensor:
+        """The mean of the `HUBNESS_NEIGHBORS` largest similarities `like [b, n]` of each source, to other nodes of a fitting kind; what is below 0, or missing, counts as 0."""
+        other = self._fitting(sources)
+        near = like.masked_fill(~other, 0).clamp(min=0)
+        return near.topk(min(HUBNESS_NEIGHBORS, near.shape[1]), dim=1).values.sum(1) / HUBNESS_NEIGHBORS
+
+    @cached_property
+    def _vectors(self) -> Tensor | None:
+        return None if self.smoothed is None else torch.from_numpy(self.smoothed.vectors).to(self.device)
+
+    @cached_property
+    def _codes(self) -> Tensor:
+        return torch.from_numpy(self.node_types.codes).to(self.device)
+
+    @cached_property
+    def _linkable(self) -> Tensor:
+        return torch.from_numpy(self.node_types.linkable).to(self.device)
+
+    def __call__(self, sources: Integers, length: int) -> CandidateLists:
+        """The lists of these nodes. A node that is linked with the source, or of a type that no link joins with the source's, is in no list."""
+        parts = [CandidateLists(np.zeros((0, length), dtype=np.int64), np.zeros((0, length), dtype=np.float32))]
+        many = max(FEW_SOURCES, min(LARGE_BLOCK, LARGE_ENTRIES // max(2 * length, 1)))
+        links = self._most_links(sources)
+        for block in _blocks(sources, self.sources_at_once if self.exact else many):
+            parts.append(self._exactly(block, length) if self.exact else self._nearly(block, length, links))
+        return CandidateLists(np.concatenate([p.partner for p in parts]), np.concatenate([p.score for p in parts]))
+
+    @property
+    def precision(self) -> float:
+        """Of walks: coarser on a graph so large that lists are short, whose few best ends are the same (of 10, 99.6 % on a graph of 3.5 million nodes)."""
+        if self.exact:
+            return PRECISION
+        return PRECISION * min(max(ENDS_OF_A_WALK / (4 * self.budget), 1.0), COARSEST)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every node is looked at as a partner of every other one."""
+        return self.graph.num_nodes <= inner_product_index.EXACT_NODES
+
+    @property
+    def sources_at_once(self) -> int:
+        """Whose evidence is looked at together."""
+        return max(1, ENTRIES_PER_BLOCK // max(self.graph.num_nodes, 1)) if self.exact else FEW_SOURCES
+
+    def evidence(self, sources: Integers, wanted: Integers, *, removed: bool = False) -> tuple[Evidence, Tensor]:
+        """Of each source, and where its `wanted` node stands in it, `[b]`; `removed`: on the graph that lacks the link between the two, which then may be listed.
+
+        Of all nodes; on a large graph of the wanted one and of those that lists are made of. (The wanted node's own vector is that of the graph without the link too; those
+        of others are taken as they are, which they nearly are.)
+        """
+        if not self.exact:
+            return self._near_evidence(sources, wanted, removed), torch.zeros(len(sources), dtype=torch.long)
+        return self._all_evidence(sources, wanted if removed else None), torch.from_numpy(wanted)
+
+    def _all_evidence(self, sources: Integers, removed: Integers | None = None) -> Evidence:
+        n, b = self.graph.num_nodes, len(sources)
+        gone = np.full(b, -1) if removed is None else removed
+        row = torch.arange(b, device=self.device)
+        walk = torch.zeros(b, n, device=self.device)
+        ends, rank = find_walk_ends(self.graph, sources, gone, self.node_types, min(MAX_WALK_ENDS, n))
+        at, place = np.nonzero(ends >= 0)
+        value = torch.from_numpy(np.log1p(rank[at, place] / PRECISION)).float()
+        walk[torch.from_numpy(at).to(self.device), torch.from_numpy(ends[at, place]).to(self.device)] = value.to(
+            self.device
+        )
+        like = self._likeness(sources, removed)
+        possible = self._fitting(sources)
+        linked, owner = self._links(sources)
+        possible[owner.to(self.device), linked.to(self.device)] = False
+        if removed is not None:
+            again = self.node_types.linkable[self.node_types.codes[sources], self.node_types.codes[removed]]
+            possible[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(again).to(self.device)
+        return Evidence(None, like, walk, possible)
+
+    def _likeness(self, sources: Integers, removed: Integers | None = None) -> Tensor:
+        """The similarities of the sources with all nodes, `[b, n]`; of a source and the other end on the graph that lacks their link."""
+        if self._vectors is None or self.smoothed is None:
+            return torch.zeros(len(sources), self.graph.num_nodes, device=self.device)
+        query = self.smoothed.vectors[sources] if removed is None else self.smoothed.without_link(sources, removed)
+        like = torch.from_numpy(query).to(self.device) @ self._vectors.T
+        if removed is not None:
+            other = (query * self.smoothed.without_link(removed, sources)).sum(1)
+            row = torch.arange(len(sources), device=self.device)
+            like[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(other).to(self.device)
+        return like
+
+    def _fitting(self, sources: Integers) -> Tensor:
+        """Which nodes are of a kind that a link may join with each source's, and not the source itself, `[b, n]`."""
+        own = torch.from_numpy(sources).to(self.device)
+        fitting = self._linkable[self._codes[own]][:, self._codes]
+        fitting[torch.arange(len(sources), device=self.device), own] = False
+        return fitting
+
+    def _near_evidence(self, sources: Integers, wanted: Integers, removed: bool) -> Evidence:
+        """Of the wanted node, in the first column, of those where walks end, and of those that the index finds."""
+        n, codes, linkable = self.graph.num_nodes, self.node_types.codes, self.node_types.linkable
+        ends, rank = find_walk_ends(
+            self.graph,
+            sources,
+            wanted if removed else np.full(len(sources), -1),
+            self.node_types,
+            min(MAX_WALK_ENDS, n),
+            self.precision,
+        )
+        again = ends == wanted[:, None]
+        first = np.where(again, rank, 0).sum(1, keepdims=True)
+        node, walk = np.column_stack([wanted, ends]), np.column_stack([first, rank])
+        open_ = np.column_stack([np.ones(len(wanted), dtype=bool), (ends >= 0) & ~again])
+        like = np.zeros(node.shape, dtype=np.float32)
+        if self.smoothed is not None:
+            vectors = self.smoothed.vectors
+            query = self.smoothed.without_link(sources, wanted) if removed else vectors[sources]
+            similar = self._similar(sources, 2 * self.budget, query, self._most_links(sources))
+            row = np.arange(len(sources))[:, None] * n
+            known = np.isin(row + similar, row + np.where(open_, node, wanted[:, None]))
+            node, walk = np.column_stack([node, similar]), np.column_stack([walk, np.zeros(similar.shape)])
+            open_ = np.column_stack([open_, (similar >= 0) & ~known])
+            like = np.einsum("bd,bkd->bk", query, vectors[np.maximum(node, 0)])
+            if removed:
+                like[:, 0] = (query * self.smoothed.without_link(wanted, sources)).sum(1)
+        node = np.where(open_, node, sources[:, None])
+        asked = np.stack([np.broadcast_to(sources[:, None], node.shape), node], 2)
+        open_ &= linkable[codes[asked[..., 0]], codes[asked[..., 1]]] & (node != sources[:, None])
+        # walks end at no node that the source is linked to; the index knows nothing of links
+        unsure = np.column_stack([open_[:, :1] & ~removed, open_[:, 1 + ends.shape[1] :]])
+        columns = np.append(0, np.arange(1 + ends.shape[1], node.shape[1]))
+        at = np.nonzero(unsure)
+        linked = self.graph.has_edges(torch.from_numpy(asked[at[0], columns[at[1]]])).numpy()
+        open_[at[0][linked], columns[at[1]][linked]] = False
+        parts = (node, like, np.log1p(walk / PRECISION).astype(np.float32), open_)
+        return Evidence(*(torch.from_numpy(np.ascontiguousarray(part)).to(self.device) for part in parts))
+
+    def _links(self, sources: Integers) -> tuple[Tensor, Tensor]:
+        begin, end = self.graph.indptr[sources], self.graph.indptr[sources + 1]
+        owner = torch.repeat_interleave(torch.arange(len(sources)), end - begin)
+        first = torch.repeat_interleave(
+            begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin
+        )
+        return self.graph.indices[first + torch.arange(len(owner))], owner
+
+    def _exactly(self, sources: Integers, length: int) -> CandidateLists:
+        best = (
+            self._all_evidence(sources)
+            .score(self.weights, self.node_bias(self.weights))
+            .topk(min(length, self.graph.num_nodes), dim=1)
+        )
+        value, partner = best.values.cpu().numpy(), best.indices.cpu().numpy()
+        missing = length - partner.shape[1]
+        partner = np.pad(np.where(value > NOT_LISTED, partner, -1), ((0, 0), (0, missing)), constant_values=-1)
+        return CandidateLists(partner, np.pad(value, ((0, 0), (0, missing)), constant_values=NOT_LISTED))
+
+    def _nearly(self, sources: Integers, length: int, links: int) -> CandidateLists:
+        """On a large graph: of the nodes where walks end and of those that an index finds; `links`: as many as any source has."""
+        graph, weights = self.graph, self.weights
+        partner, rank = find_walk_ends(
+            graph, sources, np.full(len(sources), -1), self.node_types, 2 * length, self.precision
+        )
+        if self.smoothed is not None:
+            partner = np.column_stack([partner, self._similar(sources, length, self.smoothed.vectors[sources], links)])
+        found = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
+        score = weights.degree * self.log_degree.cpu().numpy()[found.partner] + weights.walk * found.walk
+        if self.smoothed is not None:
+            like = _products(self.smoothed.vectors, sources[found.row], found.partner)
+            score = np.where((like > 0) | (found.walk > 0), score + like, NOT_LISTED)
+        return select_best(found, score.astype(np.float32), length)
+
+    def _most_links(self, sources: Integers) -> int:
+        return int(self.graph.degree.numpy()[sources].max(initial=0))
+
+    def _similar(self, sources: Integers, length: int, query: Floats, links: int) -> Integers:
+        """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has `links`, since these are among the nearest."""
+        most = length + 1 + min(links, 4 * length)
+        found = np.full((len(sources), most), -1)
+        own = self.node_types.codes[sources]
+        for kind, index in self._indexes.items():
+            at = np.flatnonzero(own == kind)
+            best = index(query[at], most)
+            found[at, : best.shape[1]] = best
+        return found
+
+    @cached_property
+    def _indexes(self) -> dict[int, inner_product_index.InnerProductIndex]:
+        assert self.smoothed is not None
+        node_bias = (self.weights.degree * self.log_degree).cpu().numpy()
+        found = {}
+        for kind, linkable in enumerate(self.node_types.linkable):
+            members = np.flatnonzero(linkable[self.node_types.codes])
+            if len(members):
+                found[kind] = inner_product_index.InnerProductIndex(self.smoothed.vectors, node_bias, members)
+        return found
+
+
+WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable")
+"""What a lister computes once, whatever its weights."""
+ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
+"""A walk of the usual precision has some hundred ends; how much coarser one may be."""
+MAX_WALK_ENDS = 2000
+"""Ends of walks from a node that are kept."""
+HUBNESS_NEIGHBORS, MAX_HUBNESS_NODES = 5, 10_000
+"""The nearest nodes whose similarities make up hubness, and the nodes up to which it is computed: on 18,000 nodes they took 13 s, several times a fit, and gained little."""
+
+
+def make_retriever(
+    graph: Graph,
+    x: Floats | None,
+    config: CandidateConfig,
+    *,
+    svd_vectors: Floats | None = None,
+    node_types: NodeTypes | None = None,
+    device: str = "cpu",
+) -> CandidateRetriever:
+    """`x`: features `[n, F]` in which cosines mean something, dense, or None; `svd_vectors`: their leading directions, where the configuration gives those a weight."""
+    usable = x is not None and inner_product_index.is_available(graph.num_nodes)
+    smoothed = SmoothedFeatures.of(graph, x, svd_vectors, config.svd_similarity) if usable and x is not None else None
+    return CandidateRetriever(
+        graph, smoothed, config, NodeTypes.any(graph.num_nodes) if node_types is None else node_types, device
+    )
+
+
+def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
+    """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of the lists."""
+    found = np.empty(len(first), dtype=np.float32)
+    for at in range(0, len(first), ROWS_AT_ONCE):
+        part = slice(at, at + ROWS_AT_ONCE)
+        found[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
+    return found
+
+
+def _blocks(sources: Integers, step: int) -> Iterator[Integers]:
+    for at in range(0, len(sources), step):
+        yield sources[at : at + step]

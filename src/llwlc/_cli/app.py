@@ -1,0 +1,46 @@
+"""The typer app: its commands and `--version`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llwlc._cli.cache import cache
+from llwlc._cli.console import Group
+from llwlc._cli.data import data
+from llwlc._cli.evaluate import evaluate
+from llwlc._cli.explain import explain
+from llwlc._cli.fit import OPTIONS_HELP, fit
+from llwlc._cli.moved_commands import ANY_ARGUMENTS, MOVED_COMMANDS, refuse_moved_command
+from llwlc._cli.recommend import recommend
+from llwlc._cli.report import report
+from llwlc._cli.score import score
+from llwlc._cli.serve import serve
+from llwlc._support.version import VERSION
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Finds the links that are missing from a graph.",
+    epilog="First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend run`.",
+)
+app.add_typer(data, name="data")
+app.add_typer(cache, name="cache")
+app.command(epilog=OPTIONS_HELP)(fit)
+for command in (score, recommend, explain, report, serve, evaluate):
+    app.command()(command)
+for name in MOVED_COMMANDS:
+    # without --help of its own: whatever follows, the answer is the same
+    app.command(name, hidden=True, context_settings=ANY_ARGUMENTS, add_help_option=False)(refuse_moved_command)
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    if show_version:
+        typer.echo(f"llwlc {VERSION}")
+        raise typer.Exit

@@ -1,0 +1,64 @@
+"""`llwlc explain`: why a pair has its score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llwlc._cli.console import print_status, print_text
+from llwlc._cli.options import PluginOption, PriorHelp, RunArgument, load_plugins
+from llwlc.errors import InputError
+
+ENDINGS = (".json", ".html", ".txt")
+
+
+def explain(
+    run: RunArgument,
+    u: Annotated[str, typer.Argument(metavar="U", help="A node by name.")],
+    v: Annotated[str, typer.Argument(metavar="V", help="Another node.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="JSON, HTML or text file, by its ending; else the screen.")
+    ] = None,
+    candidates: Annotated[
+        bool, typer.Option("--candidates", help="Explain what recommend says of the pair, not what score says.")
+    ] = False,
+    prior: Annotated[float, typer.Option(help=PriorHelp)] = 0.5,
+    missing_share: Annotated[
+        float | None, typer.Option(help="Missing links ÷ known and missing ones, for the chance among candidates.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 8,
+    edges: Annotated[int, typer.Option(min=0, help="Edges of the subgraph to remove one by one, nearest first.")] = 500,
+    plugin: PluginOption = None,
+) -> None:
+    """Explains why a pair of nodes gets its score.
+
+    The explanation lists what each part of the network adds, the edges, common neighbours and paths that the score rests on, and the existing links that are most alike.
+    The share of an edge is what the log-odds lose when it is removed. A pair that is linked is explained as if it were not. Examples:
+
+    `llwlc explain run Ada Bob`
+
+    `llwlc explain run Ada Bob --candidates -o why.html`
+    """
+    load_plugins(plugin)
+    if out is not None and out.suffix.lower() not in ENDINGS:
+        raise InputError(f"{out}: an explanation is written as {', '.join(ENDINGS)}: choose one of these endings")
+    from llwlc._predictor import LinkPredictor
+    from llwlc._support.files import check_parent_folder, write_text
+
+    if out is not None:
+        check_parent_folder(out)
+    population = "candidates" if candidates else "random"
+    found = LinkPredictor.load(run).explain(
+        u, v, population=population, prior=prior, missing_share=missing_share, max_edges=edges
+    )
+    if out is None:
+        for line in found.to_text(top).splitlines():
+            print_text(line)
+        return
+    kind = out.suffix.lower()
+    write_text(
+        out, found.to_json() if kind == ".json" else found.to_html(top) if kind == ".html" else found.to_text(top)
+    )
+    print_status(f"written to {out}")

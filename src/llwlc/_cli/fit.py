@@ -1,0 +1,240 @@
+"""`llwlc fit`: from a graph to a run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from llwlc._cli.console import OUT, print_rows
+from llwlc._cli.epoch_bar import EpochBar
+from llwlc._cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
+from llwlc._cli.options import (
+    PluginOption,
+    SeedOption,
+    SetOption,
+    complete_preset,
+    get_option_help,
+    get_settable_options,
+    load_plugins,
+    make_completer,
+    parse_settings,
+    refuse_options,
+)
+from llwlc._cli.tables import describe_expected_links, show_links, show_ranking, show_result
+from llwlc._cli.torchrun import join_processes
+from llwlc._support.registry import Registry, listed
+from llwlc.bases._starts import STARTS
+from llwlc.constraints._registry import FAMILIES
+from llwlc.models._llwlc.presets import PRESETS
+from llwlc.models._registry import MODELS
+from llwlc.nn._registry import READOUTS
+from llwlc.splits._registry import PROTOCOLS
+
+if TYPE_CHECKING:
+    from llwlc._planning.forecast import Forecast
+    from llwlc._planning.plan import FitPlan
+    from llwlc._predictor import LinkPredictor
+    from llwlc.graph._graph import Graph
+    from llwlc.splits._linksplit import LinkSplit
+
+DEFAULT_PRESET = next(iter(PRESETS))
+REGISTRIES: dict[str, Registry[Any]] = {
+    "--protocol": PROTOCOLS,
+    "--set constraints, several joined by +": FAMILIES,
+    "--set start": STARTS,
+    "--set pooling": READOUTS,
+}
+FREE_PROTOCOLS = listed(protocol.name for protocol in PROTOCOLS.records() if protocol.free)
+
+
+def make_options_help() -> str:
+    """The end of `llwlc fit --help` as Markdown: the options of `--set` with values, defaults and meaning, then the names in each registry."""
+    text = [
+        f"Options for --set, with their values in the preset {DEFAULT_PRESET}; where none is shown, it depends on the graph:"
+    ]
+    text.append(
+        "\n".join(
+            f"- {describe_option(name, value)}" for name, value in get_settable_options(PRESETS[DEFAULT_PRESET]).items()
+        )
+    )
+    for option, kind in REGISTRIES.items():
+        text += [f"{option}:", "\n".join(f"- **{record.name}**: {record.about}" for record in kind.records())]
+    return "\n\n".join(text)
+
+
+def describe_option(name: str, value: Any) -> str:
+    """One option in a line of Markdown: its name and default, the values that it may have, what it means."""
+    default = "" if value is None else f"={str(value).lower() if isinstance(value, bool) else value}"
+    values, meaning = get_option_help(PRESETS[DEFAULT_PRESET])[name]
+    return f"**{name}{default}** ({values}): {meaning}"
+
+
+OPTIONS_HELP = make_options_help()
+
+
+@takes_graph_options
+def fit(
+    ctx: typer.Context,
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("run"),
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Set of options: {listed(PRESETS)}.",
+            autocompletion=complete_preset,
+            show_default=DEFAULT_PRESET,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Model to fit: {MODELS.list()}.", autocompletion=make_completer(MODELS), show_default="llwlc"
+        ),
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help=f"How links are split into training, validation and test: {PROTOCOLS.list()}.",
+            autocompletion=make_completer(PROTOCOLS),
+        ),
+    ] = "random",
+    seed: SeedOption = 0,
+    val: Annotated[
+        float | None, typer.Option(help=f"Share of validation links, for protocol {FREE_PROTOCOLS}.")
+    ] = None,
+    test: Annotated[float | None, typer.Option(help=f"Share of test links, for protocol {FREE_PROTOCOLS}.")] = None,
+    set_: SetOption = None,
+    fraction: Annotated[
+        float | None, typer.Option(help="Share of the training links to use.", show_default="1")
+    ] = None,
+    minutes: Annotated[
+        float,
+        typer.Option(help="Time budget in minutes: a plan, printed before training, leaves out what does not fit."),
+    ] = 10.0,
+    plan: Annotated[
+        str | None,
+        typer.Option(help="full: leave nothing out, however long it takes; a run folder: repeat its plan."),
+    ] = None,
+    node_type: Annotated[
+        str | None,
+        typer.Option(help="Column of the features file that names each node's type, for recommend --between."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    plugin: PluginOption = None,
+    *,
+    graph_options: GraphOptions,
+) -> None:
+    """Learns which links are missing from a graph, measures how well, and names the ten likeliest.
+
+    An interrupted fit continues when the same command is run again. Examples:
+
+    `llwlc fit cora --out run`
+
+    `llwlc fit edges.csv --source from --target to --features nodes.csv --out run`
+
+    `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
+
+    `llwlc fit dense.csv --minutes 30`
+
+    `llwlc fit cora --model gae --out gae`
+
+    `torchrun --nproc-per-node 4 -m llwlc fit edges.csv --out run`
+    """
+    begin = time.perf_counter()
+    load_plugins(plugin)
+    if model not in (None, "llwlc"):
+        refuse_options(ctx, "preset", why="with --model, as presets are those of our network")
+        refuse_options(ctx, "fraction", "plan", why="with --model, as a model that is not ours follows its recipe")
+    if plan is not None:
+        refuse_options(ctx, "minutes", why="with --plan, which says what to do")
+    from llwlc import splits
+    from llwlc._predictor import LinkPredictor
+
+    with join_processes(device) as ranks:
+        found = graph_options.open(graph)
+        labels = None if node_type is None else graph_options.read_node_types(found, node_type)
+        chosen = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
+        budget = minutes if plan is None else None
+        predictor = LinkPredictor(preset, model=model, seed=seed, minutes=budget, device=device, **chosen)
+        known = predictor.make_model()  # refuses bad options before any work
+        split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
+        with EpochBar(known.epochs, out) as bar:
+            if model not in (None, "llwlc") or bar.begun:
+                bar.open()  # a resumed fit has printed its plan in the first call
+
+            def ahead(forecast: Forecast) -> None:
+                show_forecast(graph, found, split, forecast, forecast.seconds)
+                bar.open()
+
+            def planned(plan: FitPlan) -> None:
+                show_forecast(graph, found, split, plan.forecast, plan.forecast.at_most)
+                OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
+                bar.open(plan.preset.train.epochs)
+
+            predictor.fit(
+                found,
+                split=split,
+                out=out,
+                graph_name=graph,
+                node_types=labels,
+                plan=None if plan in (None, "full") else plan,
+                spent=time.perf_counter() - begin,
+                on_epoch=bar.move,
+                on_forecast=ahead,
+                on_plan=planned,
+                ranks=ranks,
+            )
+        if ranks is None or ranks.first:
+            show_outcome(predictor, out)
+
+
+def show_outcome(model: LinkPredictor, out: Path) -> None:
+    """Prints what was measured, and the likeliest missing links."""
+    show_result(model)
+    ranking = model.metrics_.ranking
+    if ranking is not None and ranking.candidates:
+        OUT.print("Recommendations, measured by the test links:", markup=False)
+        show_ranking(ranking)
+    best = model.recommend(top=10, sources=model.model_.limits.sources)
+    if best:
+        show_links(best, f"The {len(best)} likeliest missing links")
+    OUT.print(describe_expected_links(best), markup=False, highlight=False)
+    OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)
+
+
+def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, most: float) -> None:
+    """Prints what the fit will compute, and how long that is expected to take: at most so many seconds."""
+    links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
+    print_rows(
+        f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",
+        [
+            ("training, validation, test links", links),
+            ("enclosing subgraphs, mean and largest seen", f"{forecast.mean_size:.0f} / {forecast.largest:,} nodes"),
+            ("eigenbases to compute", f"{forecast.links:,} links, {forecast.num_bytes / 2**20:,.0f} MB"),
+            ("time expected from now on", format_expected_time(forecast, most)),
+        ],
+    )
+
+
+def format_expected_time(forecast: Forecast, most: float) -> str:
+    """How long a fit is expected to take. The least is said where training that soon learns nothing more would end much earlier."""
+    found = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
+    return (
+        f"{found}, {format_duration(forecast.at_least)} if little can be learned"
+        if 1.5 * forecast.at_least < forecast.usual
+        else found
+    )
+
+
+def format_duration(seconds: float) -> str:
+    """A time in seconds, minutes or hours, whichever suits its size.
+
+    >>> format_duration(12), format_duration(600), format_duration(7200)
+    ('12 seconds', '10 minutes', '2.0 hours')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,250 @@
+"""Options for the graph of a command: a dataset by its name, or a file and how to read it."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from llwlc._cli.console import print_status
+from llwlc._cli.options import make_completer
+from llwlc._support.repeated_warnings import suppress_warnings
+from llwlc.datasets._catalog import DATASETS
+from llwlc.errors import InputError
+
+if TYPE_CHECKING:
+    from llwlc._predictor import LinkPredictor
+    from llwlc.graph._graph import Graph
+
+GraphArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF, Matrix Market, graph6, each also gzipped; or a packed graph (llwlc data pack).",
+        autocompletion=make_completer(DATASETS),
+    ),
+]
+
+DEFAULT_LIMIT = 2.0
+LimitOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        help="Gigabytes that a compressed file may unpack to, against files made to fill the memory; 0: no limit.",
+    ),
+]
+
+
+def gigabytes_to_bytes(gigabytes: float) -> int | None:
+    """A limit in bytes, None for none.
+
+    >>> gigabytes_to_bytes(2), gigabytes_to_bytes(0)
+    (2147483648, None)
+    """
+    if math.isnan(gigabytes):
+        raise InputError("--unzipped-limit is a number of gigabytes, got nan: give one, or 0 for no limit")
+    return None if gigabytes == 0 else math.ceil(min(gigabytes, 2.0**30) * 2**30)
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """How the file of a graph is read; each field is an option of the command line."""
+
+    source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None
+    target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None
+    weight: Annotated[str, typer.Option(help="Column of edge weights; auto: one called weight; none: no weights.")] = (
+        "auto"
+    )
+    time: Annotated[str, typer.Option(help="Column of edge times; auto: one called time; none: no times.")] = "auto"
+    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is an edge; columns are 1, 2, ...")] = (
+        False
+    )
+    separator: Annotated[str | None, typer.Option(help="Separator of the columns; by default it is detected.")] = None
+    features: Annotated[Path | None, typer.Option(help="Node features: CSV, TSV, Parquet or npz.")] = None
+    node: Annotated[str | None, typer.Option(help="Column of node ids in the features file.")] = None
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Feature column whose numbers are categories; may be repeated.")
+    ] = None
+    missing_values: Annotated[
+        str,
+        typer.Option(
+            help="Missing values in the features: fill (with the mean of the column; an added column marks them) or error."
+        ),
+    ] = "fill"
+    node_list: Annotated[
+        Path | None,
+        typer.Option(help="File of node names, one a row: nodes that the graph has even if they have no edge."),
+    ] = None
+    isolated: Annotated[
+        str, typer.Option(help="What to do with a node that has features but no edge: error, keep or drop.")
+    ] = "error"
+    unzipped_limit: LimitOption = DEFAULT_LIMIT
+
+    def open(self, name: str) -> Graph:
+        """The dataset of that name, or the graph of that file; its counts and warnings are printed on stderr."""
+        if name in DATASETS and not Path(name).is_file():
+            if any(getattr(self, option.name) not in (option.default, []) for option in fields(self)):
+                raise InputError(f"{name} is a dataset: options on columns and features are for files")
+            from llwlc import datasets
+
+            return datasets.load(name)
+        if Path(name).is_dir():
+            return self._open_packed(name)
+        if not Path(name).exists() and Path(name).name == name and "." not in name:
+            close = difflib.get_close_matches(name, DATASETS, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise InputError(
+                f"there is neither a dataset nor a file called {name!r}.{hint} llwlc data list names the datasets"
+            )
+        graph = self._read(name)
+        print_report(name, graph)
+        return graph
+
+    def _open_packed(self, name: str) -> Graph:
+        given = [option.name for option in fields(self) if getattr(self, option.name) not in (option.default, [])]
+        given = [option for option in given if not (option == "weight" and self.weight == "none")]
+        if given:
+            raise InputError(f"{name} is a packed graph: --{given[0].replace('_', '-')} is for files")
+        from llwlc.graph._graph import Graph
+
+        graph = Graph.open(name)
+        return replace(graph, weight=None) if self.weight == "none" else graph
+
+    def read_node_types(self, graph: Graph, column: str) -> tuple[str, ...]:
+        """The type of each node, from a column of the features file."""
+        if self.features is None:
+            raise InputError("--node-type names a column of the features file: give --features too")
+        from llwlc.graph._node_type_column import read_node_types
+
+        return read_node_types(self.features, graph, column, node=self.node)
+
+    def _read(self, name: str) -> Graph:
+        from llwlc.graph._edge_file import read_graph
+        from llwlc.graph._report import GraphWarning
+
+        with suppress_warnings(GraphWarning):  # the command prints them, without Python's file and line
+            return read_graph(
+                name,
+                source=self.source,
+                target=self.target,
+                weight=None if self.weight == "none" else self.weight,
+                time=None if self.time == "none" else self.time,
+                header=False if self.no_header else None,
+                separator=parse_separator(self.separator),
+                features=self.features,
+                node=self.node,
+                categorical=self.categorical or (),
+                missing_values=self.missing_values,
+                node_list=self.node_list,
+                isolated=self.isolated,
+                unzipped_limit=gigabytes_to_bytes(self.unzipped_limit),
+            )
+
+
+def print_report(name: str, graph: Graph) -> None:
+    """Prints the counts and warnings of a graph that was read, on stderr."""
+    if graph.report is not None:
+        print_status(f"{name}: {graph.report.line}")
+        for text in graph.report.warnings:
+            print_status(f"Warning: {text}", style="yellow")
+    sys.stderr.flush()
+
+
+@dataclass(frozen=True)
+class UpdateOptions:
+    """Changes of the graph since a run was fitted; each field is an option of `score` and `recommend`."""
+
+    graph: Annotated[
+        Path | None, typer.Option(help="File of the updated graph, which replaces the one that the run was fitted on.")
+    ] = None
+    add: Annotated[Path | None, typer.Option(help="File of new links, added to the known ones.")] = None
+    node_list: Annotated[
+        Path | None,
+        typer.Option(help="File of node names, one a row: nodes that the graph has even if they have no link."),
+    ] = None
+    features: Annotated[
+        Path | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
+    ] = None
+    graph_source: Annotated[str | None, typer.Option(help="Column of one end of a link in --graph and --add.")] = None
+    graph_target: Annotated[str | None, typer.Option(help="Column of the other end in --graph and --add.")] = None
+    graph_weight: Annotated[
+        str,
+        typer.Option(
+            "--graph-weight", "--weight", help="Column of weights in --graph and --add, if the run has weights."
+        ),
+    ] = "auto"
+    graph_separator: Annotated[str | None, typer.Option(help="Separator of the columns in --graph and --add.")] = None
+    graph_no_header: Annotated[
+        bool, typer.Option("--graph-no-header", help="The first line of --graph and --add is a link.")
+    ] = False
+    graph_node: Annotated[str | None, typer.Option(help="Column of node ids in --features, and in --node-list.")] = None
+    unzipped_limit: LimitOption = DEFAULT_LIMIT
+
+    def apply(self, model: LinkPredictor) -> Graph | None:
+        """The updated graph, with a line about it on stderr; None if no option changes the run's own graph."""
+        sources = {name: getattr(self, name) for name in ("graph", "add", "node_list", "features")}
+        if all(sources[name] is None for name in ("graph", "add", "node_list")):
+            given = [f.name for f in fields(self) if f.name != "unzipped_limit" and getattr(self, f.name) != f.default]
+            if given:
+                raise InputError(
+                    f"--{given[0].replace('_', '-')} is for the updated graph: give --graph, --add or --node-list too"
+                )
+            return None
+        if self.graph_weight != "auto" and model.graph_.weight is None:
+            raise InputError("--graph-weight is for a run that was fitted with weights; this one has none")
+        found = model.updated_graph(
+            **sources,
+            source=self.graph_source,
+            target=self.graph_target,
+            weight=self.graph_weight,
+            separator=parse_separator(self.graph_separator),
+            header=False if self.graph_no_header else None,
+            node=self.graph_node,
+            unzipped_limit=gigabytes_to_bytes(self.unzipped_limit),
+        )
+        new = found.num_edges - model.graph_.num_edges
+        print_status(
+            f"the updated graph has {found.num_nodes:,} nodes and {found.num_edges:,} links ({new:+,} against the run)"
+        )
+        return found
+
+
+def parse_separator(separator: str | None) -> str | None:
+    return "\t" if separator in ("tab", "\\t") else separator
+
+
+def expand_options(kind: type[Any], keyword: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replaces a command's keyword argument, a dataclass of options, by one parameter for each field, which typer then shows as an option."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        whole = inspect.signature(command, eval_str=True)
+        kinds = get_type_hints(kind, include_extras=True)
+        expanded = [
+            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=kinds[f.name])
+            for f in fields(kind)
+        ]
+        kept = [parameter for parameter in whole.parameters.values() if parameter.name != keyword]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            of_kind = {parameter.name: given.pop(parameter.name) for parameter in expanded}
+            command(**given, **{keyword: kind(**of_kind)})
+
+        # typer reads both
+        run.__signature__ = whole.replace(parameters=[*kept, *expanded])  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*kept, *expanded]}
+        return run
+
+    return decorate
+
+
+takes_graph_options = expand_options(GraphOptions, "graph_options")
+takes_update_options = expand_options(UpdateOptions, "update")

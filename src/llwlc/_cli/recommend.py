@@ -1,0 +1,99 @@
+"""`llwlc recommend`: the likeliest missing links of a run's graph."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from llwlc._cli.console import OUT, print_status
+from llwlc._cli.engine_options import AddressOption, EngineOption, WorkersOption, recommend_on_ray, uses_ray
+from llwlc._cli.graph_options import UpdateOptions, takes_update_options
+from llwlc._cli.options import FormatOption, OutOption, PluginOption, RunArgument, SafeOption, load_plugins
+from llwlc._cli.tables import TableOutput, describe_expected_links, show_links
+
+
+@takes_update_options
+def recommend(
+    run: RunArgument,
+    top: Annotated[int | None, typer.Option(help="How many links; 20 unless --precision is given.")] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(help="The longest list of which this share is expected to be missing links, as in 0.3."),
+    ] = None,
+    node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
+    out: OutOption = None,
+    format: FormatOption = None,
+    missing_share: Annotated[
+        float | None,
+        typer.Option(help="Assumed share of all links that is missing; by default the share of the validation links."),
+    ] = None,
+    prior: Annotated[
+        float | None,
+        typer.Option(help="Assumed share of the candidates that are missing links, instead of --missing-share."),
+    ] = None,
+    between: Annotated[
+        tuple[str, str] | None, typer.Option(help="Only links between nodes of these two types (fit --node-type).")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Candidates that each node may propose; 100 unless fitted otherwise.")
+    ] = None,
+    spreadsheet_safe: SafeOption = False,
+    plugin: PluginOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
+    *,
+    update: UpdateOptions,
+) -> None:
+    """Names the likeliest missing links of a graph, or of one node.
+
+    Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks reach, nodes with many links. The
+    network ranks the most promising pairs. A probability is the chance that a candidate is a missing link, if the share --missing-share of all links is missing. Examples:
+
+    `llwlc recommend run --top 100 -o top.csv`
+
+    `llwlc recommend run --precision 0.3 --missing-share 0.05`
+
+    `llwlc recommend run --node Ada --top 5`
+
+    `llwlc recommend run --between user item`
+
+    `llwlc recommend run --add links_since.csv -o - --format jsonl`
+    """
+    load_plugins(plugin)
+    delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
+    import pyarrow as pa
+
+    from llwlc._predictor import LinkPredictor
+
+    asked: dict[str, Any] = {
+        "node": node,
+        "top": top,
+        "precision": precision,
+        "missing_share": missing_share,
+        "prior": prior,
+        "between": between,
+        "budget": budget,
+    }
+    if uses_ray(engine, address, workers):
+        found = recommend_on_ray(run, out, address, workers, update, **asked)
+    else:
+        model = LinkPredictor.load(run)
+        found = model.recommend(**asked, graph=update.apply(model))
+    whose = f" of {node}" if node else ""
+    if not found and precision is not None and found.candidates:
+        print_status(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
+    elif found or not node:
+        print_status(describe_expected_links(found))
+    else:
+        print_status(f"There are no candidates of {node}: nothing unlinked is near it or has like features")
+    if out is None and format is None and OUT.is_terminal:
+        if found:
+            show_links(found, f"The {len(found)} likeliest missing links{whose}")
+        return
+    # types stated, so that a table without rows has them too
+    kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
+    kinds |= dict.fromkeys(("probability_low", "probability_high", "candidate_score"), pa.float64())
+    kinds |= {"common_neighbors": pa.int64(), "distance": pa.int64()}
+    delivery.write_out(pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}))

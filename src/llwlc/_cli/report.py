@@ -1,0 +1,36 @@
+"""`llwlc report`: a run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llwlc._cli.console import print_status
+from llwlc._cli.options import PluginOption, RunArgument, load_plugins
+from llwlc.errors import InputError
+
+
+def report(
+    run: RunArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path("report.html"),
+    top: Annotated[int, typer.Option(min=1, max=2000, help="How many missing links, each with its reasons.")] = 100,
+    plugin: PluginOption = None,
+) -> None:
+    """Writes a run as one HTML file that opens offline.
+
+    The file holds what was measured, the likeliest missing links with their surroundings and reasons, the graph in numbers, and the model card.
+
+    Example: `llwlc report run -o report.html --top 500`
+    """
+    load_plugins(plugin)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{out}: a report is an HTML file: choose a name that ends in .html")
+    from llwlc._predictor import LinkPredictor
+    from llwlc._report.page import write_report
+    from llwlc._support.files import check_parent_folder
+
+    check_parent_folder(out)
+    write_report(LinkPredictor.load(run), out, top=top)
+    print_status(f"written to {out}, {out.stat().st_size / 1e6:.1f} MB")

@@ -1,0 +1,52 @@
+"""`llwlc serve`: the page of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llwlc._cli.console import print_status
+from llwlc._cli.options import PluginOption, RunArgument, load_plugins
+from llwlc.errors import MissingDependencyError
+
+
+def serve(
+    run: RunArgument,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8765,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but this machine's own asks every visitor for a token.")
+    ] = "127.0.0.1",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A host name or address that the server is called by, beside --host and those of loopback; may be repeated."
+        ),
+    ] = None,
+    require_token: Annotated[
+        bool,
+        typer.Option(
+            "--require-token",
+            help="Ask for a token on this machine too, where other users of it must not read the run.",
+        ),
+    ] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Serves a page to explore a run, on this machine.
+
+    On the page one searches a node, sees its likeliest missing links with their surroundings and reasons, scores pairs and exports tables.
+    The page uses a JSON interface (/score, /recommend, /explain, /health), which /openapi.json describes. Needs the extra `serve`. Example:
+
+    `llwlc serve run --port 8765`
+    """
+    load_plugins(plugin)
+    from llwlc._predictor import LinkPredictor
+
+    try:
+        from llwlc._serve.server import serve_run
+    except ImportError as error:
+        raise MissingDependencyError("the page needs starlette and uvicorn: pip install 'llwlc[serve]'") from error
+
+    serve_run(
+        LinkPredictor.load(run), host=host, port=port, names=name or (), require_token=require_token, say=print_status
+    )

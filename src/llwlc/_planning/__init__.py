@@ -1,0 +1,1 @@
+"""Time budgets: measured rates, a forecast, and a plan that fits."""

@@ -1,0 +1,87 @@
+"""The candidates that a fit looks at, and the seconds that finding, describing and measuring them takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llwlc._candidates import weight_search
+from llwlc._candidates.config import CandidateConfig
+from llwlc._candidates.retrieval import LIST_LENGTH_FACTOR
+from llwlc._planning.candidate_rates import CandidateRates
+from llwlc.models._llwlc.link_rates import LinkRates
+from llwlc.ranking._ranking import cap_membership_links, choose_eval_nodes, shortlist_size
+from llwlc.training._limits import Limits
+
+
+@dataclass(frozen=True)
+class CandidateWork:
+    """`nodes` of a graph with so many `valid` links, `listed` of which propose candidates, `found` in all; `shortlist`: those that the network ranks; `num_eval_nodes`: whose lists are made to
+    measure a fit, `compared`: the candidates that measure it, `measured`: those of them that the network ranks."""
+
+    nodes: int
+    valid: int
+    listed: int
+    found: int
+    shortlist: int
+    num_eval_nodes: int
+    compared: int
+    measured: int
+    limits: Limits
+    rates: CandidateRates
+
+    @classmethod
+    def of(
+        cls, nodes: int, edges: int, valid: int, budget: int, limits: Limits, rates: CandidateRates
+    ) -> CandidateWork:
+        budget = CandidateConfig(budget=budget).budget_for(nodes)
+        listed = nodes if limits.sources is None else min(nodes, limits.sources)
+        found = round(min(budget if listed == nodes else LIST_LENGTH_FACTOR * budget, rates.partners) * listed)
+        shortlist = min(found, shortlist_size(edges, limits.shortlist))
+        by = choose_eval_nodes(nodes, edges, limits, budget)
+        # those on the own lists of the nodes that measure a fit, or all that have an end among them
+        compared = round(found * (by.nodes / listed if by.sampled_lists_only else 1 - (1 - by.nodes / nodes) ** 2))
+        making = by.nodes if by.sampled_lists_only else nodes
+        return cls(nodes, valid, listed, found, shortlist, making, compared, min(shortlist, compared), limits, rates)
+
+    def finding(self, links: int, pool: int) -> float:
+        """Seconds before training on so many links, with so many candidates for each."""
+        rates, tried = (
+            self.rates,
+            min(weight_search.cap_tuning_links(self.nodes, self.limits.num_tuning_links), self.valid),
+        )
+        tested = min(cap_membership_links(self.nodes, self.limits.num_membership_links), links)
+        described = min(self.found, pool * links)
+        return (
+            self._making + tried * rates.tune_link + tested * rates.check_membership + described * rates.describe_pair
+        )
+
+    def calibration_seconds(self, links: LinkRates) -> float:
+        return self.found * self.rates.describe_pair + self.shortlist * links.score
+
+    def measurement_seconds(self, links: LinkRates) -> float:
+        return self._making_measured + self._comparing + self.measured * links.score
+
+    def recommending(self, links: LinkRates) -> float:
+        return self._making + self.calibration_seconds(links)
+
+    def fallback_seconds(self, links: int, pool: int) -> float:
+        """Seconds of all of this, but for the recommendation, where an untrained score ranks, which takes as long as the statistics of a pair, after so many training links."""
+        ranked = self.found + self.shortlist + self.measured
+        asking = 3 * self.rates.heuristics + ranked * self.rates.describe_pair
+        return self.finding(links, pool) + self._making_measured + self._comparing + asking
+
+    @property
+    def _making(self) -> float:
+        return self._listing(self.listed, self.found)
+
+    @property
+    def _making_measured(self) -> float:
+        return self._listing(self.num_eval_nodes, self.compared if self.num_eval_nodes < self.listed else self.found)
+
+    @property
+    def _comparing(self) -> float:
+        """Seconds of all untrained scores on the candidates that measure a fit."""
+        return self.rates.heuristics + 4 * self.compared * self.rates.describe_pair
+
+    def _listing(self, nodes: int, pairs: int) -> float:
+        return self.rates.prepare + nodes * self.rates.list_node + pairs * self.rates.merge_pair

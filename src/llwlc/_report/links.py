@@ -1,0 +1,65 @@
+"""The missing links of a report with their subgraphs and reasons, small enough that hundreds fit into one file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llwlc._predictor import LinkPredictor
+from llwlc._support.progress import track
+from llwlc.explain._records import Reasons, Removal
+from llwlc.ranking._recommendations import Recommendation
+
+EDGES, NODES, ROWS = 60, 36, 6
+"""Edges that are removed one by one for each link, nodes that are drawn, rows of each table."""
+
+
+def explain_links(model: LinkPredictor, top: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """The names of all nodes that occur, and the links, best first, which call nodes by their place among the names."""
+    names: dict[str, int] = {}
+    found = []
+    for link in track(list(model.recommend(top=top)), "explaining links"):
+        reasons = model.explain(link.source, link.target, population="candidates", max_edges=EDGES)
+        found.append(_compact(link, reasons, names))
+    return list(names), found
+
+
+def _compact(link: Recommendation, reasons: Reasons, names: dict[str, int]) -> dict[str, Any]:
+    def number(name: str) -> int:
+        return names.setdefault(name, len(names))
+
+    def removals(found: tuple[Removal, ...]) -> list[Any]:
+        chosen = sorted(sorted(found, key=lambda r: (-abs(r.lost), r.nodes))[:ROWS], key=lambda r: (-r.lost, r.nodes))
+        return [[[number(n) for n in r.nodes], round(r.lost, 2), round(r.probability, 3)] for r in chosen]
+
+    drawing = reasons.drawing
+    nodes = drawing.nodes[:NODES]
+    return {
+        "u": number(link.source),
+        "v": number(link.target),
+        "p": [round(p, 4) for p in (link.probability, link.probability_low, link.probability_high)],
+        "cn": link.common_neighbors,
+        "d": link.distance,
+        "predictions": [[s.about, round(s.probability, 4)] for s in reasons.predictions],
+        "reference": round(reasons.reference, 2),
+        "logOdds": round(reasons.predictions[0].log_odds, 2),
+        "parts": [round(p.effect, 2) for p in reasons.parts],
+        "edges": removals(reasons.edges),
+        "common": removals(reasons.common_neighbors),
+        "paths": removals(reasons.paths),
+        "tried": [len(reasons.edges), reasons.num_subgraph_edges],
+        "nodes": [[number(n.name), round(500 * n.x), round(500 * n.y)] for n in nodes],
+        "lines": [
+            [a, b] if lost is None else [a, b, round(lost, 2)]
+            for a, b, lost in drawing.edges
+            if a < len(nodes) and b < len(nodes)
+        ],
+        "shown": [len(nodes), drawing.all_nodes],
+        "values": [round(e.value, 3) for e in reasons.eigenvectors],
+        # in hundredths of the largest entry: a colour tells no more
+        "vectors": [_scaled([n.vectors[k] for n in nodes]) for k in range(len(reasons.eigenvectors))],
+    }
+
+
+def _scaled(entries: list[float]) -> list[int]:
+    largest = max(map(abs, entries), default=0.0) or 1.0
+    return [round(99 * entry / largest) for entry in entries]

@@ -1,0 +1,147 @@
+"""A fit with its folder: the plan is made or read, an interrupted fit continues, a finished one is read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from llwlc._candidates.node_types import NodeTypes
+from llwlc._fitting.fingerprint import content_digest, fingerprint
+from llwlc._fitting.fit import fit_model, prepare_features
+from llwlc._planning.forecast import Forecast, measure_forecast
+from llwlc._planning.plan import describe_plan
+from llwlc._runs import directory
+from llwlc._runs.directory import CHECKPOINT, Run
+from llwlc._runs.fit_folder import find_finished_run, make_run_folder
+from llwlc._runs.format import RunInfo, list_needs
+from llwlc._runs.plan_file import SavedPlan, write_plan
+from llwlc._runs.plan_source import OnPlan, describe_kept_plan, find_plan, make_new_plan, repeat_plan
+from llwlc._support.progress import print_notice
+from llwlc.errors import InputError
+from llwlc.graph._graph import Graph
+from llwlc.models._base import Distributable, LinkModel, Plannable
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.training._checkpoint import Checkpoint
+from llwlc.training._loop import OnEpoch
+from llwlc.training._node_features import NodeFeatures
+from llwlc.training._ranks import Ranks
+from llwlc.training._resources import Resources
+
+OnForecast = Callable[[Forecast], None]
+
+
+def fit_run(
+    graph: Graph,
+    model: LinkModel,
+    split: LinkSplit,
+    *,
+    seed: int,
+    device: str,
+    cache: Path | None,
+    out: Path | None,
+    graph_name: str,
+    parameters: dict[str, Any],
+    node_types: Sequence[str] | None,
+    minutes: float | None,
+    plan: Path | None,
+    begin: float,
+    on_epoch: OnEpoch | None = None,
+    on_forecast: OnForecast | None = None,
+    on_plan: OnPlan | None = None,
+    ranks: Ranks | None = None,
+) -> Run | None:
+    """The run of a model on a split; None in a process that only takes part in its training. `begin`: when the budget of `minutes` began; `plan`: a run whose plan is repeated."""
+    resources = Resources(torch.device(device), cache, owner=out, ranks=ranks)
+    if ranks is not None and not isinstance(model, Distributable):
+        raise InputError(f"{model.title} is trained by one process: start it without torchrun")
+    if ranks is not None and isinstance(model, Distributable) and not ranks.first:
+        model.join_training(split, resources=resources)
+        return None
+    labels = None if node_types is None else tuple(map(str, node_types))
+    allowed = None if labels is None else NodeTypes.from_links(labels, split.train_graph)
+    content = content_digest(graph, split, labels)
+    written, known = None, None
+    if isinstance(model, Plannable):
+        base = fingerprint(content, model, seed)
+        written = _written(out, base, model, minutes, plan)
+        if written is None and minutes is not None and not (out is not None and find_finished_run(out, base)):
+            written, known = make_new_plan(
+                graph, split, model, minutes, base,
+                node_types=allowed, device=device, begin=begin, on_plan=on_plan,
+            )  # fmt: skip
+        model = model if written is None else model.with_preset(written.preset)
+    elif plan is not None:
+        raise InputError(f"{model.title} knows no plan: leave it out; minutes bound its training")
+    elif minutes is not None:
+        known = prepare_features(graph, model)
+        expected = model.cost(split, known[1], resources=resources)
+        resources = replace(resources, seconds=60 * minutes - (time.perf_counter() - begin))
+        if expected > 1:
+            print_notice(
+                f"{model.title}: all of training is expected to take {expected:,.0f} s; no epoch begins after {minutes:g} minutes"
+            )
+    mark = fingerprint(content, model, seed)
+    done = None if out is None else find_finished_run(out, mark)
+    if out is not None and done is not None:
+        run = directory.load(out, done)
+        directory.remove_leftovers(out)
+        if ranks is not None:
+            ranks.announce(None)  # the other processes have nothing to do
+        return run
+    with nullcontext() if out is None else make_run_folder(out):
+        if out is not None and written is not None:
+            write_plan(out, written)
+        fitted = fit_model(
+            model,
+            graph,
+            split,
+            seed=seed,
+            resources=resources,
+            checkpoint=None if out is None else Checkpoint(out / CHECKPOINT, mark),
+            known=known,
+            fall_back=written is not None,
+            node_types=allowed,
+            on_epoch=on_epoch,
+            on_features=None if written is not None else _forecaster(model, split, allowed, device, on_forecast),
+        )
+        # a plan names constraints and the like too, also where a heuristic took the place of the model that it was made for
+        planned = {} if written is None else written.preset.code
+        info = RunInfo(graph_name, mark, parameters, list_needs({**fitted.model.code, **planned}))
+        run = Run(fitted, replace(graph, report=None), split, info, labels, written)
+        if out is not None:
+            directory.save(out, run)
+            directory.remove_leftovers(out)
+    return run
+
+
+def _written(
+    out: Path | None, base: str, model: Plannable, minutes: float | None, plan: Path | None
+) -> SavedPlan | None:
+    """The plan that is known before anything is measured: that of the folder, or that of another run."""
+    if minutes is None and plan is None:
+        return None
+    found = find_plan(out, base)
+    if found is not None:
+        print_notice(describe_kept_plan(found, str(out), minutes))
+    elif plan is not None:
+        found = repeat_plan(plan, base, model.preset, model.explicit)
+        print_notice(f"as in {plan}: {describe_plan(found.preset, found.cost)}")
+    return found
+
+
+def _forecaster(
+    model: LinkModel, split: LinkSplit, node_types: NodeTypes | None, device: str, on_forecast: OnForecast | None
+) -> Callable[[NodeFeatures], None] | None:
+    """Called before the long work: tells what a fit without a plan will take."""
+    if on_forecast is None or not isinstance(model, Plannable):
+        return None
+    preset = model.preset
+    return lambda features: on_forecast(
+        measure_forecast(split, preset, features=features, node_types=node_types, device=device)
+    )

@@ -1,0 +1,69 @@
+"""`plan.json`: the plan of a fit, written before training, so that the same command continues with the same plan, however busy the machine is then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llwlc._planning.plan import FitPlan
+from llwlc._runs.format import PLAN
+from llwlc._support.files import write_text
+from llwlc._support.json_file import read_json
+from llwlc._support.records import to_mapping
+from llwlc.errors import InputError, RunFolderError
+from llwlc.models._llwlc.presets import Preset, read_preset
+
+PLAN_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class SavedPlan:
+    """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`: the budget; `cost`: points of AUC that the plan is known to cost; `forecast`:
+    seconds of each stage, and of all together from then on, at most, usually and at least."""
+
+    base: str
+    preset: Preset
+    minutes: float
+    cost: float
+    forecast: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, base: str, plan: FitPlan) -> SavedPlan:
+        ahead = plan.forecast
+        forecast = {
+            "stages": dict(ahead.stages),
+            "seconds": ahead.seconds,
+            "at_most": ahead.at_most,
+            "usual": ahead.usual,
+            "at_least": ahead.at_least,
+            "bytes": ahead.num_bytes,
+        }
+        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, forecast)
+
+
+def write_plan(folder: Path, plan: SavedPlan) -> None:
+    parts = {name: getattr(plan, name) for name in ("base", "minutes", "cost")}
+    found = {"format": PLAN_FORMAT, **parts, "preset": to_mapping(plan.preset), "forecast": dict(plan.forecast)}
+    write_text(folder / PLAN, json.dumps(found, indent=2) + "\n")
+
+
+def read_plan(folder: Path) -> SavedPlan | None:
+    """The plan of a run, finished or begun; None where it has none."""
+    path = folder / PLAN
+    if not path.is_file():
+        return None
+    data = read_json(path)
+    try:
+        if data["format"] != PLAN_FORMAT:
+            raise RunFolderError(f"{path} has format {data['format']}, this version reads {PLAN_FORMAT}: update llwlc")
+        minutes, cost = float(data["minutes"]), float(data["cost"])
+        return SavedPlan(
+            str(data["base"]), read_preset(data["preset"], str(path)), minutes, cost, dict(data["forecast"])
+        )
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise RunFolderError(f"{path} is damaged ({error!r}): delete it and fit again") from error

@@ -1,0 +1,81 @@
+"""The plan of a fit: the one in its folder, that of another run, or a new one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from llwlc._candidates.node_types import NodeTypes
+from llwlc._fitting.fit import prepare_features
+from llwlc._planning.plan import FitPlan, apply_plan, describe_plan, make_plan
+from llwlc._runs import directory as run_directory
+from llwlc._runs.plan_file import SavedPlan, read_plan
+from llwlc.errors import InputError, RunFolderError
+from llwlc.graph._graph import Graph
+from llwlc.models._base import Plannable
+from llwlc.models._llwlc.presets import Preset
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.training._compact_features import Compactor
+from llwlc.training._node_features import NodeFeatures
+
+OnPlan = Callable[[FitPlan], None]
+
+
+def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
+    """The plan in the folder of a fit, begun or finished; None if there is none. `base`: the fingerprint of the fit before anything is left out; the plan of another fit is refused."""
+    found = None if folder is None or not folder.is_dir() else read_plan(folder)
+    if found is not None and found.base != base:
+        raise RunFolderError(
+            f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
+        )
+    return found
+
+
+def describe_kept_plan(plan: SavedPlan, folder: str, minutes: float | None) -> str:
+    """What is said where a folder has a plan already, which is kept."""
+    said = f"by the plan in {folder}: {describe_plan(plan.preset, plan.cost)}"
+    if minutes is not None and plan.minutes and plan.minutes != minutes:
+        said += f". It was made for {plan.minutes:g} minutes: for {minutes:g}, choose another --out"
+    return said
+
+
+def repeat_plan(run: Path, base: str, preset: Preset, kept: Collection[str]) -> SavedPlan:
+    """The plan of another run, to be repeated; options in `kept` are not changed. If that run has no plan, its settings are the plan."""
+    found = read_plan(run)
+    if found is not None:
+        return SavedPlan(base, apply_plan(preset, found.preset, kept), found.minutes, found.cost, {})
+    other = run_directory.load(run).fitted.model
+    if not isinstance(other, Plannable):
+        raise InputError(f"{run} is a run of {other.title} and has no plan: name another run")
+    return SavedPlan(base, apply_plan(preset, other.preset, kept), 0.0, 0.0, {})
+
+
+def make_new_plan(
+    graph: Graph,
+    split: LinkSplit,
+    model: Plannable,
+    minutes: float,
+    base: str,
+    *,
+    node_types: NodeTypes | None,
+    device: str,
+    begin: float,
+    on_plan: OnPlan | None,
+) -> tuple[SavedPlan, tuple[Compactor | None, NodeFeatures]]:
+    """A plan from a short measurement, and the compact features that were computed for it; `begin`: when the budget began."""
+    known = prepare_features(graph, model)  # type: ignore[arg-type]
+    spent = time.perf_counter() - begin
+    found = make_plan(
+        split,
+        model.preset,
+        minutes,
+        features=known[1],
+        kept=model.explicit,
+        node_types=node_types,
+        device=device,
+        spent=spent,
+    )
+    if on_plan is not None:
+        on_plan(found)
+    return SavedPlan.of(base, found), known

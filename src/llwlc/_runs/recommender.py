@@ -1,0 +1,58 @@
+"""Lists of missing links by a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llwlc._runs.directory import Run
+from llwlc._runs.update import transfer_run
+from llwlc.graph._graph import Graph
+from llwlc.ranking._evaluation import hide_links, measure_ranking
+from llwlc.ranking._list_quality import RankingReport
+from llwlc.ranking._ranking import RankingConfig, make_candidate_scorer
+from llwlc.ranking._recommender import Recommender
+
+
+def make_recommender(run: Run, device: str) -> Recommender:
+    """The recommender of a run, on its graph; candidates that were not calibrated are ranked like random pairs."""
+    fitted = run.fitted
+    config = RankingConfig.uncalibrated(fitted.calibration) if fitted.ranking is None else fitted.ranking
+    return Recommender(
+        run.graph,
+        fitted.model,
+        fitted.features,
+        config,
+        fitted.calibration,
+        calibrated=fitted.ranking is not None,
+        node_types=run.node_types,
+        seed=run.split.seed,
+        device=device,
+    )
+
+
+def transfer_recommender(here: Recommender, run: Run, graph: Graph) -> Recommender:
+    """The same on another graph with nodes of the same kind."""
+    other = transfer_run(run, graph)[0]
+    return replace(
+        here,
+        graph=other.graph,
+        model=other.fitted.model,
+        features=other.fitted.features,
+        node_types=other.node_types,
+        known=None,
+    )
+
+
+def measure_recommendations(here: Recommender, run: Run, hidden: str) -> RankingReport:
+    """How well the recommender finds the links that the run's split hides."""
+    task = hide_links(run.split, hidden)
+    return measure_ranking(
+        task,
+        here.features,
+        make_candidate_scorer(here.model),
+        here.config,
+        node_types=replace(here, graph=task.graph, known=None).linked_node_types,
+        device=here.device,
+        size=here.model.limits.shortlist,
+        title=here.model.title,
+    )

@@ -1,0 +1,56 @@
+"""Scores of pairs by a run, on its own graph or on another one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from llwlc._io.memory_table import TableSource
+from llwlc._runs.directory import Run
+from llwlc._runs.update import transfer_run
+from llwlc.errors import InputError
+from llwlc.graph._graph import Graph
+from llwlc.graph._pair_file import are_numbers, read_pairs, resolve_pairs
+from llwlc.models._base import score_pairs
+from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
+from llwlc.subgraphs._extraction import check_pairs
+from llwlc.training._calibration import log_odds
+
+
+def score(run: Run, pairs: Any, *, prior: float, graph: Graph | None, unknown: str) -> Scores:
+    """See `LinkPredictor.score`."""
+    if unknown not in ("error", "blank"):
+        raise InputError(
+            f"unknown is 'error' or 'blank' here, got {unknown!r}: score_table leaves rows out ('skip') and says which"
+        )
+    odds = log_odds(prior)
+    run, at = (run, None) if graph is None else transfer_run(run, graph)
+    if unknown == "blank" and not are_numbers(pairs):
+        wanted = read_pairs(pairs, run.graph, unknown="blank")
+        known = _scores(run, check_pairs(run.graph, wanted.pairs), odds)
+        found = torch.full((wanted.table.num_rows,), math.nan, dtype=torch.float64)
+        probability, rows = found.clone(), torch.from_numpy(wanted.rows)
+        found[rows], probability[rows] = known.score, known.probability.double()
+        return Scores(found, probability)
+    if at is not None and are_numbers(pairs) and graph is not None:
+        return _scores(run, at[check_pairs(graph, resolve_pairs(pairs, graph))], odds)
+    return _scores(run, check_pairs(run.graph, resolve_pairs(pairs, run.graph)), odds)
+
+
+def score_table(
+    run: Run, pairs: TableSource, *, prior: float, graph: Graph | None, unknown: str, **reading: Any
+) -> ScoredTable:
+    """See `LinkPredictor.score_table`."""
+    odds = log_odds(prior)
+    run = run if graph is None else transfer_run(run, graph)[0]
+    wanted = read_pairs(pairs, run.graph, unknown=unknown, **reading)
+    return add_scores(wanted, _scores(run, wanted.pairs, odds), unknown=unknown, source=pairs)
+
+
+def _scores(run: Run, numbers: Tensor, odds: float) -> Scores:
+    found = score_pairs(run.fitted.model, run.graph, numbers, about="scoring pairs")
+    calibration = run.fitted.calibration
+    return Scores(calibration.log_odds(found), calibration.at(found, odds))

@@ -1,0 +1,216 @@
+"""A run on an updated graph: the links that are known now replace those that it was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from llwlc._io.memory_table import TableSource
+from llwlc._runs.directory import Run
+from llwlc._support.repeated_warnings import suppress_warnings
+from llwlc.errors import InputError
+from llwlc.graph._edge_file import edge_table, read_graph
+from llwlc.graph._feature_file import FeatureTable, read_features
+from llwlc.graph._graph import Graph
+from llwlc.graph._name_file import read_names
+from llwlc.graph._names import find_nodes, format_some_names
+from llwlc.graph._report import GraphWarning
+from llwlc.models._base import Inductive
+from llwlc.training._node_features import NodeFeatures
+
+
+def updated_graph(
+    known: Graph,
+    *,
+    graph: TableSource | None = None,
+    add: TableSource | None = None,
+    node_list: TableSource | None = None,
+    features: TableSource | None = None,
+    node: str | None = None,
+    missing_values: str = "fill",
+    **columns: Any,
+) -> Graph:
+    """The graph as it is now: `graph` replaces the run's, the links of `add` are added, `node_list` names nodes that are in the graph even without links; `columns` are the options
+    of `read_graph` on columns. `features` are needed for nodes that the run does not know; other nodes keep the run's features unless new ones are given."""
+    if isinstance(graph, str | Path) and Path(graph).is_dir():
+        if add is not None or node_list is not None or features is not None:
+            raise InputError(
+                f"{graph} is a packed graph, which stays as it is: pack the new links together with the others"
+            )
+        return Graph.open(graph)
+    limit = {name: columns[name] for name in ("unzipped_limit",) if name in columns}
+    columns["weight"] = None if known.weight is None else columns.get("weight", "auto")
+    parts = [known if graph is None else _read(graph, known, **columns)]
+    if add is not None:
+        parts.append(_read(add, known, **columns))
+    tables = [_edges(part) for part in parts]
+    names = [] if node_list is None else read_names(node_list, node=node, **limit).to_pylist()
+    found = _quietly(pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names)
+    found = replace(found, report=parts[-1].report if parts[-1] is not known else None)
+    if known.x is None:
+        if features is not None:
+            raise InputError("the run was fitted without features: leave them out, or fit again with them")
+        return found
+    rows = None
+    if features is not None:
+        rows = read_features(
+            features,
+            node=node,
+            missing_values=missing_values,
+            encoding=known.encoding,
+            nodes=pa.array([found.name(i) for i in range(found.num_nodes)], pa.string()),
+            **limit,
+        )
+    if rows is None and (_places(known, found) >= 0).all():
+        return found
+    return replace(found, x=_features_of(found, known, rows), encoding=known.encoding)
+
+
+def transfer_run(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
+    """The run on another graph, and the number that each node of that graph has in it; None if numbers stay the same."""
+    graph, fitted = _weighted_alike(run.graph, graph), run.fitted
+    if not isinstance(fitted.model, Inductive):
+        graph, at = _in_order_of(run.graph, graph, fitted.title)
+        return replace(run, graph=graph), at
+    features = _features_for(run, graph)
+    model = fitted.model.on(run.graph, graph, features)
+    return replace(
+        run, graph=graph, fitted=replace(fitted, model=model, features=features), node_types=_node_types_for(run, graph)
+    ), None
+
+
+def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]:
+    """Another graph with its nodes numbered as in the known one, matched by name, and the new number of each of its nodes, for a model that has learned nodes by number."""
+    at = torch.from_numpy(_places(known, graph))
+    if bool((at < 0).any()):
+        new = graph.name(int((at < 0).nonzero()[0, 0]))
+        raise InputError(f"{title} knows only the nodes it was fitted on, and {new!r} is none of them: fit again")
+    row = torch.repeat_interleave(torch.arange(graph.num_nodes), graph.indptr.diff())
+    once = row < graph.indices
+    pairs = torch.stack([at[row[once]], at[graph.indices[once]]], 1)
+    weight = None if graph.weight is None else graph.weight[once]
+    found = Graph.from_edges(pairs, num_nodes=known.num_nodes, weight=weight)
+    return replace(found, names=known.names, x=known.x), at
+
+
+def _read(table: TableSource, known: Graph, **columns: Any) -> Graph:
+    graph = _quietly(table, **columns)
+    if known.weight is not None and graph.weight is None:
+        raise InputError(
+            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit again"
+        )
+    return graph
+
+
+def _quietly(table: TableSource, **columns: Any) -> Graph:
+    """Reads a graph without warnings: they were shown when the run was fitted on such a graph."""
+    with suppress_warnings(GraphWarning):
+        return read_graph(table, time=None, **columns)
+
+
+def _edges(graph: Graph) -> pa.Table:
+    table = edge_table(replace(graph, time=None))
+    columns = {name: table[name].cast(pa.string()) for name in ("source", "target")}
+    return pa.table(columns | {name: table[name] for name in table.column_names if name == "weight"})
+
+
+def _places(known: Graph, graph: Graph) -> np.ndarray:
+    """The number of each node in the known graph, −1 for a new node."""
+    names = pa.array([graph.name(i) for i in range(graph.num_nodes)], pa.string())
+    return find_nodes(names, known.names, known.num_nodes)
+
+
+def _features_of(graph: Graph, known: Graph, given: FeatureTable | None) -> Tensor | scipy.sparse.csr_array:
+    """The feature rows of the graph's nodes: the given ones, else those of the known graph, else, if the run was fitted with nodes without a row, the row of such a node."""
+    n, encoding, old = graph.num_nodes, known.encoding, known.x
+    assert old is not None
+    no_row = encoding is not None and encoding.no_row
+    rows, before = np.full(n, -1), _places(known, graph)
+    fresh = np.zeros((0, old.shape[1]), np.float32)
+    if given is not None:
+        rows, fresh = _given_rows(graph, given), _dense(given.x)
+        if fresh.shape[1] + no_row != old.shape[1]:
+            raise InputError(
+                f"{given.path} has {fresh.shape[1]} columns of features, but the run was fitted on {old.shape[1] - no_row}: give the same columns"
+            )
+        fresh = np.concatenate([fresh, np.zeros((len(fresh), int(no_row)), np.float32)], 1)
+    lost = np.flatnonzero((rows < 0) & (before < 0))
+    if len(lost) and not no_row:
+        raise _lacks_features(graph, lost)
+    blank = np.zeros(old.shape[1], np.float32)
+    if encoding is not None and no_row:
+        blank = np.append(encoding.blank, np.float32(1))
+    fresh = np.concatenate([fresh, blank[None]])
+    place = np.where(rows >= 0, rows, np.where(before >= 0, len(fresh) + before, len(fresh) - 1))
+    if isinstance(old, Tensor):
+        return torch.cat([torch.from_numpy(fresh), old.float()])[torch.from_numpy(place)]
+    return scipy.sparse.csr_array(scipy.sparse.vstack([scipy.sparse.csr_array(fresh), old]))[place]
+
+
+def _given_rows(graph: Graph, given: FeatureTable) -> np.ndarray:
+    """The row of each node of the graph, −1 where it has none."""
+    if given.names is None:
+        if given.x.shape[0] != graph.num_nodes:
+            raise InputError(
+                f"{given.path} has {given.x.shape[0]:,} rows and no names, the updated graph has {graph.num_nodes:,} nodes: name them"
+            )
+        return np.arange(graph.num_nodes)
+    at = find_nodes(given.names, graph.names, graph.num_nodes)
+    rows = np.full(graph.num_nodes, -1)
+    rows[at[at >= 0]] = np.flatnonzero(at >= 0)
+    return rows
+
+
+def _dense(x: Tensor | scipy.sparse.csr_array) -> np.ndarray:
+    return np.asarray(x.numpy() if isinstance(x, Tensor) else x.toarray(), dtype=np.float32)
+
+
+def _features_for(run: Run, graph: Graph) -> NodeFeatures:
+    """The features in the order of another graph's nodes, found by name."""
+    features, compactor = run.fitted.features, run.fitted.compactor
+    if features.compact is None and features.unit is None:
+        return features
+    if graph.x is not None and compactor is not None:
+        return NodeFeatures.of(graph.x, compactor)
+    at = _places(run.graph, graph)
+    if (at < 0).any():
+        raise _lacks_features(graph, np.flatnonzero(at < 0))
+    return features.of_nodes(at)
+
+
+def _lacks_features(graph: Graph, nodes: np.ndarray) -> InputError:
+    missing = [graph.name(int(i)) for i in nodes]
+    return InputError(
+        f"the updated graph has {len(missing):,} nodes without known features, such as {format_some_names(missing, 3)}: give their rows (features=, --features), or fit again"
+    )
+
+
+def _weighted_alike(known: Graph, graph: Graph) -> Graph:
+    """The updated graph, weighted exactly if the run's graph is: the network was trained on one kind of Laplacian."""
+    if known.weight is None:
+        return replace(graph, weight=None)
+    if graph.weight is None:
+        raise InputError(
+            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit again"
+        )
+    return graph
+
+
+def _node_types_for(run: Run, graph: Graph) -> tuple[str, ...] | None:
+    if run.node_types is None:
+        return None
+    at, node_types = _places(run.graph, graph), run.node_types
+    if (at < 0).any():
+        new: Sequence[str] = [graph.name(int(i)) for i in np.flatnonzero(at < 0)]
+        raise InputError(
+            f"the run knows the type of each node, but not of {format_some_names(new, 3)}, new in the graph: fit again"
+        )
+    return tuple(node_types[int(i)] for i in at)

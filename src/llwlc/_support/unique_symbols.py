@@ -1,0 +1,157 @@
+"""Symbols of compiled kernels: names in machine code that no other process gives to another function.
+
+numba tells functions of one name and signature apart by a number that every process counts from one, and machine code contains copies of all functions that are called from there. So files of
+two processes may hold different functions under one symbol, of which a third process takes the first for both (numba's issue 10486); `np.sort` and `np.argsort`, for one, are made of
+functions of the same names. Here a kernel has a number drawn at random, and so has its copy of every function that somebody else numbered: numba's own, or a user's, compiled for this
+kernel or long before. Numbers from `FIRST` on are random ones; numba's count never gets there.
+
+Nothing of numba is replaced: the compiler and the library of code are subclasses that only our functions are given, and other users of numba in this process keep its count.
+The callees' numbers are changed in copies of their code.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any, NamedTuple
+
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler import Compiler
+from numba.core.environment import Environment, lookup_environment
+
+FIRST = 1 << 63
+NUMBER = re.compile(r"B(\d+)v(\d+)")
+"""The number of a function in its symbols, with the number of characters that follow: `B3v17` (`numba.core.itanium_mangler.mangle_abi_tag`)."""
+ENVIRONMENT = "_ZN08NumbaEnv"
+
+_numbers: dict[int, int] = {}
+"""Random number of each function by numba's, drawn when the first kernel links it, so that kernels of this process agree. A forked process has those of functions that
+its parent had too, and draws others for those that it compiles itself. Read and written under numba's lock."""
+
+
+def draw_number() -> int:
+    """A number of 64 bits that no function has, here or in another process, forked ones included."""
+    return FIRST | secrets.randbits(63)
+
+
+def unique_symbol(name: str) -> str:
+    """The name of a symbol with a random number in place of numba's.
+
+    >>> unique_symbol("NRT_incref")
+    'NRT_incref'
+    >>> unique_symbol("_ZN4mine4sortB3v17Ex") == unique_symbol("_ZN4mine4sortB3v17Ex") != "_ZN4mine4sortB3v17Ex"
+    True
+    """
+
+    def renumbered(found: re.Match[str]) -> str:
+        length, number = int(found[1]), int(found[2])
+        if length != 1 + len(found[2]) or number >= FIRST:
+            return found[0]
+        if number not in _numbers:
+            _numbers[number] = draw_number()
+        return f"B{1 + len(str(_numbers[number]))}v{_numbers[number]}"
+
+    return NUMBER.sub(renumbered, name)
+
+
+class KernelCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler, for functions with a number of their own and a `KernelLibrary`."""
+
+    def define_pipelines(self) -> Any:
+        """numba's own, for the renumbered function."""
+        identity, codegen = self.state.func_id, self.state.targetctx.codegen()
+        identity.unique_id = draw_number()
+        identity.unique_name = f"{identity.func_qualname}${identity.unique_id}"
+        self.state.library = KernelLibrary(PairsCodegen(codegen), identity.func_qualname)
+        self.state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+class PairsCodegen(JITCPUCodegen):  # type: ignore[misc]
+    """numba's code generator, and its engine, with SLP vectorisation on, which joins neighbouring scalar operations to short vectors. Kernels read rows in fours and vectors in
+    pairs for it. numba's own setting is one for all its users."""
+
+    def __init__(self, shared: JITCPUCodegen) -> None:
+        self.__dict__ = shared.__dict__
+
+    def _pass_builder(self, **options: Any) -> Any:
+        return super()._pass_builder(**{"slp_vectorize": True} | options)
+
+
+class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The machine code of a kernel, all symbols of which are unique: its callees are renamed before they are linked, so they are shared and inlined as ever."""
+
+    def __init__(self, codegen: JITCPUCodegen, name: str) -> None:
+        super().__init__(codegen, name)
+        self._renamed: dict[str, str] = {}
+        self._environments: list[Environment] = []
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        """Adds code that numba made of the kernel itself, which calls others by their symbols."""
+        self._renamed |= _rename(ll_module)
+        super().add_llvm_module(ll_module)
+
+    def add_linking_library(self, library: Any) -> None:
+        """Adds a callee."""
+        super().add_linking_library(_Linked(library, self))
+
+    def linkable(self, library: Any) -> Any:
+        """The code of a callee, a copy where it was renamed."""
+        module = library._get_module_for_linking()
+        if not any(unique_symbol(value.name) != value.name for value in _symbols(module)):
+            return module
+        module = module.clone()
+        self._renamed |= _rename(module)
+        return module
+
+    def _finalize_specific(self) -> None:
+        """Gives the callees' copies the constants that the originals have."""
+        super()._finalize_specific()
+        originals = {new: old for old, new in self._renamed.items() if old.startswith(ENVIRONMENT)}
+        for value in self._final_module.global_variables:
+            original = lookup_environment(originals.get(value.name))
+            if original is not None:
+                self._environments.append(_copied(original, value.name))
+                self._codegen.set_env(value.name, self._environments[-1])
+
+
+class _Linked(NamedTuple):
+    """A callee as numba's linker sees it."""
+
+    library: Any
+    caller: KernelLibrary
+
+    @property
+    def _reload_init(self) -> Any:
+        return self.library._reload_init
+
+    def _ensure_finalized(self) -> None:
+        self.library._ensure_finalized()
+
+    def _get_module_for_linking(self) -> Any:
+        return self.caller.linkable(self.library)
+
+
+def _symbols(module: Any) -> list[Any]:
+    return [*module.functions, *module.global_variables]
+
+
+def _rename(module: Any) -> dict[str, str]:
+    """Makes all symbols of a module unique; returns the new name of each that was not."""
+    renamed = {}
+    for value in _symbols(module):
+        old, new = value.name, unique_symbol(value.name)
+        if new != old:
+            value.name = renamed[old] = new
+    return renamed
+
+
+def _copied(original: Environment, name: str) -> Environment:
+    """The constants of a function under the name of its copy, where numba finds them as it stores and loads the copy."""
+    copy = lookup_environment(name)
+    if copy is None:
+        copy = Environment(original.globals)
+        copy.consts[:] = original.consts
+        copy.env_name = name
+        Environment._memo[name] = copy
+    return copy

@@ -1,0 +1,151 @@
+"""BasisConfig: how a pair becomes a basis, in one record that goes from the caller to the cache and the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+
+from llwlc._support.options import check_options, option
+from llwlc.bases._starts import STARTS
+from llwlc.constraints._registry import ConstraintFamily, VertexCount, find_families, make_family
+
+if TYPE_CHECKING:
+    from llwlc.constraints._columns import Constraints
+    from llwlc.graph._graph import Graph
+    from llwlc.subgraphs._batch import Subgraphs
+
+    ConstraintFunction = Callable[[Subgraphs], Constraints]
+else:
+    ConstraintFunction = Callable  # types of fields are resolved without importing torch
+
+Laplacian = Literal["normalized", "combinatorial"]
+LAPLACIANS: tuple[str, ...] = get_args(Laplacian)
+DEFAULT_CAP = 10_000
+"""Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
+largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
+
+MAX_HOPS = 127
+"""Hops are stored in a byte; real graphs rarely have distances above a few dozen."""
+
+MAX_COLUMNS = 4096
+"""Basis vectors, and deleted vertices: each is a row of float64 as long as the subgraph; ten of each are usual."""
+MAX_NODES = 2**31 - 1
+MAX_DISTANCE = 21
+"""Distance classes are stored in a byte."""
+
+
+@dataclass(frozen=True)
+class BasisConfig:
+    """How a pair of nodes becomes an eigenbasis. Every field is checked when the record is made.
+
+    >>> BasisConfig(constraints="neumann+vertex_deleted", count=4).stochastic    # deleted vertices are redrawn each epoch
+    True
+    >>> BasisConfig(start="qury")
+    Traceback (most recent call last):
+    llwlc.errors.InputError: start must be 'query', 'random' or 'constraint', got 'qury'
+    """
+
+    hops: int = option(
+        2, "steps from the two ends up to which nodes belong to the subgraph around a link", least=1, most=MAX_HOPS
+    )
+    constraints: str | ConstraintFunction = option(
+        "neumann", "linear constraints that every basis vector satisfies", values="names below, joined by +"
+    )
+    """Names of `constraints.FAMILIES`, or a function from subgraphs to constraints."""
+    count: VertexCount = option(
+        10, "number of deleted vertices, each a constraint, for vertex_deleted", least=0, most=MAX_COLUMNS
+    )
+    steps: int = option(10, "number of eigenvectors of a link's basis", least=1, most=MAX_COLUMNS)
+    """κ."""
+    start: str = option(
+        "query", "the vector that the Lanczos recurrence begins with", choices=STARTS, values="a name below"
+    )
+    """A name of `bases._starts.STARTS`."""
+    laplacian: Laplacian = option("normalized", "the matrix whose eigenvectors are taken")
+    """`"normalized"`, L = I − D^−½ A D^−½, or `"combinatorial"`, L = D − A (the paper's)."""
+    max_nodes_per_hop: int | None = option(
+        DEFAULT_CAP, "most nodes that a hop adds to the subgraph; more are sampled at random", least=1, most=MAX_NODES
+    )
+    """Kept are those that follow the pair in one random order of all nodes (`counter.window`); None for all."""
+    seed: int = option(0, least=-(2**63), most=2**63 - 1)
+    """Seed of all random draws for a link; they identify a node by its name, so that the order of a file does not matter, or by its number where it has no name."""
+    distance_cap: int = option(
+        3, "distances from the ends are distinguished up to this one", least=1, most=MAX_DISTANCE
+    )
+    """Bases do not depend on it, but the encoded links do."""
+    stored_bits: int = option(
+        32,
+        "bits of each number of the bases that training keeps; 16 take little more than half the room",
+        choices=(16, 32),
+    )
+    """In memory and in the cache. A network reads 32 in any case, and pairs that are scored are never kept."""
+    redraw: bool | None = option(
+        None, "whether random starts and deleted vertices are redrawn in each epoch; by default deleted vertices are"
+    )
+    """None: deleted vertices are redrawn (the paper's), with them the starts, and starts alone are drawn once."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not callable(self.constraints):
+            find_families(self.constraints)
+
+    @property
+    def families(self) -> tuple[ConstraintFamily, ...]:
+        """The records of the constraints."""
+        if callable(self.constraints):
+            return (make_family(self.constraints, getattr(self.constraints, "__qualname__", "custom")),)
+        return find_families(self.constraints)
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether every epoch needs new bases."""
+        drawn = any(family.drawn for family in self.families)
+        return drawn if self.redraw is None else self.redraw and (drawn or self.start == "random")
+
+    def draws(self, graph: Graph) -> bool:
+        """Whether a basis on this graph may depend on random draws.
+
+        Args:
+            graph: the graph.
+        """
+        capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
+        drawn = any(family.drawn for family in self.families)
+        return self.start == "random" or drawn or capped or bool(self.code)  # a user's own code may draw
+
+    def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
+        """The constraints of these subgraphs.
+
+        Args:
+            subs: B subgraphs with N nodes in all.
+            epoch: number of the epoch; each epoch has its own draw.
+        """
+        from llwlc.constraints._columns import stack
+
+        options = {"count": self.count, "seed": self.seed, "epoch": epoch}
+        return stack(*(family.columns(subs, **options) for family in self.families))
+
+    @property
+    def code(self) -> dict[str, str]:
+        """Digests of the code of constraints and starts that are no part of this package, by kind and name."""
+        records = [*(("constraint", family) for family in self.families), ("start", STARTS[self.start])]
+        return {f"{kind} {record.name}": record.digest for kind, record in records if not record.builtin}
+
+
+class BasisOptions(TypedDict, total=False):
+    """The fields of `BasisConfig` that a basis depends on, as keyword arguments."""
+
+    hops: int
+    constraints: str | ConstraintFunction
+    count: VertexCount
+    steps: int
+    start: str
+    laplacian: Laplacian
+    max_nodes_per_hop: int | None
+    seed: int
+
+
+def update_config(config: BasisConfig | None, options: BasisOptions) -> BasisConfig:
+    """The configuration with some options changed; the defaults where there is none."""
+    config = BasisConfig() if config is None else config
+    return replace(config, **options) if options else config

@@ -1,0 +1,98 @@
+"""An explanation as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from llwlc._support.text import shortened
+from llwlc.explain._records import Prediction, Reasons, Removal
+
+BAR = 20
+
+
+def as_text(found: Reasons, top: int) -> str:
+    """The text, with names as they are: pass it through `_support.text.escape_controls` before printing it."""
+    return "\n".join(_lines(found, top)) + "\n"
+
+
+def format_headline(found: Reasons) -> str:
+    kind = "a link of the graph, looked at as if it were not there" if found.linked else "no link of the graph"
+    return f"{found.source} – {found.target}: {kind}"
+
+
+def format_probability(prediction: Prediction) -> str:
+    """The chance with the population that it is about."""
+    spread = (
+        "" if prediction.low is None or prediction.high is None else f" ({prediction.low:.3f} to {prediction.high:.3f})"
+    )
+    return f"{prediction.probability:.3f}{spread} {prediction.about}"
+
+
+def format_path(nodes: Sequence[str]) -> str:
+    """Nodes in a row of a table, where a name of hundreds of letters would hide the others; the headline has whole names."""
+    return " – ".join(map(shortened, nodes))
+
+
+def make_tables(found: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
+    """Tables of (what, effect in log-odds, remark), under their titles; the largest effects of each."""
+    yield (
+        f"What adds up to the score, from an average random pair ({found.reference:+.2f}) to this one ({found.predictions[0].log_odds:+.2f})",
+        [(part.name, part.effect, part.about) for part in found.parts],
+    )
+    yield "Edges, and what is lost without each", _removals(found.edges, top)
+    yield "Common neighbours, and what is lost without both of their edges", _removals(found.common_neighbors, top)
+    yield "Whole paths, and what is lost without all of their edges", _removals(found.paths, top)
+    yield (
+        "Eigenvectors of the constrained Laplacian, and what is lost without each",
+        [
+            (
+                f"λ = {e.value:.3f}",
+                e.lost,
+                f"{e.at_source:+.3f} at {shortened(found.source)}, {e.at_target:+.3f} at {shortened(found.target)}",
+            )
+            for e in sorted(found.eigenvectors, key=lambda e: (-abs(e.lost), e.index))[:top]
+        ],
+    )
+    yield (
+        "Filters, and what is lost without each",
+        [
+            (f"{f.where}, filter {f.index + 1}", f.lost, "")
+            for f in sorted(found.filters, key=lambda f: (-abs(f.lost), f.where, f.index))[:top]
+        ],
+    )
+
+
+def _removals(found: Sequence[Removal], top: int) -> list[tuple[str, float, str]]:
+    """The removals that matter most, in either direction; sorted from for to against."""
+    chosen = sorted(found, key=lambda r: (-abs(r.lost), r.nodes))[:top]
+    return [
+        (format_path(r.nodes), r.lost, f"leaves {r.probability:.3f}")
+        for r in sorted(chosen, key=lambda r: (-r.lost, r.nodes))
+    ]
+
+
+def _lines(found: Reasons, top: int) -> Iterator[str]:
+    yield format_headline(found)
+    yield ""
+    for prediction in found.predictions:
+        yield f"  probability {format_probability(prediction)}"
+    for title, rows in make_tables(found, top):
+        if not rows:
+            continue
+        yield ""
+        yield title
+        widest = max(abs(effect) for _, effect, _ in rows) or 1.0
+        for what, effect, remark in rows:
+            bar = ("+" if effect > 0 else "−") * round(BAR * abs(effect) / widest)
+            yield f"  {effect:+7.2f} {bar:<{BAR}} {what}{'  (' + remark + ')' if remark else ''}"
+    if found.features:
+        yield ""
+        yield f"Features, and what each adds to the cosine of the raw features, {found.cosine:.3f}"
+        yield "  " + ", ".join(f"{shortened(f.name)}: {f.share:+.3f}" for f in found.features[:top])
+    if found.similar:
+        yield ""
+        yield "Existing links that the network reads most alike"
+        for link in found.similar[:top]:
+            yield f"  {format_path((link.source, link.target))}  (distance {link.distance:.2f}, probability {link.probability:.3f})"
+    yield ""
+    yield from found.notes

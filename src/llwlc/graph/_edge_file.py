@@ -1,0 +1,309 @@
+"""Edge lists in and out: from what a user's file says to a clean Graph, with an account of what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, TypedDict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from llwlc._io.edge_source import open_edges
+from llwlc._io.file_bytes import UNZIPPED_LIMIT
+from llwlc._io.memory_table import TableSource
+from llwlc._io.table_file import TableFile, arrow_errors, as_numbers
+from llwlc._io.table_writing import write_table
+from llwlc._support.text import quote_text
+from llwlc.errors import InputError
+from llwlc.graph._clean import assemble_graph, check_weights, issue_warnings
+from llwlc.graph._feature_file import FeatureTable, join_features, read_features, resolve_names
+from llwlc.graph._graph import Graph
+from llwlc.graph._name_file import read_names
+from llwlc.graph._names import as_names, number_nodes
+
+FAMILIAR = (
+    ("source", "target"),
+    ("src", "dst"),
+    ("from", "to"),
+    ("u", "v"),
+    ("head", "tail"),
+    ("subject", "object"),
+    ("start", "end"),
+    ("node1", "node2"),
+    ("id1", "id2"),
+    ("sourceid", "targetid"),
+    ("fromid", "toid"),
+    ("node1id", "node2id"),
+    ("fromnodeid", "tonodeid"),
+    ("sourcenodeid", "targetnodeid"),
+)
+
+
+class ReadOptions(TypedDict, total=False):
+    """How to read an edge list; see `read_graph`."""
+
+    source: str | None
+    target: str | None
+    weight: str | None
+    time: str | None
+    header: bool | None
+    separator: str | None
+    features: TableSource | None
+    node: str | None
+    categorical: Sequence[str]
+    missing_values: str
+    node_list: TableSource | None
+    isolated: str
+    unzipped_limit: int | None
+
+
+class EndColumns(NamedTuple):
+    """The columns of the two ends of a pair; `certain` unless they were taken only because they come first."""
+
+    source: str
+    target: str
+    certain: bool
+
+
+def read_graph(
+    path: TableSource,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = "auto",
+    time: str | None = "auto",
+    header: bool | None = None,
+    separator: str | None = None,
+    features: TableSource | None = None,
+    node: str | None = None,
+    categorical: Sequence[str] = (),
+    missing_values: str = "fill",
+    node_list: TableSource | None = None,
+    isolated: str = "error",
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
+) -> Graph:
+    """The graph of a table, one edge a row, or of a file in a graph format.
+
+    Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
+    weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
+    where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
+    The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, raise a `GraphWarning`.
+
+    Args:
+        path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or a file in one of the
+            graph formats of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's and SNAP's edge lists).
+        source: the column of one end (without a header: "1", "2", ...). By default familiar pairs of names are looked for (source and target,
+            from and to, u and v, ...), then the first two columns are taken. Ids are integers or text; `number_nodes` has their order.
+        target: the column of the other end.
+        weight: the column (in a graph format the attribute) of edge weights; "auto" uses one called `weight`, None none.
+        time: the column (or attribute) of times, numbers or dates; dates become seconds since 1970. "auto" uses one called `time`, None none.
+        header: whether the first line names the columns; None finds out.
+        separator: one character; None finds out.
+        features: a table or npz of node features (`read_features`).
+        node: the column of node ids in it.
+        categorical: its columns whose numbers are categories.
+        missing_values: "fill" fills missing values and rows and notes it, "error" refuses them.
+        node_list: names of nodes, one a row, that are in the graph whether they have an edge or not.
+        isolated: what happens to a node that has features but no edge: "error", "keep" or "drop".
+        unzipped_limit: bytes that a compressed file may unpack to; None for any number.
+
+    >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
+    >>> graph, str(graph.report)
+    (Graph(num_nodes=3, num_edges=3, names), '4 rows gave 3 nodes and 3 edges: 1 reversed duplicate merged.')
+    """
+    if isolated not in ("error", "keep", "drop"):
+        raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")
+    found = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    file, path = found.file, found.file.path
+    with arrow_errors(path):
+        ends = find_ends(file, source, target)
+        file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
+        weight, time = choose_column(file, "weight", weight), choose_column(file, "time", time)
+        extra = [name for name in (weight, time) if name is not None]
+        table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
+        heads = [as_names(table[name], where=f"{path}: column {quote_text(name)}") for name in ends[:2]]
+        strengths = (
+            None if weight is None else read_weights(table[weight], where=f"{path}: weight column {quote_text(weight)}")
+        )
+        times = None if time is None else read_times(table[time], where=f"{path}: time column {quote_text(time)}")
+
+    declared = [] if found.nodes is None else [as_names(found.nodes, where=f"{path}: nodes")]
+    if node_list is not None:
+        declared.append(read_names(node_list, node=node if features is None else None, unzipped_limit=unzipped_limit))
+    names, known = pa.concat_arrays([*heads, *declared]), None
+    if features is not None:
+        known = read_features(
+            features,
+            node=node,
+            categorical=categorical,
+            missing_values=missing_values,
+            nodes=pc.unique(names),
+            unzipped_limit=unzipped_limit,
+        )
+    codes, listed = number_nodes(_with_isolated(names, known, keep=isolated == "keep"))
+    m, n = len(heads[0]), _count(codes, listed)
+    graph = assemble_graph(
+        codes[:m],
+        codes[m : 2 * m],
+        num_nodes=n,
+        weight=strengths,
+        time=times,
+        names=listed,
+        directed=found.directed,
+        notes=(*found.notes, *notes),
+    )
+    if not graph.num_edges:
+        raise InputError(f"{path} has no edges ({m} rows, self-loops aside): an edge list needs at least one")
+    if known is not None:
+        graph = join_features(graph, known, isolated=isolated, fill=missing_values == "fill")
+    return issue_warnings(graph)
+
+
+def edge_table(graph: Graph) -> pa.Table:
+    """Columns source, target, weight and time, each edge once; an isolated node is a self-loop, so that none gets lost."""
+    lonely = (graph.degree == 0).nonzero()
+    ends = torch.cat([graph.edges, lonely.expand(-1, 2)])
+    row, col = graph.edge_index
+    columns: dict[str, pa.Array] = {}
+    for name, side in zip(("source", "target"), ends.T, strict=True):
+        numbers = pa.array(side.numpy())
+        columns[name] = numbers if graph.names is None else pa.array(graph.names, pa.string()).take(numbers)
+    for name, values in (("weight", graph.weight), ("time", graph.time)):
+        if values is not None:
+            # a self-loop's weight and time are dropped with it; ones keep the column valid
+            columns[name] = pa.array(torch.cat([values[row < col], values.new_ones(len(lonely))]).numpy())
+    return pa.table(columns)
+
+
+def write_graph(graph: Graph, path: str | Path) -> None:
+    """Writes the edge list, which `read_graph` reads back to the same graph, features aside.
+
+    Args:
+        graph: Each edge becomes a row; an isolated node a self-loop, so that none gets lost.
+        path: File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "edges.csv"
+    >>> write_graph(Graph.from_edges(torch.tensor([[0, 1], [1, 2]])), file)
+    >>> file.read_text()
+    'source,target\\n0,1\\n1,2\\n'
+    """
+    write_table(path, edge_table(graph))
+
+
+def find_ends(file: TableFile, source: str | None = None, target: str | None = None) -> EndColumns:
+    """The columns of the two ends: as told, else by a familiar pair of names, else the first two that have a name."""
+    for name in (source, target):
+        if name is not None:
+            require_column(file, name)
+    plain = {"".join(filter(str.isalnum, name.lower())): name for name in reversed(file.columns)}
+    familiar = next(((plain[a], plain[b]) for a, b in FAMILIAR if a in plain and b in plain), None)
+    named = [name for name in file.columns if name and name not in (source, target)]
+    missing = (source is None) + (target is None)
+    if len(named) < missing:
+        raise InputError(f"{file.path} has {len(file.columns)} column(s): two are needed, one for each end of an edge")
+    if missing == 2 and familiar is not None:
+        return EndColumns(*familiar, certain=True)
+    rest = iter(named)
+    first, second = source if source is not None else next(rest), target if target is not None else next(rest)
+    if first == second:
+        raise InputError(f"source and target are both column {quote_text(first)} of {file.path}: name two columns")
+    return EndColumns(first, second, certain=missing < 2)
+
+
+def require_column(file: TableFile, name: str) -> None:
+    if name not in file.columns:
+        listed = ", ".join(quote_text(column) for column in file.columns[:20])
+        hint = "" if file.has_header else " (without a header, columns are called by their numbers)"
+        raise InputError(f"{file.path} has no column {quote_text(name)}{hint}: it has {listed}")
+
+
+def _first_line_may_be_an_edge(
+    file: TableFile, ends: EndColumns, header: bool | None
+) -> tuple[TableFile, EndColumns, list[str]]:
+    if header is not None or ends.certain or not file.has_header or file.separator is None:
+        return file, ends, []
+    table = file.read(columns=ends[:2], text=ends[:2])
+    seen = pa.concat_arrays([pc.utf8_trim_whitespace(table[name].combine_chunks()) for name in ends[:2]])
+    known = [end for end in ends[:2] if pc.is_in(pa.scalar(end), value_set=seen).as_py()]
+    if len(known) < 2:
+        doubt = [
+            f"The first line of {file.path} ({quote_text(ends.source)}, {quote_text(ends.target)}) was read as a header, though {quote_text(end)} is a node "
+            "further down. If it is an edge, say so with header=False (--no-header)."
+            for end in known
+        ]
+        return file, ends, doubt
+    note = (
+        f"The first line of {file.path} ({quote_text(ends.source)}, {quote_text(ends.target)}) was read as an edge, since both are nodes further "
+        "down. If it is a header, name its columns with source= and target= (--source, --target)."
+    )
+    plain = file.without_header()
+    return plain, find_ends(plain), [note]
+
+
+def choose_column(file: TableFile, what: str, name: str | None) -> str | None:
+    if name != "auto":
+        if name is not None:
+            require_column(file, name)
+        return name
+    return next((column for column in file.columns if column.lower() == what), None)
+
+
+def _with_isolated(names: pa.Array, known: FeatureTable | None, *, keep: bool) -> pa.Array:
+    if known is None or not keep:
+        return names
+    codes, listed = number_nodes(names)
+    rows = resolve_names(known, listed, _count(codes, listed))
+    return names if rows is None else pa.concat_arrays([names, rows])
+
+
+def _count(codes: np.ndarray, names: Sequence[str] | None) -> int:
+    if names is not None:
+        return len(names)
+    return int(codes.max()) + 1 if len(codes) else 0
+
+
+def read_weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
+    values = as_numbers(column)
+    if values is None and pa.types.is_nested(column.type):
+        raise InputError(
+            f"{where} is of type {column.type}, which is no number. Use another column, or none: --weight none"
+        )
+    if values is None:
+        at, text = next(
+            ((i, v) for i, v in enumerate(column.cast(pa.string()).to_pylist()) if not _numeric(v)), (0, column.type)
+        )
+        raise InputError(
+            f"{where} is not numeric: row {at + 1} says {quote_text(text)}. Use another column, or none: --weight none"
+        )
+    return check_weights(values, where=where)
+
+
+def read_times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
+    if column.null_count:
+        at = column.is_null().combine_chunks().index(True).as_py()
+        raise InputError(f"{where} is empty in row {at + 1}: fill it in, or use no times: --time none")
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        seconds: np.ndarray = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy()
+        return seconds.copy()  # arrow's memory is read-only, torch's is not
+    values = as_numbers(column)
+    if values is None:
+        found = f"row 1 says {quote_text(column[0])}" if len(column) else f"it is of type {column.type}"
+        raise InputError(f"{where} holds neither numbers nor dates ({found}): --time none ignores it")
+    if not np.isfinite(values).all():
+        raise InputError(f"{where} is NaN or infinite in row {int(np.isfinite(values).argmin()) + 1}: fill it in")
+    if pa.types.is_integer(column.type):
+        whole: np.ndarray = column.to_numpy().astype(np.int64)
+        return whole
+    return values
+
+
+def _numeric(text: str | None) -> bool:
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,65 @@
+"""Names of nodes, one a row: those that a graph has whether they have a link or not."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow as pa
+
+from llwlc._io.file_bytes import UNZIPPED_LIMIT, UserFile, open_file
+from llwlc._io.id_column import find_id_column
+from llwlc._io.memory_table import TableSource, get_source_name, is_path, open_source
+from llwlc._io.table_file import arrow_errors, table_of
+from llwlc._io.text_check import TextCheck
+from llwlc._support.text import quote_text
+from llwlc.errors import InputError
+from llwlc.graph._names import as_names
+
+HEADERS = ("node", "id", "name", "nodeid", "node_id", "index", "names", "nodes")
+
+
+def read_names(
+    source: TableSource, *, node: str | None = None, unzipped_limit: int | None = UNZIPPED_LIMIT
+) -> pa.Array:
+    """The names in a file: one a line, with or without a header such as node or id; or the id column of a table with more columns; or a list of names.
+
+    >>> read_names(["Ada", "Bob"]).to_pylist()
+    ['Ada', 'Bob']
+    """
+    path = get_source_name(source)
+    if not is_path(source) and not hasattr(source, "__arrow_c_stream__") and not isinstance(source, pa.Table | dict):
+        names = [str(name) for name in source]
+        return as_names(pa.array(names, pa.string()), where=str(path))
+    with arrow_errors(path):
+        if is_path(source):
+            with open_file(path, unzipped_limit) as opened:
+                lines = None if opened.head[:4] == b"PAR1" else _single_column(opened)
+                if lines is not None:
+                    return as_names(pa.array(lines, pa.string()), where=str(path))
+                file = table_of(opened)
+        else:
+            file = open_source(source)
+        chosen = find_id_column(path, file.columns, node)
+        names = file.read(columns=[chosen], text=[chosen])[chosen]
+        if not len(names):
+            raise InputError(f"{path} names no node: give one a row")
+        return as_names(names, where=f"{path}: column {quote_text(chosen)}")
+
+
+def _single_column(file: UserFile) -> list[str] | None:
+    """The cells of a text of one column, without its header; None where a line has more."""
+    data = file.read(TextCheck(file.path, b",;\t"))
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    cells: list[str] = []
+    try:
+        for row in csv.reader(text):
+            if len(cells) < 1000 and (len(row) > 1 or (row and ("\t" in row[0] or ";" in row[0]))):
+                return None
+            if row:
+                cells.append(",".join(row).strip())
+    except csv.Error:
+        return None
+    if not cells:
+        return None
+    return cells[1:] if cells[0].lower() in HEADERS else cells

@@ -1,0 +1,113 @@
+"""Node names: from what a file calls its nodes to numbers 0 to n − 1, and back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from llwlc._support.text import quote_text
+from llwlc.errors import InputError
+from llwlc.graph._packed_names import INTEGER, PackedNames, parse_integers
+
+
+def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = False) -> pa.Array:
+    """A column of ids as strings: integers as they are, text without the space around it. A missing id is an error, with `gaps` an empty name."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        # a table that once had missing ids keeps its integers as floats
+        try:
+            array = array.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise InputError(f"{where} has fractions or NaN for node ids: use integers or text") from None
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.string())
+    texts = (pa.types.is_string(array.type), pa.types.is_large_string(array.type), pa.types.is_string_view(array.type))
+    if not (pa.types.is_integer(array.type) or any(texts)):
+        raise InputError(f"{where} is of type {array.type}, which names no nodes: use integers or text")
+    names = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    if gaps:
+        return pc.fill_null(names, "")
+    empty = pc.fill_null(pc.equal(names, ""), True)
+    if pc.any(empty).as_py():
+        raise InputError(
+            f"{where} names no node in row {pc.index(empty, True).as_py() + 1}: fill it in or drop the row"
+        )
+    return names
+
+
+def number_nodes(names: pa.Array) -> tuple[np.ndarray, list[str] | None]:
+    """Numbers for the nodes: `[m]` in 0 .. n − 1, and the n distinct names in that order.
+
+    Names that are all integers are sorted as numbers, any others as text (by code point). Where the integers are just 0 to
+    n − 1 there is nothing to remember, and the names are None.
+
+    >>> number_nodes(pa.array(["10", "9", "10"]))
+    (array([1, 0, 1]), ['9', '10'])
+    >>> number_nodes(pa.array(["b", "9", "a"]))
+    (array([2, 0, 1]), ['9', 'a', 'b'])
+    >>> number_nodes(pa.array(["1", "0"]))
+    (array([1, 0]), None)
+    """
+    encoded = names.dictionary_encode()
+    distinct = encoded.dictionary
+    integers = _integers(distinct)
+    order = pc.sort_indices(distinct if integers is None else integers).to_numpy()
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    codes = rank[encoded.indices.to_numpy()]
+    if integers is not None and np.array_equal(integers.to_numpy()[order], np.arange(len(order))):
+        return codes, None
+    return codes, distinct.take(pa.array(order)).to_pylist()
+
+
+def find_nodes(wanted: pa.Array, names: Sequence[str] | None, num_nodes: int) -> np.ndarray:
+    """The number of each name, −1 where there is no such node."""
+    if isinstance(names, PackedNames):
+        return names.find(wanted)
+    if names is None:  # then they are the numbers themselves
+        value, is_integer = parse_integers(wanted)
+        return np.where(is_integer & (value >= 0) & (value < num_nodes), value, -1)
+    known = pa.array(names, pa.string())
+    found: np.ndarray = pc.fill_null(pc.index_in(wanted, value_set=known), -1).to_numpy()
+    return found.astype(np.int64)
+
+
+def all_integers(names: Sequence[str] | None) -> bool:
+    """Whether every name is an integer (and so sorted as one)."""
+    if isinstance(names, PackedNames):
+        return names.value is not None
+    return names is None or _integers(pa.array(names, pa.string())) is not None
+
+
+def format_some_names(names: Sequence[str], limit: int = 5) -> str:
+    """A few of many names, for a message.
+
+    >>> format_some_names(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    rest = len(names) - limit
+    return ", ".join(quote_text(name) for name in names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def suggest_name(name: str, names: Sequence[str] | None, num_nodes: int) -> str:
+    """What a misspelt name may have meant, as a sentence, or the range of the numbers, or nothing."""
+    if names is None:
+        return f" Nodes are called 0 to {num_nodes - 1}."
+    # difflib compares with every name, which takes too long in a large graph
+    close = difflib.get_close_matches(name, names, n=1) if num_nodes <= 50_000 else []
+    return f" Did you mean {quote_text(close[0])}?" if close else ""
+
+
+def _integers(names: pa.Array) -> pa.Array | None:
+    if not pc.all(pc.match_substring_regex(names, INTEGER)).as_py():
+        return None
+    try:
+        return names.cast(pa.int64())
+    except pa.ArrowInvalid:  # longer than 64 bits
+        return None

@@ -1,0 +1,158 @@
+"""Pairs of nodes to score, from a table that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from llwlc._io.file_bytes import UNZIPPED_LIMIT
+from llwlc._io.memory_table import TableSource, is_frame, open_source, to_arrow
+from llwlc._io.table_file import TableFile, arrow_errors
+from llwlc._support.text import quote_text
+from llwlc.errors import InputError
+from llwlc.graph._edge_file import find_ends
+from llwlc.graph._graph import Graph
+from llwlc.graph._names import as_names, find_nodes, suggest_name
+
+RESERVED_COLUMNS = ("score", "probability")
+"""Columns that scoring adds; a table's own column of that name is renamed."""
+UNKNOWN_POLICIES = ("error", "skip", "blank")
+"""What happens to a pair that cannot be scored: error, the whole table is refused; skip, the row is left out; blank, the row has no score."""
+
+
+class PairTable(NamedTuple):
+    """`pairs [k, 2]`: node numbers; `rows [k]`: the row of the `table` that each comes from. The table has all columns of the input; those with the name of a column that scoring adds
+    are `renamed` (old name to new). `note`: what is wrong with the rows that have no pair, "" if all have one."""
+
+    pairs: Tensor
+    rows: np.ndarray
+    table: pa.Table
+    renamed: Mapping[str, str]
+    note: str
+
+
+def read_pairs(
+    path: TableSource,
+    graph: Graph,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    header: bool | None = None,
+    separator: str | None = None,
+    unknown: str = "error",
+    verbatim: bool = False,
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
+) -> PairTable:
+    """The pairs of a table, in a CSV, TSV or Parquet file or in memory, whose columns are found as `read_graph` finds them.
+
+    A first line that names two nodes of the graph is a pair, no header; the two columns are then called source and target. All columns are kept under their names and in their order:
+    `verbatim` as text just as they are written, otherwise numbers as numbers, except codes with leading zeros. A column called score or probability gets the suffix `_given`, as often as
+    it takes.
+
+    A pair with an unknown node, with none, or of a node with itself cannot be scored; `unknown` says what becomes of it: "error", "skip" or "blank".
+    """
+    if unknown not in UNKNOWN_POLICIES:
+        raise InputError(f"unknown is one of {', '.join(map(quote_text, UNKNOWN_POLICIES))}, got {quote_text(unknown)}")
+    file = open_source(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    with arrow_errors(file.path):
+        ends = find_ends(file, source, target)
+        if header is None and file.separator is not None and file.has_header and not ends.certain:
+            first = as_names(pa.array(ends[:2]), where=f"{path}: header")
+            if (find_nodes(first, graph.names, graph.num_nodes) >= 0).all():
+                file = file.without_header()
+                ends = find_ends(file)
+        table = file.read(text=file.columns if verbatim else ends[:2])
+        if not verbatim and (codes := _codes(file, table)):
+            table = file.read(text=[*ends[:2], *codes])
+        if not table.num_rows:
+            raise InputError(f"{file.path} has no pairs: give one pair a row")
+        names = [as_names(table[name], where=f"{file.path}: column {quote_text(name)}", gaps=True) for name in ends[:2]]
+    at = np.stack([find_nodes(column, graph.names, graph.num_nodes) for column in names], 1)
+    good = (at >= 0).all(1) & (at[:, 0] != at[:, 1])
+    note = "" if good.all() else _complaint(at, names, graph, file.path)
+    if note and unknown == "error":
+        raise InputError(
+            f"{note} Correct these rows, or leave them out (--unknown skip) or without a score (--unknown blank); nodes that are new need a graph that has them (--graph, --add, --node-list)"
+        )
+    titles = list(table.column_names)
+    if not file.has_header:
+        titles = [{ends.source: "source", ends.target: "target"}.get(name, name) for name in titles]
+    renamed = _renamed(titles)
+    rows = np.flatnonzero(good)
+    table = table.rename_columns([renamed.get(name, name) for name in titles])
+    return PairTable(torch.from_numpy(at[rows]), rows, table, renamed, note)
+
+
+def _codes(file: TableFile, table: pa.Table) -> list[str]:
+    """Columns of a text file that arrow reads as integers, though some have leading zeros: codes such as 007, which a number would lose."""
+    whole = [name for name in table.column_names if pa.types.is_integer(table[name].type)]
+    if file.separator is None or not whole:
+        return []
+    text = file.read(columns=whole, text=whole)
+    return [name for name in whole if pc.any(pc.match_substring_regex(text[name], r"^\s*[+-]?0[0-9]")).as_py()]
+
+
+def _renamed(columns: Sequence[str]) -> dict[str, str]:
+    """New names for the columns that have a reserved one, none of them in use.
+
+    >>> _renamed(["score", "score_given", "age"])
+    {'score': 'score_given_given'}
+    """
+    found: dict[str, str] = {}
+    for name in columns:
+        if name in RESERVED_COLUMNS:
+            new = f"{name}_given"
+            while new in columns:
+                new += "_given"
+            found[name] = new
+    return found
+
+
+def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) -> str:
+    """What is wrong with the rows that cannot be scored: how many, and the first few of each kind."""
+    absent = (at < 0).any(1)
+    same = np.flatnonzero((at[:, 0] == at[:, 1]) & ~absent)
+    text = []
+    if absent.any():
+        found: dict[str, int] = {}
+        for row, side in np.argwhere(at < 0):
+            found.setdefault(names[side][int(row)].as_py(), int(row) + 1)
+            if len(found) == 3:
+                break
+        listed = "; ".join(f"{quote_text(name) if name else 'no name'} in row {row}" for name, row in found.items())
+        more = int(absent.sum()) - len(found)
+        hint = suggest_name(next(iter(found)), graph.names, graph.num_nodes)
+        text.append(
+            f"names nodes that the graph does not have: {listed}{f' (and {more:,} rows more)' if more > 0 else ''}.{hint}"
+        )
+    if len(same):
+        who = names[0][int(same[0])].as_py()
+        more_same = f", and {len(same) - 1:,} rows more are such pairs" if len(same) > 1 else ""
+        text.append(f"pairs {quote_text(who)} with itself in row {same[0] + 1}{more_same}: a link needs two nodes.")
+    return f"{path}: {int(absent.sum()) + len(same):,} of {len(at):,} pairs cannot be scored. It " + " It ".join(text)
+
+
+def are_numbers(pairs: Any) -> bool:
+    """Whether pairs are node numbers: only tensors and arrays of numbers are, everything else holds names."""
+    return isinstance(pairs, Tensor) or (isinstance(pairs, np.ndarray) and pairs.dtype.kind not in "USO")
+
+
+def resolve_pairs(pairs: Any, graph: Graph) -> Tensor:
+    """Pairs as node numbers `[m, 2]`: names, in any form that `read_pairs` takes, are looked up, numbers stay as they are."""
+    if are_numbers(pairs):
+        return torch.as_tensor(pairs)
+    if is_frame(pairs):
+        return read_pairs(pairs, graph).pairs
+    flat = [name for column in to_arrow(pairs).columns for name in column.to_pylist()]
+    at = find_nodes(pa.array(flat, pa.string()), graph.names, graph.num_nodes)
+    if (at < 0).any():
+        unknown = flat[int(np.flatnonzero(at < 0)[0])]
+        raise InputError(f"the graph has no node {unknown!r}.{suggest_name(unknown, graph.names, graph.num_nodes)}")
+    return torch.as_tensor(at).reshape(2, -1).T.contiguous()

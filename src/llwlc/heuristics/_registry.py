@@ -1,0 +1,60 @@
+"""HEURISTICS: the scores that need no training, by name, which every fit reports too; WALKS: those that read the whole graph for each node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llwlc._support.registry import Record, Registry
+
+
+@dataclass(frozen=True)
+class Heuristic(Record):
+    """An untrained score: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether it reads node features."""
+
+    title: str = ""
+    features: bool = False
+
+
+HEURISTICS: Registry[Heuristic] = Registry("heuristic")
+"""Untrained scores that every fit reports: `HEURISTICS[name].load()(graph, pairs)`."""
+_PACKAGE = "llwlc.heuristics"
+HEURISTICS.add(
+    Heuristic(
+        "common-neighbors",
+        "the number of common neighbours",
+        f"{_PACKAGE}._neighbors:common_neighbors",
+        "common neighbours",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "adamic-adar",
+        "common neighbours, each by 1 / log of its degree",
+        f"{_PACKAGE}._neighbors:adamic_adar",
+        "Adamic–Adar",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "resource-allocation",
+        "common neighbours, each by 1 / its degree",
+        f"{_PACKAGE}._neighbors:resource_allocation",
+        "resource allocation",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "cosine",
+        "the cosine of features smoothed over two hops",
+        f"{_PACKAGE}._cosine:feature_cosine",
+        "cosine of Â²X",
+        features=True,
+    )
+)
+
+WALK_HEURISTICS: Registry[Heuristic] = Registry("heuristic of walks")
+"""Untrained scores that are too slow on large graphs for every fit; `llwlc.models` has them as methods."""
+WALK_HEURISTICS.add(Heuristic("katz", "walks of all lengths, damped", f"{_PACKAGE}._walks:katz", "Katz"))
+WALK_HEURISTICS.add(
+    Heuristic("pagerank", "personalised PageRank, both ways", f"{_PACKAGE}._walks:rooted_page_rank", "PageRank")
+)

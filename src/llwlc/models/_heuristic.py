@@ -1,0 +1,62 @@
+"""Heuristics as models: nothing is learned but the calibration of their scores."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from torch import Tensor
+
+from llwlc.errors import InputError
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS, Heuristic
+from llwlc.models._base import RANDOM, LinkModel, Population
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.training._node_features import NodeFeatures
+
+
+class HeuristicModel(LinkModel):
+    """A heuristic on whatever links are known.
+
+    Args:
+        name: a name of `heuristics.HEURISTICS` or `heuristics.WALK_HEURISTICS`.
+
+    >>> HeuristicModel("katz").title
+    'Katz'
+    """
+
+    unit = "own"
+
+    def __init__(self, name: str) -> None:
+        if type(self) is HeuristicModel:  # a model of one's own that builds on it has a name of its own
+            self.name = name
+        self.heuristic: Heuristic = (WALK_HEURISTICS if name in WALK_HEURISTICS else HEURISTICS)[name]
+
+    @property
+    def title(self) -> str:
+        return self.heuristic.title
+
+    @property
+    def about(self) -> str:
+        return f"{self.title} ({self.heuristic.about}), a heuristic, calibrated by `llwlc`."
+
+    def check(self, graph: Graph) -> None:
+        if self.heuristic.features and graph.x is None:
+            raise InputError(
+                f"{self.title} compares features and this graph has none: give them (--features), or choose another model"
+            )
+
+    def fit(self, split: LinkSplit, features: NodeFeatures, **how: Any) -> Self:
+        self.check(split.train_graph)
+        return self
+
+    def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
+        found: Tensor = self.heuristic.load()(graph, pairs)
+        return found.double()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"name": self.heuristic.name}
+
+    @property
+    def chunk(self) -> int:  # type: ignore[override]
+        return 1 << 20  # large: some compute on the whole graph first, which takes longer than many pairs

@@ -1,0 +1,186 @@
+"""Recommendations: candidates of a graph with their chance of being missing links, ready to print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+
+from llwlc._support.charts import new_figure
+from llwlc._support.html_table import html_table
+from llwlc.bases._config import DEFAULT_CAP
+from llwlc.errors import InputError
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._neighbors import common_neighbors
+from llwlc.ranking._ranking import RankedCandidates, RankingConfig, ScoreCandidates
+from llwlc.subgraphs._extraction import stream
+
+HOPS = 2  # steps between two ends are counted up to 2 · HOPS + 1
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A missing link: its ends by name, its score and probability, and some facts about the pair.
+
+    >>> import networkx, llwlc
+    >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
+    >>> best = llwlc.LinkPredictor(model="adamic-adar").fit(graph).recommend(top=3)[0]
+    >>> best.probability_low <= best.probability <= best.probability_high
+    True
+    """
+
+    source: str
+    """One end, by name."""
+    target: str
+    """The other end, by name."""
+    score: float
+    """The log-odds among random pairs, as `LinkPredictor.score` has it."""
+    probability: float
+    """The chance among candidates."""
+    probability_low: float
+    """The lower end of its 90 % range, by the uncertainty of the calibration."""
+    probability_high: float
+    """The upper end."""
+    candidate_score: float
+    """What the list is sorted by: the log-odds among candidates less those of the assumed share of missing links."""
+    common_neighbors: int
+    """The number of common neighbours."""
+    distance: int | None
+    """The number of steps between the ends, None if it is more than 5."""
+
+
+@dataclass(frozen=True)
+class Recommendations(Sequence[Recommendation]):
+    """The best links, best first; a sequence of `Recommendation`.
+
+    >>> import networkx, llwlc
+    >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
+    >>> found = llwlc.LinkPredictor(model="adamic-adar").fit(graph).recommend(top=3)
+    >>> len(found), found[0].candidate_score >= found[1].candidate_score
+    (3, True)
+    """
+
+    links: tuple[Recommendation, ...] = ()
+    """The links."""
+    missing_per_known: float = 0.0
+    """How many links are taken to be missing for each known one."""
+    expected: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """The share of missing links to expect among these, and a range of it."""
+    candidates: int = 0
+    """How many pairs they were chosen from."""
+    calibrated: bool = True
+    """Whether probabilities were calibrated on validation links among candidates."""
+    sources: int | None = None
+    """Nodes whose lists they were chosen from, None for all."""
+    calibrated_on: int | None = None
+    """How many candidates a node had when probabilities were calibrated, if this list of a node is longer."""
+
+    @overload
+    def __getitem__(self, at: int) -> Recommendation: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Recommendation, ...]: ...
+    def __getitem__(self, at: int | slice) -> Recommendation | tuple[Recommendation, ...]:
+        return self.links[at]
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def missing_share(self) -> float:
+        """Missing links ÷ known and missing ones."""
+        return self.missing_per_known / (1 + self.missing_per_known)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                r.source,
+                r.target,
+                f"{r.probability:.3f}",
+                f"{r.probability_low:.3f}–{r.probability_high:.3f}",
+                str(r.common_neighbors),
+                "> 5" if r.distance is None else str(r.distance),
+            )
+            for r in self
+        ]
+        title = f"{len(self):,} links of {self.candidates:,} candidates, if {100 * self.missing_share:.3g} % of all links are missing"
+        return html_table(
+            title, ("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows
+        )
+
+    def plot(self) -> Any:
+        """Probabilities and their ranges against the rank, as a matplotlib figure (extra `plots`)."""
+        figure, axes = new_figure()
+        place = range(1, len(self) + 1)
+        axes.fill_between(place, [r.probability_low for r in self], [r.probability_high for r in self], alpha=0.25)
+        axes.plot(place, [r.probability for r in self])
+        axes.set(xlabel="place in the list", ylabel="probability among candidates")
+        return figure
+
+
+def find_cutoff(probability: Tensor, precision: float) -> int:
+    """How many of a list in descending order to take for a wanted share of true links.
+
+    >>> find_cutoff(torch.tensor([0.9, 0.5, 0.1, 0.1]), 0.5)
+    3
+    """
+    if not 0 < precision <= 1:
+        raise InputError(f"a wanted precision is above 0 and at most 1, got {precision}")
+    mean = probability.cumsum(0) / torch.arange(1, len(probability) + 1)
+    return int((mean >= precision).sum())
+
+
+def find_ratio_for_prior(ranked: RankedCandidates, candidates: int, prior: float) -> float:
+    """The number of missing links for each known one at which a share `prior` of all candidates are expected to be links."""
+    wanted, low, high = prior * candidates, -60.0, 60.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        if float(torch.sigmoid(ranked.log_ratio + middle).sum()) < wanted:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def describe_pairs(
+    graph: Graph, ranked: RankedCandidates, config: RankingConfig, rho: float, top: int, score_random: ScoreCandidates
+) -> tuple[Recommendation, ...]:
+    """The `top` best pairs by name, with score, chance, range, common neighbours and distance; `score_random` gives their log-odds among random pairs."""
+    pairs, shift = ranked.pairs[:top], math.log(rho)
+    if not len(pairs):
+        return ()
+    predicted = torch.sigmoid(ranked.log_ratio[:top] + shift)
+    drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + shift)
+    low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64), dim=0)
+    # the range of a few refits may not contain the estimate itself
+    low, high = torch.minimum(low, predicted), torch.maximum(high, predicted)
+    rows = zip(
+        pairs.tolist(),
+        score_random(graph, pairs).tolist(),
+        predicted.tolist(),
+        low.tolist(),
+        high.tolist(),
+        ranked.log_ratio[:top].tolist(),
+        common_neighbors(graph, pairs).tolist(),
+        compute_distances(graph, pairs),
+        strict=True,
+    )
+    return tuple(
+        Recommendation(graph.name(u), graph.name(v), s, p, a, b, r, int(c), d) for (u, v), s, p, a, b, r, c, d in rows
+    )
+
+
+def compute_distances(graph: Graph, pairs: Tensor) -> list[int | None]:
+    """Steps between the ends: one more than the smallest distance from u to a neighbour of v."""
+    found: list[int | None] = []
+    for subs in stream(graph, pairs, HOPS, max_nodes_per_hop=DEFAULT_CAP):
+        beyond = 2 * subs.hops + 1
+        at_v = torch.isin(subs.row, subs.v)
+        reach = torch.full((subs.num_graphs,), beyond).scatter_reduce(
+            0, subs.graph[subs.row[at_v]], subs.dist_u[subs.col[at_v]], "amin", include_self=True
+        )
+        found += [int(d) + 1 if d < beyond else None for d in reach.tolist()]
+    return found

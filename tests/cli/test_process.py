@@ -1,0 +1,145 @@
+"""As processes, since streams and signals are theirs: no traceback, whatever becomes of standard output and whenever Ctrl-C comes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from llwlc._predictor import LinkPredictor
+from people import QUICK, people
+
+WHERE = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+MAIN = """
+import os, signal
+real = signal.signal
+def first(*given):
+    signal.signal = real
+    real(*given)
+    os.write(2, b"started")
+signal.signal = first
+from llwlc._cli import main
+main()
+"""
+"""Says on standard error when `main` has taken over Ctrl-C: while Python starts and finds the package, an interrupt is Python's own affair."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Holds a graph `edges.csv`, a fitted `run` and `pairs.csv`."""
+    here = tmp_path_factory.mktemp("process")
+    people().to_csv(here / "edges.csv")
+    (here / "pairs.csv").write_text("source,target\nPerson 20,Person 21\n")
+    LinkPredictor("anchored", cache=None, minutes=None, **QUICK).fit(people(), out=here / "run")
+    return here
+
+
+def shell(folder: Path, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    line = command.replace("llwlc", f"'{sys.executable}' -m llwlc")
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=WHERE | variables, capture_output=True, text=True, check=False
+    )
+
+
+NOTE = "1 pairs scored; probabilities are for a prior of 0.5 (--prior)\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "unbuffered"),
+    [
+        ("--help", ""),
+        ("--help", "1"),
+        ("data list", ""),
+        ("data list", "1"),
+        ("fit --help", ""),
+        ("score run pairs.csv", "1"),
+    ],
+)
+def test_a_full_disk_behind_standard_output_is_one_line_and_code_1(folder, command, unbuffered):
+    done = shell(folder, f"llwlc {command} > /dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert done.returncode == 1
+    said = done.stderr.replace(NOTE, "")
+    assert said.count("\n") == 1, said
+    assert said.startswith("Error: standard output cannot be written (No space left on device)")
+
+
+@pytest.mark.parametrize("command", ["--help", "data list", "score run pairs.csv"])
+def test_a_closed_standard_output_is_no_trouble(folder, command):
+    done = shell(folder, f"llwlc {command} >&-")
+    assert done.returncode == 0
+    assert done.stderr.replace(NOTE, "") == ""
+
+
+@pytest.mark.parametrize("command", ["--help", "data list"])
+def test_a_pipe_that_is_closed_early_ends_quietly(folder, command):
+    done = shell(folder, f"llwlc {command} | head -c 1")
+    assert len(done.stdout) == 1
+    assert done.stderr == ""
+
+
+def interrupted(folder: Path, arguments: list[str], seconds: float) -> tuple[int | str, str]:
+    """Exit code and standard error of a command that gets Ctrl-C so long after it has begun; the code is "done" where it was faster."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *arguments],
+        cwd=folder,
+        env=WHERE,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    process.stderr.read(len("started"))
+    time.sleep(seconds)
+    done = process.poll() is not None
+    if not done:
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the children too
+    said = process.communicate(timeout=120)[1]
+    return "done" if done else process.returncode, said
+
+
+def interrupts(folder: Path, count: int, within: float, seed: int) -> Counter[tuple[str, int | str]]:
+    """How often which command ended how; fails at the first traceback."""
+    rng, seen = random.Random(seed), Counter[tuple[str, int | str]]()
+    commands = [["--help"], ["data", "list"], ["fit", "edges.csv", "--out", "new", "--plan", "full"], ["score", "run", "pairs.csv"]]  # fmt: skip
+    for at in range(count):
+        arguments, seconds = commands[at % 4], rng.uniform(0.0, within)
+        code, said = interrupted(folder, arguments, seconds)
+        assert "Traceback" not in said, (arguments, seconds, said)
+        assert "Exception ignored" not in said, (arguments, seconds, said)
+        # by the signal itself where Python's own end, after the last of our code, is interrupted: 130 to a shell
+        assert code in ("done", 130, -signal.SIGINT), (arguments, seconds, said)
+        seen[arguments[0], code] += 1
+    return seen
+
+
+def test_ctrl_c_in_the_first_moments_ends_with_code_130(folder):
+    seen = interrupts(folder, 12, 0.25, seed=1)
+    assert sum(count for (_, code), count in seen.items() if code == 130) >= 8, seen
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_any_moment_of_the_first_three_seconds_ends_with_code_130(folder):
+    print(interrupts(folder, 60, 3.0, seed=2))
+
+
+def test_jobs_that_a_shell_started_with_ctrl_c_ignored_go_on(folder):
+    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {MAIN}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "data", "list"],
+        env=WHERE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    process.stderr.read(len("started"))
+    process.send_signal(signal.SIGINT)
+    assert "cora" in process.communicate(timeout=60)[0]
+    assert process.returncode == 0

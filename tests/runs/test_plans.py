@@ -1,0 +1,229 @@
+"""A fit within a budget: its plan is written first, kept to, repeated, and survives a kill; an untrained score may take the network's place."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from llwlc._cli.app import app
+from llwlc._fitting.fallback import Fallback
+from llwlc._fitting.fit import fit_model
+from llwlc._planning import plan as plans
+from llwlc._planning.candidate_rates import CandidateRates
+from llwlc._predictor import LinkPredictor
+from llwlc._runs import plan_source as planning
+from llwlc._runs.plan_file import read_plan
+from llwlc.errors import InputError
+from llwlc.models._llwlc.link_rates import LinkRates
+from llwlc.splits._making import make
+from people import people
+
+PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop(record):
+    raise Stopped
+
+
+def model(minutes: float | None = None, **options) -> LinkPredictor:
+    return LinkPredictor(device="cpu", cache=None, minutes=minutes, verbose=True, **options)
+
+
+@pytest.fixture
+def rates(monkeypatch):
+    """Links cost so many seconds each, one-hop ones a tenth of it: nothing is measured, nor compiled before that, which would take longer than these budgets."""
+
+    def rate(seconds: float) -> None:
+        def links(split, preset, features, reach, device):
+            each = seconds if reach.hops > 1 else seconds / 10
+            return LinkRates(each, each, each, each, 50.0, 500)
+
+        monkeypatch.setattr(plans, "compile_kernels", lambda *a: None)
+        monkeypatch.setattr(plans, "measure_link_rates", links)
+        monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a: CandidateRates(0.0, 0.0, 0.0, 0.0, 0.0))
+
+    return rate
+
+
+@pytest.fixture
+def no_fallback(monkeypatch):
+    """The network stays, however little 90 people teach it."""
+    from llwlc._fitting import fit
+
+    monkeypatch.setattr(fit, "find_fallback", lambda *a: None)
+
+
+def test_the_plan_is_there_before_training_and_the_same_command_goes_on_by_it(tmp_path, rates, no_fallback):
+    make(people())  # the first split of a process loads compiled code, out of the first budget alone
+    rates(5e-2)
+    with pytest.raises(Stopped):
+        model(minutes=2).fit(people(), out=tmp_path / "run", on_epoch=stop)
+    written = read_plan(tmp_path / "run")
+    assert written is not None
+    assert written.cost > 0
+    rates(1e-9)  # the machine is idle now: planned anew, nothing would be left out
+    seen = []
+    after = model(minutes=2).fit(people(), out=tmp_path / "run", on_plan=seen.append)
+    assert not seen
+    assert after.model_.preset.train.epochs == written.preset.train.epochs
+    rates(5e-2)
+    whole = model(minutes=2).fit(people(), out=tmp_path / "whole")
+    assert read_plan(tmp_path / "whole").preset == written.preset
+    assert torch.equal(after.score(PAIRS).score, whole.score(PAIRS).score)
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["files"]["plan.json"]
+    again = model(minutes=2).fit(people(), out=tmp_path / "run")
+    assert torch.equal(again.score(PAIRS).score, whole.score(PAIRS).score)
+    assert LinkPredictor.load(tmp_path / "run").run_.plan == read_plan(tmp_path / "run")
+
+
+def test_a_new_folder_is_planned_anew_and_another_run_s_plan_is_repeated(tmp_path, rates, no_fallback):
+    rates(5e-2)
+    first = model(minutes=2).fit(people(), out=tmp_path / "first")
+    rates(1e-9)
+    full = model(minutes=2, epochs=3).fit(people())
+    assert full.model_.preset.basis.hops == 2
+    same = model(minutes=10).fit(people(), plan=tmp_path / "first")
+    assert same.model_.preset == first.model_.preset
+    assert torch.equal(same.score(PAIRS).score, first.score(PAIRS).score)
+    kept = model(minutes=10, epochs=1).fit(people(), plan=tmp_path / "first", out=tmp_path / "second")
+    assert kept.model_.preset.train.epochs == 1
+    assert kept.model_.preset.basis == first.model_.preset.basis
+
+
+def test_the_folder_of_another_fit_is_refused_before_anything_is_measured(tmp_path, rates, no_fallback, monkeypatch):
+    rates(5e-2)
+    model(minutes=2).fit(people(), out=tmp_path / "run")
+    monkeypatch.setattr(planning, "make_plan", lambda *a, **k: pytest.fail("measured"))
+    with pytest.raises(InputError, match="holds another run"):
+        model(minutes=2, steps=5).fit(people(), out=tmp_path / "run")
+
+
+def test_a_damaged_plan_is_refused_by_name(tmp_path, rates, no_fallback):
+    rates(5e-2)
+    with pytest.raises(Stopped):
+        model(minutes=2).fit(people(), out=tmp_path / "run", on_epoch=stop)
+    (tmp_path / "run" / "plan.json").write_text('{"format": 1, "base": 3}')
+    with pytest.raises(InputError, match=r"plan.json is damaged"):
+        model(minutes=2).fit(people(), out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
+def test_a_budget_that_is_no_time_is_refused(minutes, tmp_path):
+    with pytest.raises(InputError, match="minutes is above 0"):
+        model(minutes=minutes).fit(people(), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_score_that_did_better_takes_the_network_s_place_and_says_so_first(tmp_path, rates, monkeypatch):
+    rates(1e-9)
+    fallback = Fallback("adamic-adar", "Adamic–Adar", 0.9, 0.7, 0.01, 300)
+    from llwlc._fitting import fit
+
+    monkeypatch.setattr(fit, "find_fallback", lambda *a: fallback)
+    made = model(minutes=5, epochs=1).fit(people(), out=tmp_path / "run")
+    assert made.model_.title == "Adamic–Adar"
+    card = (tmp_path / "run" / "MODEL_CARD.md").read_text()
+    assert card.splitlines()[2].startswith("A heuristic, Adamic–Adar, did better on the 300 validation links")
+    shown = CliRunner().invoke(app, ["evaluate", str(tmp_path / "run")]).output
+    assert shown.replace("\n", " ").startswith("A heuristic, Adamic–Adar, did better")
+    again = model(minutes=5, epochs=1).fit(people(), out=tmp_path / "run")  # finished: read
+    assert torch.equal(again.score(PAIRS).score, made.score(PAIRS).score)
+    assert len(made.recommend(top=5)) == 5
+
+
+def test_where_nothing_can_be_learned_it_says_so():
+    from llwlc._runs.model_card import first_sentence
+
+    found = model(epochs=1).fit(people())
+
+    def said(auc: float) -> str:
+        return first_sentence(
+            replace(found.fitted_, metrics=replace(found.metrics_, test=replace(found.metrics_.test, auc=auc)))
+        )
+
+    assert said(0.51).startswith("Nothing could be learned from this graph: llwlc tells test links")
+    assert said(0.40).startswith("Nothing could be learned")
+    assert said(0.99) == ""
+
+
+def test_without_a_budget_the_network_stays(monkeypatch):
+    from llwlc._fitting import fit
+
+    monkeypatch.setattr(fit, "find_fallback", lambda *a: Fallback("katz", "Katz", 1.0, 0.5, 0.0, 300))
+    assert model(epochs=1).fit(people()).fitted_.title == "llwlc"
+
+
+def test_all_of_it_is_what_it_was(tmp_path, rates, no_fallback):
+    """Where nothing has to be left out, the budget changes no bit."""
+    rates(1e-9)
+    planned = model(minutes=5, epochs=2).fit(people())
+    from llwlc import splits
+    from llwlc.models import make as make_model
+
+    graph = people()
+    plain = fit_model(make_model("llwlc", epochs=2), graph, splits.make(graph, protocol="random", seed=0))
+    for ours, theirs in zip(planned.model_.net.parameters(), plain.model.net.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_from_the_command_line(tmp_path):
+    rows = "\n".join(f"{a},{b}" for a, b in people().edges.tolist())
+    (tmp_path / "edges.csv").write_text("source,target\n" + rows + "\n")
+    call, edges = CliRunner().invoke, str(tmp_path / "edges.csv")
+    ran = call(app, ["fit", edges, "--minutes", "0.0001", "--out", str(tmp_path / "no")])
+    assert ran.exit_code == 2
+    assert "the smallest plan" in ran.output
+    assert not (tmp_path / "no").exists()
+    ran = call(app, ["fit", edges, "--plan", "full", "--minutes", "3", "--out", str(tmp_path / "no")])
+    assert ran.exit_code == 2
+    ran = call(app, ["fit", edges, "--minutes", "5", "--set", "epochs=2", "--out", str(tmp_path / "run")])
+    assert ran.exit_code == 0, ran.output
+    assert "Plan for 5 minutes" in ran.output
+    ran = call(
+        app, ["fit", edges, "--plan", str(tmp_path / "run"), "--out", str(tmp_path / "two"), "--set", "epochs=2"]
+    )
+    assert ran.exit_code == 0, ran.output
+    ran = call(app, ["fit", edges, "--plan", str(tmp_path / "nowhere"), "--out", str(tmp_path / "three")])
+    assert ran.exit_code == 2
+
+
+def test_a_fit_that_lists_the_partners_of_some_nodes_only(tmp_path):
+    fitted = model(sources=40, epochs=1, copies=0).fit(people(), out=tmp_path / "run")
+    assert fitted.metrics_.ranking is not None
+    assert fitted.metrics_.ranking.nodes == 40
+    read = LinkPredictor.load(tmp_path / "run", device="cpu")
+    assert read.model_.limits.sources == 40
+    some, everyone = read.recommend(top=5, sources=40), read.recommend(top=5)
+    assert (some.sources, everyone.sources) == (40, None)
+    assert some.candidates < everyone.candidates
+    assert read.recommend(top=5, sources=1000).sources is None
+    with pytest.raises(InputError, match="give one of them"):
+        read.recommend(node="Person 01", sources=3)
+
+
+def test_a_kept_plan_is_said_and_that_it_is_for_other_minutes(tmp_path, rates, no_fallback, capfd):
+    rates(1e-9)
+    made = model(minutes=5, epochs=1).fit(people(), out=tmp_path / "run")
+    assert "by the plan" not in capfd.readouterr().err
+    model(minutes=5, epochs=1).fit(people(), out=tmp_path / "run")
+    said = capfd.readouterr().err
+    assert "by the plan in" in said
+    assert "choose another --out" not in said
+    model(minutes=30, epochs=1).fit(people(), out=tmp_path / "run")
+    assert "It was made for 5 minutes: for 30, choose another --out" in capfd.readouterr().err
+    model(minutes=10, epochs=1).fit(people(), plan=tmp_path / "run", out=tmp_path / "other")
+    assert f"as in {tmp_path / 'run'}: nothing has to be left out" in capfd.readouterr().err
+    assert made.model_.preset.train.epochs == 1
+
+
+def test_a_bad_cache_limit_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("LLWLC_CACHE_LIMIT", "abc")
+    with pytest.raises(InputError, match="LLWLC_CACHE_LIMIT is a number of gigabytes"):
+        LinkPredictor(device="cpu", cache=tmp_path / "cache", minutes=5).fit(people(), out=tmp_path / "run")
+    assert not any(tmp_path.iterdir())
