@@ -1,4 +1,6 @@
-"""What all tests, of the package and of the study, share: one thread each (they run side by side), and the data root."""
+"""What all tests, of the package and of the study, share: one thread each (they run side by side), and the data
+root.
+"""
 
 import os
 import signal
@@ -18,7 +20,9 @@ if "LLWLC_DATA" not in os.environ and (ROOT.parent / "shared" / "data").is_dir()
 
 
 def pytest_configure(config):
-    """Has the kernels that most tests need compiled once, two at a time, before the workers start: each would compile all of them by itself."""
+    """Has the kernels that most tests need compiled once, two at a time, before the workers start: each would compile
+    all of them by itself.
+    """
     if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
         return
     from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +49,9 @@ def _own(subs):
 
 @pytest.fixture
 def data_root():
-    """The data root as a function: `data_root("brec/str.npy")` is that file, or skips the test, naming what is missing."""
+    """The data root as a function: `data_root("brec/str.npy")` is that file, or skips the test, naming what is
+    missing.
+    """
     root = Path(os.environ.get("LLWLC_DATA", Path.home() / ".cache" / "llwlc"))
 
     def need(name: str) -> Path:

@@ -1,4 +1,6 @@
-"""The figures of docs/numerics.md: `python docs/make_figures.py [folder]`. Needs the `plots` extra; seeds are fixed, a few seconds."""
+"""The figures of docs/numerics.md: `python docs/make_figures.py [folder]`. Needs the `plots` extra; seeds are fixed, a
+few seconds.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ GRAPHS, NODES, STEPS = 400, 16, 8
 
 
 def operators(count: int = GRAPHS, n: int = NODES, seed: int = 0) -> Tensor:
-    """PLP on the null space of one random column, L the normalised Laplacian of a random connected graph, `[count, n − 1, n − 1]`."""
+    """PLP on the null space of one random column, L the normalised Laplacian of a random connected graph,
+    `[count, n − 1, n − 1]`.
+    """
     g = torch.Generator().manual_seed(seed)
     found: list[Tensor] = []
     while len(found) < count:

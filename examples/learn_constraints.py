@@ -1,8 +1,8 @@
 """Learn a constraint: which mix of two Neumann conditions has shaped a signal?
 
-A hidden constraint c* = w₁ c₁ + w₂ c₂ (boundary and degree column) acts on the enclosing subgraphs of some links: signals are
-smoothed by the heat kernel *inside its null space*, y = V exp(−2R) Vᵀ x. We see x and y, not w, and find w by gradient descent
-through the eigenbasis. Only the direction of w matters, so it is compared up to length and sign.
+A hidden constraint c* = w₁ c₁ + w₂ c₂ (boundary and degree column) acts on the enclosing subgraphs of some links:
+signals are smoothed by the heat kernel *inside its null space*, y = V exp(−2R) Vᵀ x. We see x and y, not w, and find w
+by gradient descent through the eigenbasis. Only the direction of w matters, so it is compared up to length and sign.
 
     python examples/learn_constraints.py
 """

@@ -1,5 +1,6 @@
-"""Writes the files of the guide "Your own data": who meets whom in Les Misérables (Knuth's Stanford GraphBase, as networkx has it), as people keep
-such lists: semicolons, names with commas, rows repeated, reversed and with the same name twice.
+"""Writes the files of the guide "Your own data": who meets whom in Les Misérables (Knuth's Stanford GraphBase, as
+networkx has it), as people keep such lists: semicolons, names with commas, rows repeated, reversed and with the same
+name twice.
 
 python examples/own_data.py FOLDER
 """

@@ -1,6 +1,7 @@
 """Writes the tables of the docs anew from the stored lines: `python -m research.reproduce_tables`. Nothing is trained.
 
-A page says `<!-- table NAME -->`, or NAME and the number of a section, and the table stands between that and `<!-- /table -->`.
+A page says `<!-- table NAME -->`, or NAME and the number of a section, and the table stands between that and
+`<!-- /table -->`.
 """
 
 from __future__ import annotations

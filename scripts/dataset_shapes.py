@@ -1,4 +1,5 @@
-"""The tables of docs/datasets.md that `python -m llwlc.datasets` does not print: shapes of graphs, and subgraph sizes under `buddy`.
+"""The tables of docs/datasets.md that `python -m llwlc.datasets` does not print: shapes of graphs, and subgraph sizes
+under `buddy`.
 
 python scripts/dataset_shapes.py
 """
@@ -18,7 +19,9 @@ from llwlc.graph._graph import Graph
 
 
 def shape(graph: Graph, sample: int = 20_000) -> str:
-    """m/n, quantiles and maximum of the degrees, mean local clustering (of a sample, seed 0), share of the largest component."""
+    """m/n, quantiles and maximum of the degrees, mean local clustering (of a sample, seed 0), share of the largest
+    component.
+    """
     n, degree = graph.num_nodes, graph.degree.numpy()
     near = scipy.sparse.csr_array(
         (np.ones(len(graph.indices)), graph.indices.numpy(), graph.indptr.numpy()), shape=(n, n)
@@ -30,8 +33,8 @@ def shape(graph: Graph, sample: int = 20_000) -> str:
     quantiles = " / ".join(f"{q:.0f}" for q in np.percentile(degree, [10, 50, 90, 99, 99.9]))
     few = ", ".join(f"{100 * share:.1f}" for share in np.bincount(degree, minlength=6)[:6] / n)
     return (
-        f"| {n:,} | {graph.num_edges:,} | {graph.num_edges / n:.2f} | {quantiles} | {degree.max()} | {clustering:.3f} | "
-        f"{100 * largest:.1f} % | degrees 0 to 5: {few} %"
+        f"| {n:,} | {graph.num_edges:,} | {graph.num_edges / n:.2f} | {quantiles} | {degree.max()} | {clustering:.3f} |"
+        f" {100 * largest:.1f} % | degrees 0 to 5: {few} %"
     )
 
 

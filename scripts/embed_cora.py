@@ -1,9 +1,11 @@
-"""Makes src/llwlc/datasets/files/cora.npz from the two Parquet files of the PyPI wheel `graphdatascience` 2.2 (Apache-2.0).
+"""Makes src/llwlc/datasets/files/cora.npz from the two Parquet files of the PyPI wheel `graphdatascience` 2.2
+(Apache-2.0).
 
     python scripts/embed_cora.py [WHEEL]
 
-Without an argument pip fetches the wheel into a temporary folder. Nodes are numbered in the order of the wheel's node table
-(that of the original `cora.content`); citations lose their direction, repeats and self-citations. Coordinates fit into int16.
+Without an argument pip fetches the wheel into a temporary folder. Nodes are numbered in the order of the wheel's node
+table (that of the original `cora.content`); citations lose their direction, repeats and self-citations. Coordinates fit
+into int16.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ def batch_of(
     weight: str | None = None,
     nodes: Sequence[Sequence[int]] | None = None,
 ) -> Subgraphs:
-    """The whole graphs as a batch, node i of a graph at position i of its `sorted(graph)`, the link of each pair removed.
+    """The whole graphs as a batch, node i of a graph at position i of its `sorted(graph)`, the link of each pair
+    removed.
 
-    `pairs` are nodes of their graphs (default: the first and the last); `weight` names an edge attribute; `nodes` are the global
-    ids (default: the positions in the batch).
+    `pairs` are nodes of their graphs (default: the first and the last); `weight` names an edge attribute; `nodes` are
+    the global ids (default: the positions in the batch).
     """
     ptr, row, col, values, ids, ends, hop, dist = [0], [], [], [], [], [], [], []
     for b, graph in enumerate(graphs):
@@ -61,7 +62,9 @@ def batch_of(
 
 
 def hub_and_leaves(leaves: int) -> Subgraphs:
-    """A star with one more edge between two leaves, without networkx: the hub is node 0, the query pair the hub and a leaf."""
+    """A star with one more edge between two leaves, without networkx: the hub is node 0, the query pair the hub and a
+    leaf.
+    """
     leaf = torch.arange(1, leaves + 1)
     ends = torch.stack([torch.zeros_like(leaf), leaf])[:, 1:]
     ends = torch.cat([ends, torch.tensor([[2], [3]])], 1)

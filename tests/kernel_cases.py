@@ -48,7 +48,9 @@ def some_pairs(graph: Graph, count: int, seed: int = 0) -> torch.Tensor:
 
 
 def filtered(subs: Subgraphs, basis: Eigenbasis, f, rows: torch.Tensor) -> torch.Tensor:
-    """Rows of V f(R) Vᵀ, one for each graph, ragged behind each other: what a basis means, whatever its signs and rotations."""
+    """Rows of V f(R) Vᵀ, one for each graph, ragged behind each other: what a basis means, whatever its signs and
+    rotations.
+    """
     weight = (basis.vectors.double()[rows] * f(basis.values.double()) * basis.mask)[subs.graph]
     return (basis.vectors.double() * weight).sum(1)
 
@@ -78,7 +80,9 @@ def assert_invariants(subs: Subgraphs, basis: Eigenbasis, columns: torch.Tensor,
 def assert_same_bases(
     one: tuple[Subgraphs, Eigenbasis], two: tuple[Subgraphs, Eigenbasis], *, dtype=torch.float32, **options
 ) -> None:
-    """Subgraphs equal, bases equal in what a basis means, and the first one with all its invariants; the options of `link_bases`."""
+    """Subgraphs equal, bases equal in what a basis means, and the first one with all its invariants; the options of
+    `link_bases`.
+    """
     (subs, basis), (other, expected) = one, two
     for name in ("ptr", "node", "row", "col", "hop", "dist_u", "dist_v"):
         assert torch.equal(getattr(subs, name), getattr(other, name)), name

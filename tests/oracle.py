@@ -52,7 +52,9 @@ def function(L: np.ndarray, C: np.ndarray | None, f: Callable[[np.ndarray], np.n
 
 
 def orthogonality(basis: Eigenbasis) -> float:
-    """max |VᵀV − I| over live columns and |V| over dead ones, in float64 by numpy (torch's one-thread product loses four digits at n = 1e5)."""
+    """max |VᵀV − I| over live columns and |V| over dead ones, in float64 by numpy (torch's one-thread product loses
+    four digits at n = 1e5).
+    """
     worst = 0.0
     for b in range(basis.num_graphs):
         V = basis.vectors[rows(basis, b)].double().numpy()

@@ -1,4 +1,6 @@
-"""What the documentation shows is true: its snippets run, its figures can be made again, its examples do what they say."""
+"""What the documentation shows is true: its snippets run, its figures can be made again, its examples do what they
+say.
+"""
 
 import doctest
 import importlib.util

@@ -1,4 +1,6 @@
-"""Errors: one base for all that a user can fix, and a kind for each reason; the command line prints each in one line."""
+"""Errors: one base for all that a user can fix, and a kind for each reason; the command line prints each in one
+line.
+"""
 
 import os
 import pickle
@@ -122,7 +124,10 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(tmp_path, mo
 
 
 def test_a_missing_server_is_named_by_the_command():
-    code = "import sys; sys.modules['uvicorn'] = None; sys.argv = ['llwlc', 'serve', 'run']\nfrom llwlc._cli import main; main()"
+    code = (
+        "import sys; sys.modules['uvicorn'] = None; sys.argv = ['llwlc', 'serve', 'run']\nfrom llwlc._cli import main;"
+        " main()"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'llwlc[serve]'" in done.stderr.replace("\n", " ")

@@ -1,4 +1,6 @@
-"""A stranger's exercises: one file each, written from docs/architecture.md, and the new thing works wherever a built-in one does."""
+"""A stranger's exercises: one file each, written from docs/architecture.md, and the new thing works wherever a built-in
+one does.
+"""
 
 import functools
 import importlib.util

@@ -1,4 +1,6 @@
-"""A little of every target, and everything that a whole run has ever found (`fuzz/corpus/`): accepted or refused in one line, nothing else."""
+"""A little of every target, and everything that a whole run has ever found (`fuzz/corpus/`): accepted or refused in one
+line, nothing else.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""What other libraries in the process may rely on: llwlc changes nothing of numba, torch, warnings, logging or signals, neither when it is imported nor when it is used."""
+"""What other libraries in the process may rely on: llwlc changes nothing of numba, torch, warnings, logging or signals,
+neither when it is imported nor when it is used.
+"""
 
 import os
 import subprocess
@@ -165,7 +167,9 @@ FOREIGN = textwrap.dedent("""
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_another_user_of_numba_keeps_its_numbers_and_its_cache(tmp_path, when):
-    """The same answers, files and numbers as without llwlc, whichever of the two is used first; and later processes, with llwlc or without, find its functions there."""
+    """The same answers, files and numbers as without llwlc, whichever of the two is used first; and later processes,
+    with llwlc or without, find its functions there.
+    """
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "ours.py").write_text(OURS)
     (tmp_path / "alone").mkdir(mode=0o700)
@@ -250,7 +254,9 @@ PRINTS = textwrap.dedent("""
 
 
 def test_a_function_of_another_library_in_a_kernel_has_its_python_objects(tmp_path):
-    """numba's `print` needs the array's type as an object of Python: in the process that compiles the kernel, and in one that finds it."""
+    """numba's `print` needs the array's type as an object of Python: in the process that compiles the kernel, and in
+    one that finds it.
+    """
     (tmp_path / "prints.py").write_text(PRINTS)
     where = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "code")}
     said = [

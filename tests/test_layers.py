@@ -1,4 +1,6 @@
-"""Data flows one way, and imports follow it: a package imports only packages that `docs/architecture.md` lists before it."""
+"""Data flows one way, and imports follow it: a package imports only packages that `docs/architecture.md` lists before
+it.
+"""
 
 import ast
 import re
@@ -32,7 +34,9 @@ def modules(source: Path) -> dict[str, Path]:
 
 
 def imports(text: str, known: Iterable[str]) -> list[tuple[str, str, int]]:
-    """(module, name, line) of every import of this package in a source, inside functions too; a name may be a module itself."""
+    """(module, name, line) of every import of this package in a source, inside functions too; a name may be a module
+    itself.
+    """
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -182,7 +186,9 @@ def test_a_planted_circle_is_found(tmp_path):
 
 
 def test_tests_mirror_the_source():
-    """Every folder of tests is a package, or a folder in one, but for underscores; every package with code has its tests."""
+    """Every folder of tests is a package, or a folder in one, but for underscores; every package with code has its
+    tests.
+    """
     shown = {"/".join(p.lstrip("_") for p in path.relative_to(SOURCE).parts) for path in SOURCE.rglob("*/")}
     folders = {str(p.parent.relative_to(ROOT / "tests")) for p in (ROOT / "tests").rglob("test_*.py")} - {"."}
     assert {folder.lstrip("_") for folder in folders} <= shown
@@ -193,7 +199,9 @@ def test_tests_mirror_the_source():
 
 
 def test_a_module_of_a_public_package_is_private_by_name():
-    """What a user may rely on has one spelling, that of the package: `llwlc.splits.audit`, made in `splits/_auditing.py`."""
+    """What a user may rely on has one spelling, that of the package: `llwlc.splits.audit`, made in
+    `splits/_auditing.py`.
+    """
     public = [path.parent for path in SOURCE.glob("*/__init__.py") if not path.parent.name.startswith("_")]
     shown = {f"{p.parent.name}/{p.name}" for folder in public for p in folder.glob("*") if not p.name.startswith("_")}
     assert shown == {"datasets/files"}

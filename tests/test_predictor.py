@@ -1,4 +1,6 @@
-"""What LinkPredictor promises: a score belongs to the pair and the graph alone; recommendations are the best missing links."""
+"""What LinkPredictor promises: a score belongs to the pair and the graph alone; recommendations are the best missing
+links.
+"""
 
 import math
 from dataclasses import replace
@@ -103,7 +105,9 @@ POLICIES = [
 @pytest.mark.filterwarnings("ignore:.*pairs reach")
 @pytest.mark.parametrize(("preset", "options"), POLICIES)
 def test_draws_belong_to_names_so_no_numbering_of_nodes_changes_a_score(preset, options):
-    """Every preset and constraint policy, starts drawn at random and capped hops too. Weights as they were drawn serve as well as trained ones."""
+    """Every preset and constraint policy, starts drawn at random and capped hops too. Weights as they were drawn serve
+    as well as trained ones.
+    """
     graph = people(features=preset == "anchored")
     model = LinkPredictor(preset, cache=None, minutes=None, **(QUICK | {"epochs": 1, "ranking": False} | options)).fit(
         graph
@@ -175,7 +179,9 @@ def test_a_prior_that_is_no_share_is_refused(model, prior):
 
 
 def test_recommendations_are_the_best_of_all_candidates(model):
-    """The whole graph is on the shortlist, so the list is what the network and its calibration say of every candidate."""
+    """The whole graph is on the shortlist, so the list is what the network and its calibration say of every
+    candidate.
+    """
     graph, fitted = model.graph_, model.fitted_
     every = find_candidates(retriever_of(graph, fitted.features, fitted.ranking.candidates)).pairs
     scorer = Scorer(fitted.model.fitted, fitted.features)

@@ -1,4 +1,6 @@
-"""The documentation site builds without a warning, and its reference has every name that the package exports, documented in full."""
+"""The documentation site builds without a warning, and its reference has every name that the package exports,
+documented in full.
+"""
 
 import dataclasses
 import importlib
@@ -85,7 +87,9 @@ def has_shapes(function):
 
 
 def methods():
-    """Public methods and properties that exported classes define, as "module.class.name", with their functions; what a base class defines is documented there."""
+    """Public methods and properties that exported classes define, as "module.class.name", with their functions; what a
+    base class defines is documented there.
+    """
     found = {}
     for value in CODE.values():
         for key, member in vars(value).items() if inspect.isclass(value) else ():

@@ -1,4 +1,6 @@
-"""What a user may rely on: every public name stands in `tests/surface.txt`, so that a change of the surface is seen, and meant."""
+"""What a user may rely on: every public name stands in `tests/surface.txt`, so that a change of the surface is seen,
+and meant.
+"""
 
 import importlib
 from pathlib import Path
@@ -10,7 +12,9 @@ SOURCE = Path(llwlc.__file__).parent
 
 
 def surface() -> list[str]:
-    """The public names of the package and of each public subpackage, and the classes of `errors` and functions of `metrics`."""
+    """The public names of the package and of each public subpackage, and the classes of `errors` and functions of
+    `metrics`.
+    """
     packages = sorted(path.parent.name for path in SOURCE.glob("[!_]*/__init__.py"))
     modules = ["llwlc", *(f"llwlc.{name}" for name in (*packages, "metrics"))]
     return sorted(f"{module}.{name}" for module in modules for name in importlib.import_module(module).__all__)

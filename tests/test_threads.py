@@ -1,4 +1,6 @@
-"""One fitted predictor, several threads: what `score`, `recommend` and `explain` say does not depend on who else asks."""
+"""One fitted predictor, several threads: what `score`, `recommend` and `explain` say does not depend on who else
+asks.
+"""
 
 import copy
 import sys
@@ -53,7 +55,10 @@ def from_threads(jobs: list[Callable[[], Any]]) -> list[Any]:
 def test_explanations_from_four_threads_are_those_from_one(preset):
     model = fitted(preset=preset)
     split = model.run_.split
-    pairs = [(model.graph_.name(a), model.graph_.name(b)) for a, b in [*split.test_pos.tolist()[:6], *split.test_neg.tolist()[:6]]]  # fmt: skip
+    pairs = [
+        (model.graph_.name(a), model.graph_.name(b))
+        for a, b in [*split.test_pos.tolist()[:6], *split.test_neg.tolist()[:6]]
+    ]
     jobs = [
         lambda pair=pair, population=population: model.explain(*pair, population=population)
         for pair in pairs
@@ -64,7 +69,9 @@ def test_explanations_from_four_threads_are_those_from_one(preset):
 
 
 def test_explaining_leaves_the_network_as_it_was(monkeypatch):
-    """What is silenced for one pair is silent in a copy: the shared network never has a hook that another thread would meet."""
+    """What is silenced for one pair is silent in a copy: the shared network never has a hook that another thread would
+    meet.
+    """
     model = fitted(preset="anchored")
     net = model.explainer_.scorer.net
     own: list[bool] = []
@@ -126,7 +133,9 @@ def test_the_first_questions_after_loading_may_come_at_once(tmp_path):
 
 
 def test_threads_of_torch_are_given_back_when_blocks_overlap():
-    """A thread that begins while another one has torch on one thread would else take that for the setting, and leave it behind."""
+    """A thread that begins while another one has torch on one thread would else take that for the setting, and leave it
+    behind.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     inside, go = threading.Event(), threading.Event()

@@ -1,4 +1,6 @@
-"""Docstrings as the site shows them: examples become blocks of code, and a field that is an `option` gets its line of help."""
+"""Docstrings as the site shows them: examples become blocks of code, and a field that is an `option` gets its line of
+help.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Pages and files of the site that stand outside docs/: the README as its first page, CONTRIBUTING, CHANGELOG, the files that pages link to, and
-the API reference, which is made from what the package and its subpackages export."""
+"""Pages and files of the site that stand outside docs/: the README as its first page, CONTRIBUTING, CHANGELOG, the
+files that pages link to, and the API reference, which is made from what the package and its subpackages export."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def package_page() -> str:
 
 
 def prose(docstring: str) -> str:
-    """A module's docstring as Markdown: its indented examples become blocks of Python, and a blank line stands before a list."""
+    """A module's docstring as Markdown: its indented examples become blocks of Python, and a blank line stands before a
+    list.
+    """
     docstring = re.sub(r"^((?!- |  ).+\n)(?=- )", r"\1\n", docstring, flags=re.MULTILINE)
     return re.sub(
         r"(?:^ {4}.*\n?(?:^\n(?=^ {4}))?)+",

@@ -1,4 +1,6 @@
-"""The notebooks as pages of the site, executed when it is built, and again where their cells or the package have changed since."""
+"""The notebooks as pages of the site, executed when it is built, and again where their cells or the package have
+changed since.
+"""
 
 from __future__ import annotations
 

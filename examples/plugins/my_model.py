@@ -1,4 +1,6 @@
-"""A model of your own: two methods, and a name to call it by. `llwlc fit cora --plugin my_model.py --model degrees --out run`."""
+"""A model of your own: two methods, and a name to call it by.
+`llwlc fit cora --plugin my_model.py --model degrees --out run`.
+"""
 
 import torch
 

@@ -1,4 +1,5 @@
-"""`python -m research bench`: times the computation of eigenbases from pairs against all usual methods, in one run, on the same links, on one core.
+"""`python -m research bench`: times the computation of eigenbases from pairs against all usual methods, in one run, on
+the same links, on one core.
 
 The ratios can be compared between machines; absolute times are those of the machine that the report describes.
 """

@@ -1,8 +1,8 @@
 """The usual ways from a link to its subgraph and from a subgraph to eigenpairs, each as its users write it.
 
-Per-link extraction: (a) scipy CSR slices with Python sets and DRNL by shortest paths, the approach of SEAL; (b) PyG's `k_hop_subgraph`.
-Eigenpairs: (c) scipy's `lobpcg` with Y = C and `eigsh` on the projected operator, stopped at the residual that ours reaches;
-(d) dense batched `eigh`; (e) dense batched Lanczos as in LanczosNet, without constraints.
+Per-link extraction: (a) scipy CSR slices with Python sets and DRNL by shortest paths, the approach of SEAL; (b) PyG's
+`k_hop_subgraph`. Eigenpairs: (c) scipy's `lobpcg` with Y = C and `eigsh` on the projected operator, stopped at the
+residual that ours reaches; (d) dense batched `eigh`; (e) dense batched Lanczos as in LanczosNet, without constraints.
 """
 
 from __future__ import annotations
@@ -165,7 +165,9 @@ def run_dense_eigh(subs: Subgraphs, *, batch: int = 64) -> int:
 
 
 def run_dense_lanczos(subs: Subgraphs, *, steps: int = 10, batch: int = 64) -> int:
-    """(e): the recurrence on dense padded matrices with full reorthogonalisation, then `eigh` of T; float32, no constraints."""
+    """(e): the recurrence on dense padded matrices with full reorthogonalisation, then `eigh` of T; float32, no
+    constraints.
+    """
     empty = torch.zeros(subs.num_nodes, 0, dtype=torch.float64)
     done = 0
     for graphs in torch.split(torch.arange(subs.num_graphs), batch):

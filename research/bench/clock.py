@@ -21,8 +21,8 @@ Work = Callable[[], object]
 def time_in_turns(contestants: Mapping[str, Work], *, repeats: int, at_least: float = 0.2) -> dict[str, float]:
     """Seconds of one call of each, the least over `repeats` rounds in which every method has a turn.
 
-    A turn repeats the call until `at_least` seconds are over, so that a fast method gets as many chances to run undisturbed.
-    The first call, which may compile, is not counted.
+    A turn repeats the call until `at_least` seconds are over, so that a fast method gets as many chances to run
+    undisturbed. The first call, which may compile, is not counted.
 
     >>> times = time_in_turns({"nothing": lambda: None, "sleep": lambda: time.sleep(0.01)}, repeats=2, at_least=0)
     >>> times["nothing"] < 0.01 <= times["sleep"]

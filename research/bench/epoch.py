@@ -26,8 +26,8 @@ from llwlc.training._resources import Resources
 def time_epoch(
     name: str, *, device: str, protocol: str = "ncn", fraction: float = 1.0, repeats: int = 3
 ) -> dict[str, float]:
-    """Seconds by stage: encoding all training links and their pool of negatives, an epoch (the median, after one that warms up), and
-    scoring the validation links. `fraction`: the share of the training links that is used."""
+    """Seconds by stage: encoding all training links and their pool of negatives, an epoch (the median, after one that
+    warms up), and scoring the validation links. `fraction`: the share of the training links that is used."""
     graph = datasets.load(name)
     split = splits.make(graph, protocol=protocol, seed=0)
     chosen = find_preset("anchored", fraction=fraction).resolve_defaults(len(split.train_pos))

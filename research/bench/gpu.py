@@ -1,4 +1,6 @@
-"""Pairs to bases and to scores on a GPU: absolute times of one device, from pairs in its memory, warm, by stage, and how far bases are from the bytes that must move."""
+"""Pairs to bases and to scores on a GPU: absolute times of one device, from pairs in its memory, warm, by stage, and
+how far bases are from the bytes that must move.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,11 @@ TORCH_LINKS = 16_384
 class GpuReport:
     """What `run_gpu` measured.
 
-    `links` of `graph`, with `nodes_per_link` and `edges_per_link` in the mean; `seconds` for all of them by stage; `reference_per_link`, seconds of the
-    reference in torch on the same device; `stages`, microseconds a link on the way to a score, each stage by itself on the first of the links, and the network by torch on a few of
-    them; `difference`, the largest in probability between the two; `bytes_moved` by one pass, at least; `bandwidth` of a copy on the same device, bytes a second, read and written;
-    seconds of a training `epoch` where there are features; the `machine`.
+    `links` of `graph`, with `nodes_per_link` and `edges_per_link` in the mean; `seconds` for all of them by stage;
+    `reference_per_link`, seconds of the reference in torch on the same device; `stages`, microseconds a link on the way
+    to a score, each stage by itself on the first of the links, and the network by torch on a few of them; `difference`,
+    the largest in probability between the two; `bytes_moved` by one pass, at least; `bandwidth` of a copy on the same
+    device, bytes a second, read and written; seconds of a training `epoch` where there are features; the `machine`.
 
     >>> report = GpuReport("cora", 4, 36.0, 90.0, {"bases": 1e-6}, 1e-3, 1e5, 1e12)
     >>> report.links
@@ -67,7 +70,8 @@ class GpuReport:
 
 
 def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int = 0) -> GpuReport:
-    """Times pairs to bases and to scores on a GPU, half of the pairs edges. Needs one. The network is the default one, untrained: the time does not depend on the weights.
+    """Times pairs to bases and to scores on a GPU, half of the pairs edges. Needs one. The network is the default one,
+    untrained: the time does not depend on the weights.
 
     Args:
         name: a dataset or a generated graph.
@@ -118,7 +122,9 @@ def run_gpu(name: str, *, links: int | None = None, repeats: int = 5, seed: int 
 
 
 def time_stages(graph: Graph, pairs: Tensor, scorer: Scorer, config: BasisConfig, repeats: int) -> dict[str, float]:
-    """Microseconds a link of every stage from pairs to scores, each by itself: what runs at the same time in a stream may take less together."""
+    """Microseconds a link of every stage from pairs to scores, each by itself: what runs at the same time in a stream
+    may take less together.
+    """
     net, inputs = scorer.compiled, scorer.inputs
     assert isinstance(net, GpuNetwork)
     subs, basis = link_bases(graph, pairs, config)
@@ -142,7 +148,9 @@ def _all_bases(graph: Graph, parts: list[Tensor]) -> None:
 
 
 def bytes_moved(graph: Graph, subs: Subgraphs, basis: Eigenbasis) -> int:
-    """The bytes that any program with these inputs and outputs must read and write: the graph once, every output once."""
+    """The bytes that any program with these inputs and outputs must read and write: the graph once, every output
+    once.
+    """
     out: list[Tensor] = [subs.ptr, subs.node, subs.row, subs.col, subs.hop, subs.dist_u, subs.dist_v]
     out += [basis.values, basis.vectors, basis.mask, basis.residual]
     return sum(tensor.nbytes for tensor in (graph.indptr, graph.indices, *out))
@@ -179,11 +187,20 @@ def gpu_table(report: GpuReport) -> list[tuple[str, str]]:
     whole = report.seconds["pairs to bases"]
     rows = [
         ("links", f"{report.links:,}, {report.nodes_per_link:.0f} nodes and {report.edges_per_link:.0f} edges each"),
-        *((name, f"{1e3 * spent:,.1f} ms, {report.links / spent:,.0f} links/s") for name, spent in report.seconds.items()),
-        ("the reference in torch, same device", f"{report.reference_per_link * report.links / whole:.0f} times as long"),
-        ("bytes that must move", f"{report.bytes_moved / 1e9:.2f} GB: {1e3 * report.floor:.2f} ms at {report.bandwidth / 1e12:.2f} TB/s"),
+        *(
+            (name, f"{1e3 * spent:,.1f} ms, {report.links / spent:,.0f} links/s")
+            for name, spent in report.seconds.items()
+        ),
+        (
+            "the reference in torch, same device",
+            f"{report.reference_per_link * report.links / whole:.0f} times as long",
+        ),
+        (
+            "bytes that must move",
+            f"{report.bytes_moved / 1e9:.2f} GB: {1e3 * report.floor:.2f} ms at {report.bandwidth / 1e12:.2f} TB/s",
+        ),
         ("distance from that", f"{whole / report.floor:.0f} times"),
-    ]  # fmt: skip
+    ]
     rows += [(name, f"{spent:.2f} µs a link") for name, spent in report.stages.items()]
     if report.stages:
         rows.append(("largest difference from torch, in probability", f"{report.difference:.1e}"))

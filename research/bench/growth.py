@@ -28,7 +28,9 @@ GRIDS = {"nodes": (128, 512, 2048, 8192), "edges": (2, 8, 32, 128), "κ": (4, 8,
 
 
 class Growth(NamedTuple):
-    """`exponents` of each quantity; `points` as (n, E, κ, k, seconds); `model_error`, the median relative error of the fitted model."""
+    """`exponents` of each quantity; `points` as (n, E, κ, k, seconds); `model_error`, the median relative error of the
+    fitted model.
+    """
 
     exponents: dict[str, float]
     points: list[tuple[int, int, int, int, float]]
@@ -36,7 +38,9 @@ class Growth(NamedTuple):
 
 
 def random_batch(graphs: int, n: int, edges: int, *, seed: int) -> Subgraphs:
-    """Random graphs of n nodes with about `edges` directed edges each, as a batch; the query nodes are the first two."""
+    """Random graphs of n nodes with about `edges` directed edges each, as a batch; the query nodes are the first
+    two.
+    """
     rng = np.random.default_rng(seed)
     row, col = [], []
     for b in range(graphs):

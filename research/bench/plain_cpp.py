@@ -16,7 +16,8 @@ from llwlc.bases._laplacian import laplacian_of
 from research.bench.clock import time_in_turns
 from research.bench.growth import basis_inputs, random_batch, solve
 
-# what -ffast-math allows, flag by flag: that flag itself would link code that flushes subnormals to zero in the whole process
+# what -ffast-math allows, flag by flag: that flag itself would link code that flushes subnormals to zero in the whole
+# process
 RELAXED = (
     "-fassociative-math",
     "-freciprocal-math",
@@ -47,7 +48,9 @@ def find_compiler() -> str | None:
 def compare_with_cpp(
     *, graphs: int = 512, n: int = 128, edges: int = 600, steps: int = 10, k: int = 10, repeats: int = 5
 ) -> CppComparison | None:
-    """Both on the same graphs: n nodes, about `edges` directed edges, k random constraints, one random start. None without a compiler."""
+    """Both on the same graphs: n nodes, about `edges` directed edges, k random constraints, one random start. None
+    without a compiler.
+    """
     command = find_compiler()
     if command is None:
         return None

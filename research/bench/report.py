@@ -33,8 +33,12 @@ def table(report: Report) -> list[tuple[str, str, str]]:
     ('numba', '10.0 µs a link', '100,000 links/s')
     """
     rows = [
-        ("graph", report.graph, f"{report.links} links, {report.nodes_per_link:.0f} nodes and {report.edges_per_link:.0f} edges each")
-    ]  # fmt: skip
+        (
+            "graph",
+            report.graph,
+            f"{report.links} links, {report.nodes_per_link:.0f} nodes and {report.edges_per_link:.0f} edges each",
+        )
+    ]
     rows += [
         (name, f"{1e6 * spent:,.1f} µs a link", f"{1 / spent:,.0f} links/s") for name, spent in report.seconds.items()
     ]
@@ -67,7 +71,8 @@ def save(report: Report | GpuReport | ScoresReport, out: str | Path) -> list[Pat
         The files.
 
     >>> import tempfile
-    >>> [path.name for path in save(GpuReport("cora", 4, 36.0, 90.0, {"bases": 1e-6}, 1e-3, 1e5, 1e12), tempfile.mkdtemp())]
+    >>> report = GpuReport("cora", 4, 36.0, 90.0, {"bases": 1e-6}, 1e-3, 1e5, 1e12)
+    >>> [path.name for path in save(report, tempfile.mkdtemp())]
     ['bench.json']
     """
     folder = Path(out)

@@ -27,9 +27,10 @@ EPOCH_FRACTION = 0.2  # of the training links: a whole epoch of Pubmed is half a
 class Report:
     """What `run` measured.
 
-    `links` of `graph`, with `nodes_per_link` and `edges_per_link` in the mean; `seconds` a link by method, in the order of the table; `ratios` of them;
-    how the time grows (`exponents` of the measured `points`, and the median `model_error`); peak `memory` in GB; seconds of a training `epoch`;
-    seconds against a `plain` loop in C++; the `machine`.
+    `links` of `graph`, with `nodes_per_link` and `edges_per_link` in the mean; `seconds` a link by method, in the order
+    of the table; `ratios` of them; how the time grows (`exponents` of the measured `points`, and the median
+    `model_error`); peak `memory` in GB; seconds of a training `epoch`; seconds against a `plain` loop in C++; the
+    `machine`.
 
     >>> Report("cora", 4, 36.0, 90.0, {"numba": 1e-5}, {}).seconds
     {'numba': 1e-05}
@@ -51,10 +52,17 @@ class Report:
 
 
 def run(
-    name: str = "cora", *, links: int = 1024, repeats: int = 3, seed: int = 0, with_growth: bool = True, with_memory: bool = True, with_epoch: bool = True
-) -> Report:  # fmt: skip
-    """Times everything on pairs of a graph, half of them edges: one core against one core, the best of `repeats` turns. Takes minutes. Dense rivals, which take a
-    thousand times as long, are timed on the first `DENSE_LINKS` pairs only.
+    name: str = "cora",
+    *,
+    links: int = 1024,
+    repeats: int = 3,
+    seed: int = 0,
+    with_growth: bool = True,
+    with_memory: bool = True,
+    with_epoch: bool = True,
+) -> Report:
+    """Times everything on pairs of a graph, half of them edges: one core against one core, the best of `repeats` turns.
+    Takes minutes. Dense rivals, which take a thousand times as long, are timed on the first `DENSE_LINKS` pairs only.
 
     Args:
         name: name of a dataset.

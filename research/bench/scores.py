@@ -1,7 +1,8 @@
-"""Times of what users wait for: scoring pairs, and an epoch of training, on one core and on two; opponents are timed on the same links in the same run.
+"""Times of what users wait for: scoring pairs, and an epoch of training, on one core and on two; opponents are timed on
+the same links in the same run.
 
-Networks are untrained: the time does not depend on the weights. An epoch of an opponent reads the graph as its recipe does, batch by batch; ours has its
-bases computed before, as `fit` has.
+Networks are untrained: the time does not depend on the weights. An epoch of an opponent reads the graph as its recipe
+does, batch by batch; ours has its bases computed before, as `fit` has.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ AT_MOST = {SCORES: 3, EPOCH: 6}  # times the bases
 class ScoresReport:
     """What `run_scores` measured: `microseconds` a link by number of cores and method.
 
-    `links` of `graph` were scored, with `nodes_per_link` in the mean; an epoch has three links for each of `positives`, in batches of `batch`; peak
-    `memory` in GB; the `machine`.
+    `links` of `graph` were scored, with `nodes_per_link` in the mean; an epoch has three links for each of `positives`,
+    in batches of `batch`; peak `memory` in GB; the `machine`.
 
     >>> ScoresReport("cora", 4, 36.0, positives=2, batch=1024, microseconds={"1": {"numba": 12.0}}).microseconds["1"]
     {'numba': 12.0}
@@ -62,9 +63,16 @@ class ScoresReport:
 
 
 def run_scores(
-    name: str = "cora", *, links: int = 2048, repeats: int = 3, seed: int = 0, baseline_names: tuple[str, ...] = TIMED_BASELINES, with_memory: bool = True
-) -> ScoresReport:  # fmt: skip
-    """Times scores of pairs and epochs of training, ours and opponents'; the best of `repeats` turns counts. Takes minutes.
+    name: str = "cora",
+    *,
+    links: int = 2048,
+    repeats: int = 3,
+    seed: int = 0,
+    baseline_names: tuple[str, ...] = TIMED_BASELINES,
+    with_memory: bool = True,
+) -> ScoresReport:
+    """Times scores of pairs and epochs of training, ours and opponents'; the best of `repeats` turns counts. Takes
+    minutes.
 
     Args:
         name: name of a dataset.
@@ -146,13 +154,16 @@ def _ours(graph: Graph, split: LinkSplit, pairs: Tensor) -> tuple[Timed, Tensor,
             BASES: (lambda: encode_pairs(graph, pairs, chosen.basis, about=""), len(pairs)),
             SCORES: (lambda: list(scorer.pairs(graph, pairs, chosen.basis)), len(pairs)),
             f"{SCORES}, torch": (lambda: list(by_torch.pairs(graph, pairs, chosen.basis)), len(pairs)),
-            f"{BASES}, of the epoch": (lambda: encode_pairs(split.train_graph, split.train_pos, chosen.basis, about=""), len(split.train_pos)),
+            f"{BASES}, of the epoch": (
+                lambda: encode_pairs(split.train_graph, split.train_pos, chosen.basis, about=""),
+                len(split.train_pos),
+            ),
             EPOCH: (step(True), count),
             f"{EPOCH}, torch": (step(False), count),
         },
         encode_pairs(graph, pairs, chosen.basis, about="").sizes,
         chosen.train.batch_size or 64,
-    )  # fmt: skip
+    )
 
 
 def _training(split: LinkSplit, features: NodeFeatures, basis: BasisConfig) -> EncodedTrainingLinks:
@@ -174,8 +185,9 @@ def _epoch(stepper: Stepper, links: EncodedTrainingLinks, config: TrainConfig) -
 
 
 def _make_baseline_work(method: str, name: str, graph: Graph, split: LinkSplit, pairs: Tensor, seed: int) -> Timed:
-    """Pairs to scores with all that a graph never seen before costs, and an epoch. SEAL's subgraphs are found by its recipe, scipy slices and labels by shortest paths, link
-    by link; its network then gets ours, which takes no time beside that."""
+    """Pairs to scores with all that a graph never seen before costs, and an epoch. SEAL's subgraphs are found by its
+    recipe, scipy slices and labels by shortest paths, link by link; its network then gets ours, which takes no time
+    beside that."""
     model = make_model(method, data=name)
     assert isinstance(model, Baseline)
     trainee = model.trainee(split, seed, torch.device("cpu"))
@@ -206,8 +218,12 @@ def scores_table(report: ScoresReport) -> list[tuple[str, str]]:
     ('pairs to bases, 1 core', '12.0 µs a link   1.0 × bases')
     """
     rows = [
-        ("links", f"{report.links:,} scored, {report.nodes_per_link:.0f} nodes each; epochs of {3 * report.positives:,}, batches of {report.batch}")
-    ]  # fmt: skip
+        (
+            "links",
+            f"{report.links:,} scored, {report.nodes_per_link:.0f} nodes each; epochs of {3 * report.positives:,},"
+            f" batches of {report.batch}",
+        )
+    ]
     for cores, times in report.microseconds.items():
         for what, spent in times.items():
             base = times[f"{BASES}, of the epoch" if "poch" in what else BASES]

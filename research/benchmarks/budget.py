@@ -1,10 +1,12 @@
-"""`llwlc fit` within its budget, graph by graph: forecast, wall time, peak memory, disk and AUC beside the best untrained score's: the tables of docs/budget.md.
+"""`llwlc fit` within its budget, graph by graph: forecast, wall time, peak memory, disk and AUC beside the best
+untrained score's: the tables of docs/budget.md.
 
     python research/benchmarks/budget.py usair celegans cora blocks-1000-25 --minutes 10 --seeds 1
-    python research/benchmarks/budget.py usair cora --full --seeds 3 --device cuda     # nothing left out (`--plan full`), to compare with
-    python research/benchmarks/budget.py --table
+    python research/benchmarks/budget.py usair cora --full --seeds 3 --device cuda     # nothing left out
+    (`--plan full`), to compare with python research/benchmarks/budget.py --table
 
-Each fit is a process of its own with an empty cache. One line a fit in research/results/budget.jsonl; a finished one is not run again.
+Each fit is a process of its own with an empty cache. One line a fit in research/results/budget.jsonl; a finished one is
+not run again.
 """
 
 from __future__ import annotations
@@ -119,7 +121,8 @@ def losses(path: Path) -> None:
     runs = [run for run in stored(path) if not run["rc"]]
     full = {(run["data"], run["seed"]): 100 * run["auc"] for run in runs if not run["minutes"]}
     print(
-        "| graph | minutes | plan (known cost, points) | AUC of the plan | AUC of everything | lost ± s.e. (seeds) | version |"
+        "| graph | minutes | plan (known cost, points) | AUC of the plan | AUC of everything | lost ± s.e. (seeds) |"
+        " version |"
     )
     print("| --- " * 7 + "|")
     for kind in dict.fromkeys(make_group_key(run) for run in runs if run["minutes"]):
@@ -130,13 +133,16 @@ def losses(path: Path) -> None:
         lost = [b - a for a, b in zip(ours, all_in, strict=True)]
         error = statistics.stdev(lost) / math.sqrt(len(lost))
         print(
-            f"| {kind[0]} | {kind[1]:g} | {'; '.join(sorted({plan_words(r) for r in own}))} ({statistics.mean(r['cost'] for r in own):.1f}) | {statistics.mean(ours):.2f} "
-            f"| {statistics.mean(all_in):.2f} | {statistics.mean(lost):+.2f} ± {error:.2f} ({len(own)}) | {kind[3]} |"
+            f"| {kind[0]} | {kind[1]:g} | {'; '.join(sorted({plan_words(r) for r in own}))}"
+            f" ({statistics.mean(r['cost'] for r in own):.1f}) | {statistics.mean(ours):.2f} |"
+            f" {statistics.mean(all_in):.2f} | {statistics.mean(lost):+.2f} ± {error:.2f} ({len(own)}) | {kind[3]} |"
         )
 
 
 def auc_error(runs: list[dict]) -> float:
-    """The standard error of an AUC in points: of the mean over seeds, or, of one seed, Hanley and McNeil's, with as many negatives as positives."""
+    """The standard error of an AUC in points: of the mean over seeds, or, of one seed, Hanley and McNeil's, with as
+    many negatives as positives.
+    """
     if len(runs) > 1:
         return statistics.stdev(100 * run["auc"] for run in runs) / math.sqrt(len(runs))
     a, n = runs[0]["auc"], runs[0]["positives"]
@@ -147,8 +153,8 @@ def auc_error(runs: list[dict]) -> float:
 def table(path: Path) -> None:
     runs = [run for run in stored(path) if run["minutes"]]
     print(
-        "| graph | minutes | nodes, links | plan (known cost, points) | forecast: least, usual, most; taken, s | wall, s "
-        "| peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by | version |"
+        "| graph | minutes | nodes, links | plan (known cost, points) | forecast: least, usual, most; taken, s | wall,"
+        " s | peak GB | disk GB | AUC | best untrained | difference ± s.e. | ranks by | version |"
     )
     print("| --- " * 13 + "|")
     kinds = [make_group_key(run) for run in runs]
@@ -158,7 +164,8 @@ def table(path: Path) -> None:
         first, refused = own[0], [run for run in own if run["rc"]]
         if refused:
             print(
-                f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {len(refused)} of {len(own)} refused: …{refused[0].get('said', '')[-80:]} | | | | | | | | | {kind[3]} |"
+                f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {len(refused)} of {len(own)} refused:"
+                f" …{refused[0].get('said', '')[-80:]} | | | | | | | | | {kind[3]} |"
             )
         own = [run for run in own if not run["rc"]]
         if not own:
@@ -171,16 +178,20 @@ def table(path: Path) -> None:
         error = f" ± {statistics.stdev(gain) / math.sqrt(len(gain)):.2f}" if len(gain) > 1 else ""
         mean = statistics.mean
         print(
-            f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {plan_words(first)} ({first['cost']:.1f}) "
-            f"| {mean(r['forecast']['at_least'] for r in own):.0f}, {mean(r['forecast']['usual'] for r in own):.0f}, {mean(r['forecast']['at_most'] for r in own):.0f}; "
-            f"{mean(r['wall'] - r['planned'] for r in own):.0f} | {mean(r['wall'] for r in own):.0f} "
-            f"| {max(r['peak'] for r in own) / GIGABYTE:.2f} | {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} ± {auc_error(own):.2f} | {mean(theirs):.2f} ({best}) "
-            f"| {mean(gain):+.2f}{error} ({len(own)}) | {', '.join(sorted({r['ranks_by'] for r in own}))} | {kind[3]} |"
+            f"| {name} | {minutes} | {first['nodes']:,}, {first['links']:,} | {plan_words(first)} ({first['cost']:.1f})"
+            f" | {mean(r['forecast']['at_least'] for r in own):.0f}, {mean(r['forecast']['usual'] for r in own):.0f},"
+            f" {mean(r['forecast']['at_most'] for r in own):.0f}; {mean(r['wall'] - r['planned'] for r in own):.0f} |"
+            f" {mean(r['wall'] for r in own):.0f} | {max(r['peak'] for r in own) / GIGABYTE:.2f} |"
+            f" {max(r['disk'] for r in own) / GIGABYTE:.2f} | {mean(ours):.2f} ± {auc_error(own):.2f} |"
+            f" {mean(theirs):.2f} ({best}) | {mean(gain):+.2f}{error} ({len(own)}) |"
+            f" {', '.join(sorted({r['ranks_by'] for r in own}))} | {kind[3]} |"
         )
 
 
 def factors(path: Path) -> None:
-    """How forecasts held: what was taken beside what was expected, and beside what is forecast for as many epochs as it came to."""
+    """How forecasts held: what was taken beside what was expected, and beside what is forecast for as many epochs as it
+    came to.
+    """
     runs = [run for run in stored(path) if run["minutes"] and not run["rc"] and run["ranks_by"] == "llwlc"]
     if len(runs) < 2:
         return
@@ -192,18 +203,22 @@ def factors(path: Path) -> None:
         exact.append(t / (run["forecast"]["seconds"] - left * run["forecast"]["stages"]["training"]))
     inside = sum(1 / 1.5 <= f <= 1.5 for f in near)
     print(
-        f"{len(runs)} fits, {sum(run['wall'] > 60 * run['minutes'] for run in runs)} longer than their minutes, at most {max(r['wall'] / 60 / r['minutes'] for r in runs):.2f} of them."
+        f"{len(runs)} fits, {sum(run['wall'] > 60 * run['minutes'] for run in runs)} longer than their minutes, at most"
+        f" {max(r['wall'] / 60 / r['minutes'] for r in runs):.2f} of them."
     )
     print(
-        f"Taken / expected: {inside} within a factor of 1.5, {min(near):.2f} to {max(near):.2f}, the middle half {statistics.quantiles(near)[0]:.2f} to {statistics.quantiles(near)[2]:.2f}."
+        f"Taken / expected: {inside} within a factor of 1.5, {min(near):.2f} to {max(near):.2f}, the middle half"
+        f" {statistics.quantiles(near)[0]:.2f} to {statistics.quantiles(near)[2]:.2f}."
     )
     print(
-        f"Taken / forecast for the epochs that it came to: {min(exact):.2f} to {max(exact):.2f}, {sum(1 / 1.5 <= f <= 1.5 for f in exact)} within 1.5."
+        f"Taken / forecast for the epochs that it came to: {min(exact):.2f} to {max(exact):.2f},"
+        f" {sum(1 / 1.5 <= f <= 1.5 for f in exact)} within 1.5."
     )
     for run, f in sorted(zip(runs, near, strict=True), key=lambda pair: pair[1]):
         if not 1 / 1.5 <= f <= 1.5:
             print(
-                f"- {run['data']}, {run['minutes']:g} minutes, seed {run['seed']}: {f:.2f}; {run['epochs']} of {run['preset']['train']['epochs']} epochs ({run['commit']})"
+                f"- {run['data']}, {run['minutes']:g} minutes, seed {run['seed']}: {f:.2f}; {run['epochs']} of"
+                f" {run['preset']['train']['epochs']} epochs ({run['commit']})"
             )
 
 

@@ -8,10 +8,11 @@
     python research/benchmarks/capacity.py all run                         # the hundred likeliest of the graph
     python research/benchmarks/capacity.py score run pairs.parquet big     # on a packed graph, by one process
     python research/benchmarks/capacity.py pairs big 100000 pairs.parquet  # half of them two steps apart
-    python research/benchmarks/capacity.py ray run pairs.parquet           # one process, one worker, two workers, in one run
-    python research/benchmarks/capacity.py ranks cora 1 2                  # training by so many processes
+    python research/benchmarks/capacity.py ray run pairs.parquet           # one process, one worker, two workers, in
+    one run python research/benchmarks/capacity.py ranks cora 1 2                  # training by so many processes
 
-One line a measurement in research/results/capacity.jsonl, with the machine and its load. Anonymous memory (RssAnon) is that of a process and its children, looked at every 50 ms.
+One line a measurement in research/results/capacity.jsonl, with the machine and its load. Anonymous memory (RssAnon) is
+that of a process and its children, looked at every 50 ms.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ LLWLC = [sys.executable, "-m", "llwlc"]
 
 
 def write_edges(rows: int, nodes: int, path: Path) -> None:
-    """Links of a skewed degree, seven in ten to a node near in a ring, so that neighbours are shared; names in no order."""
+    """Links of a skewed degree, seven in ten to a node near in a ring, so that neighbours are shared; names in no
+    order.
+    """
     import pyarrow as pa
     import pyarrow.csv
 
@@ -130,7 +133,10 @@ def pack(path: Path, folder: Path) -> None:
 
 def open_folder(folder: Path) -> None:
     for verify in (True, False):
-        code = f"from llwlc import Graph; import time; t = time.perf_counter(); g = Graph.open({str(folder)!r}, verify={verify}); print(g, time.perf_counter() - t)"
+        code = (
+            f"from llwlc import Graph; import time; t = time.perf_counter(); g = Graph.open({str(folder)!r},"
+            f" verify={verify}); print(g, time.perf_counter() - t)"
+        )
         note("open", folder=folder.name, verify=verify, **watch_command([sys.executable, "-c", code]))
 
 
@@ -164,8 +170,8 @@ def score(run: Path, file: Path, folder: Path | None = None) -> None:
 
 
 def on_ray(run: Path, file: Path) -> None:
-    """The same pairs by one process, one worker and two, one after the other, without the start of Python: wall time, and processor time, which other users of the machine disturb less;
-    results compared bit by bit."""
+    """The same pairs by one process, one worker and two, one after the other, without the start of Python: wall time,
+    and processor time, which other users of the machine disturb less; results compared bit by bit."""
     import pyarrow as pa
     import pyarrow.parquet
     import torch
@@ -262,7 +268,9 @@ ranks.leave()
 
 
 def ranks(name: str, counts: list[int], epochs: int = 4, batch: int = 0) -> None:
-    """Bases and epochs of at most 5,000 training links by so many processes of one thread each; `batch` 0 is the preset's."""
+    """Bases and epochs of at most 5,000 training links by so many processes of one thread each; `batch` 0 is the
+    preset's.
+    """
     from safetensors.torch import load_file
 
     first: dict[str, Any] = {}

@@ -1,9 +1,11 @@
 """How faithful explanations are: `python research/benchmarks/explanations.py runs/cora runs/usair --links 200`.
 
-For test links of fitted runs, takes the edges that an explanation names, removes them (fidelity+) or keeps them alone (fidelity−), and looks at what the network then says. Beside the
-removal of single edges, which is `LinkPredictor.explain`: as many edges drawn at random from the enclosing subgraph, those nearest to the pair, and PyG's GNNExplainer with its own
-settings, whose edge mask reaches the network through a Laplacian, constraints and a Lanczos basis that are differentiable in it. Fidelity and characterization score are PyG's
-(explanation of the model's own prediction, at a prior of one half). Prints Markdown tables; with `--out`, a line of JSON a row.
+For test links of fitted runs, takes the edges that an explanation names, removes them (fidelity+) or keeps them alone
+(fidelity−), and looks at what the network then says. Beside the removal of single edges, which is
+`LinkPredictor.explain`: as many edges drawn at random from the enclosing subgraph, those nearest to the pair, and PyG's
+GNNExplainer with its own settings, whose edge mask reaches the network through a Laplacian, constraints and a Lanczos
+basis that are differentiable in it. Fidelity and characterization score are PyG's (explanation of the model's own
+prediction, at a prior of one half). Prints Markdown tables; with `--out`, a line of JSON a row.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Spread(MessagePassing):
 
 
 class MaskedLink(torch.nn.Module):
-    """The logit of one pair as a differentiable function of a mask on the edges of its subgraph; distances and raw features stay as they are."""
+    """The logit of one pair as a differentiable function of a mask on the edges of its subgraph; distances and raw
+    features stay as they are.
+    """
 
     def __init__(self, explainer: Explainer, around: EnclosingSubgraph) -> None:
         super().__init__()
@@ -79,7 +83,9 @@ class MaskedLink(torch.nn.Module):
 
 
 def krylov_basis(subs, config) -> Eigenbasis:
-    """The Ritz pairs of PLP on the Krylov space of the two ends, as `eigenbasis` has them, by plain torch operations that autograd follows."""
+    """The Ritz pairs of PLP on the Krylov space of the two ends, as `eigenbasis` has them, by plain torch operations
+    that autograd follows.
+    """
     n = subs.num_nodes
     operator = laplacian_of(subs, config.laplacian)
     dense = torch.diag(operator.diagonal).index_put((operator.row, operator.col), operator.value, accumulate=True)
@@ -145,7 +151,9 @@ def by_loss(
 
 @dataclass
 class FidelityRecord:
-    """Of one method and size, a row a link: whether the prediction changed without the edges and with them alone, and by how much the probability did."""
+    """Of one method and size, a row a link: whether the prediction changed without the edges and with them alone, and
+    by how much the probability did.
+    """
 
     rows: list[list[float]]
 
@@ -154,10 +162,16 @@ class FidelityRecord:
         plus, minus = values[:, 0].mean(), values[:, 1].mean()
         error = values.std(0, ddof=1) / np.sqrt(len(values))
         found = {
-            "fidelity+": plus, "fidelity+ error": error[0], "fidelity-": minus, "fidelity- error": error[1],
-            "characterization": compute_characterization(values), "probability+": values[:, 2].mean(), "probability+ error": error[2],
-            "probability-": values[:, 3].mean(), "probability- error": error[3],
-        }  # fmt: skip
+            "fidelity+": plus,
+            "fidelity+ error": error[0],
+            "fidelity-": minus,
+            "fidelity- error": error[1],
+            "characterization": compute_characterization(values),
+            "probability+": values[:, 2].mean(),
+            "probability+ error": error[2],
+            "probability-": values[:, 3].mean(),
+            "probability- error": error[3],
+        }
         if other is not None:
             # paired: both methods saw the same links
             rest = np.array(other.rows)
@@ -213,17 +227,25 @@ def measure(run: Path, links: int, max_edges: int, epochs: int) -> list[dict[str
             flips = [float((p > 0.5) != (whole > 0.5)) for p in (without, alone)]
             seen.setdefault(key, FidelityRecord([])).rows.append([*flips, abs(whole - without), abs(whole - alone)])
     return [
-        {"graph": graph, "links": len(chosen), "edges in the mean": round(float(np.mean(sizes)), 1), "size": size, "method": name}
+        {
+            "graph": graph,
+            "links": len(chosen),
+            "edges in the mean": round(float(np.mean(sizes)), 1),
+            "size": size,
+            "method": name,
+        }
         | found.summary(None if name == OURS else seen[size, OURS])
         | {"seconds a link": took.get(name, 0.0) / len(chosen)}
         for (size, name), found in seen.items()
-    ]  # fmt: skip
+    ]
 
 
 def table(rows: list[dict[str, object]]) -> list[str]:
     lines = [
-        "| graph | edges named | by | fidelity+ ↑ | fidelity− ↓ | characterization ↑ | probability moved without ↑ | with them alone ↓ "
-        "| ours ahead (standard errors): characterization, without, alone |",
+        (
+            "| graph | edges named | by | fidelity+ ↑ | fidelity− ↓ | characterization ↑ | probability moved without ↑"
+            " | with them alone ↓ | ours ahead (standard errors): characterization, without, alone |"
+        ),
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:

@@ -1,4 +1,5 @@
-"""Our readers of graph formats beside those of networkx (with defusedxml) and scipy: time, memory, and what altered files do.
+"""Our readers of graph formats beside those of networkx (with defusedxml) and scipy: time, memory, and what altered
+files do.
 
 python research/benchmarks/graph_readers.py --files 400
 
@@ -64,7 +65,9 @@ OUTCOMES = ("read", "refused", "traceback", "crash", "hang")
 
 
 def write_legitimate(folder: Path, edges: int) -> None:
-    """One graph in each format: XML and Matrix Market as networkx and scipy write them, graph6 of as many edges among fewer nodes."""
+    """One graph in each format: XML and Matrix Market as networkx and scipy write them, graph6 of as many edges among
+    fewer nodes.
+    """
     import networkx as nx
     import scipy.io
     import scipy.sparse

@@ -1,7 +1,9 @@
-"""HR@100 of the scores that need no training, under each protocol: `python research/benchmarks/heuristics.py cora citeseer pubmed --seeds 10`.
+"""HR@100 of the scores that need no training, under each protocol: `python research/benchmarks/heuristics.py cora
+citeseer pubmed --seeds 10`.
 
-`--heart` gives MRR against hard negatives instead. Prints a Markdown table: mean ± standard deviation over seeds 0, 1, …, with the number of test negatives and the false-positive rate that
-K = 100 stands for. `messages` says which links the scores see at test time: each protocol's own choice, and under `buddy` both.
+`--heart` gives MRR against hard negatives instead. Prints a Markdown table: mean ± standard deviation over seeds 0, 1,
+…, with the number of test negatives and the false-positive rate that K = 100 stands for. `messages` says which links
+the scores see at test time: each protocol's own choice, and under `buddy` both.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def main() -> None:
         for row in (measure_heart if args.heart else measure)(name, args.seeds):
             print(row, flush=True)
     print(
-        f"\n{'MRR × 100' if args.heart else 'HR@100'}, mean ± std of {args.seeds} seeds, {time.perf_counter() - started:.0f} s"
+        f"\n{'MRR × 100' if args.heart else 'HR@100'}, mean ± std of {args.seeds} seeds,"
+        f" {time.perf_counter() - started:.0f} s"
     )
 
 

@@ -1,12 +1,16 @@
-"""What a pair beside a hub costs, as the hub grows: processor time of subgraphs, bases, statistics of pairs and scores, by pair: the table of hubs in docs/budget.md.
+"""What a pair beside a hub costs, as the hub grows: processor time of subgraphs, bases, statistics of pairs and scores,
+by pair: the table of hubs in docs/budget.md.
 
     python research/benchmarks/hubs.py
     python research/benchmarks/hubs.py --degrees 1000 100000 --caps 100
-    python research/benchmarks/hubs.py --device cuda --pairs 4096     # wall time, as a GPU has no other; --looks inf: no row is ordered
+    python research/benchmarks/hubs.py --device cuda --pairs 4096     # wall time, as a GPU has no other; --looks inf:
+    no row is ordered
 
-One graph of 2²⁰ nodes with two links a node at random, and one node more that is linked to some of them: all that changes from row to row is the hub.
-Pairs of two kinds: the hub with a node (`end`), every other one of them linked, and two of its neighbours (`between`), whose second hop would be all the others. The network is
-untrained: the time does not depend on the weights. The median of some turns, in which everything is timed once; processor time, as other work on the machine changes it least.
+One graph of 2²⁰ nodes with two links a node at random, and one node more that is linked to some of them: all that
+changes from row to row is the hub. Pairs of two kinds: the hub with a node (`end`), every other one of them linked, and
+two of its neighbours (`between`), whose second hop would be all the others. The network is untrained: the time does not
+depend on the weights. The median of some turns, in which everything is timed once; processor time, as other work on the
+machine changes it least.
 """
 
 from __future__ import annotations
@@ -40,7 +44,9 @@ STAGES = ("subgraph", "basis", "statistics", "score")
 
 
 def hub_graph(degree: int, seed: int = 0) -> tuple[Graph, torch.Tensor]:
-    """A sparse random graph with a hub, node `NODES`; and all other nodes, those that it is linked to first: anywhere, so that memory is as far away beside a small hub as beside a large one."""
+    """A sparse random graph with a hub, node `NODES`; and all other nodes, those that it is linked to first: anywhere,
+    so that memory is as far away beside a small hub as beside a large one.
+    """
     draw = torch.Generator().manual_seed(seed)
     sparse = torch.randint(NODES, (2 * NODES, 2), generator=draw)
     others = torch.randperm(NODES, generator=draw)
@@ -80,7 +86,9 @@ def clock(device: str) -> float:
 
 
 def measure(degree: int, kind: str, cap: int, count: int, turns: int, device: str) -> dict[str, float]:
-    """Microseconds a pair by stage, and `first`: seconds of the first calls on a graph, with all that is made once for a graph (and, in a new process, compiled)."""
+    """Microseconds a pair by stage, and `first`: seconds of the first calls on a graph, with all that is made once for
+    a graph (and, in a new process, compiled).
+    """
     graph, others = hub_graph(degree)
     pairs = pairs_at(kind, degree, count, others)
     stages = work(graph, pairs, cap, device)
@@ -111,7 +119,8 @@ def main() -> None:
     hub_order.LOOKUPS_PER_SORT = options.looks
     warnings.simplefilter("ignore")
     print(
-        f"load {os.getloadavg()[0]:.1f}, {torch.get_num_threads()} threads, {options.pairs} pairs, {'processor time' if options.device == 'cpu' else 'time'} in µs a pair"
+        f"load {os.getloadavg()[0]:.1f}, {torch.get_num_threads()} threads, {options.pairs} pairs,"
+        f" {'processor time' if options.device == 'cpu' else 'time'} in µs a pair"
     )
     print("| nodes a hop | the hub is | its links |", *(f" {stage} |" for stage in STAGES), " first calls, s |", sep="")
     print("| --- " * (4 + len(STAGES)) + "|")

@@ -1,10 +1,13 @@
-"""Candidates, or a whole `recommend`, on a generated graph of a million nodes: how many a second, and memory at the peak.
+"""Candidates, or a whole `recommend`, on a generated graph of a million nodes: how many a second, and memory at the
+peak.
 
     python research/benchmarks/large.py candidates --nodes 1000000 --features 16
-    python research/benchmarks/large.py index --data vessel-like                       # the index of like nodes: seconds to make it, and what it finds
-    python research/benchmarks/large.py write folder --nodes 1000000 --features 16     # links.parquet and nodes.parquet, for llwlc fit
+    python research/benchmarks/large.py index --data vessel-like                       # the index of like nodes:
+    seconds to make it, and what it finds python research/benchmarks/large.py write folder --nodes 1000000 --features 16
+    # links.parquet and nodes.parquet, for llwlc fit
 
-Nodes live in communities of fifty; nine links in ten join two members, of whom some are more popular than others; features are the community's, blurred.
+Nodes live in communities of fifty; nine links in ten join two members, of whom some are more popular than others;
+features are the community's, blurred.
 """
 
 from __future__ import annotations
@@ -64,12 +67,15 @@ def measure_candidates(nodes: int, width: int) -> None:
     found = find_candidates(retriever_of(graph, features, CandidateConfig()), about="")
     seconds = time.perf_counter() - begin
     print(
-        f"{len(found):,} candidates in {seconds:.0f} s, {len(found) / seconds:,.0f} a second, {peak():.2f} GB at the peak"
+        f"{len(found):,} candidates in {seconds:.0f} s, {len(found) / seconds:,.0f} a second, {peak():.2f} GB at the"
+        " peak"
     )
 
 
 def measure_index(name: str, queries: int = 200, most: int = 100) -> None:
-    """The index of like nodes of a dataset: seconds to make it, and the share of the nearest that it finds, beside all products."""
+    """The index of like nodes of a dataset: seconds to make it, and the share of the nearest that it finds, beside all
+    products.
+    """
     from llwlc import datasets
     from llwlc._candidates.inner_product_index import InnerProductIndex
     from llwlc._candidates.smoothing import SmoothedFeatures
@@ -91,7 +97,8 @@ def measure_index(name: str, queries: int = 200, most: int = 100) -> None:
         # of equals any will do
         worth += float((product[row[row >= 0]] >= least - 1e-6).sum()) / most
     print(
-        f"{name}: {len(vectors):,} nodes indexed in {seconds:.0f} s; {worth / queries:.4f} of the {most} nearest found, {queries} nodes asked; {peak():.2f} GB at the peak"
+        f"{name}: {len(vectors):,} nodes indexed in {seconds:.0f} s; {worth / queries:.4f} of the {most} nearest found,"
+        f" {queries} nodes asked; {peak():.2f} GB at the peak"
     )
 
 

@@ -1,4 +1,5 @@
-"""The scores of all candidates of a run's graph beside their bases, and a list of recommendations, one after the other: a figure of docs/speed.md.
+"""The scores of all candidates of a run's graph beside their bases, and a list of recommendations, one after the other:
+a figure of docs/speed.md.
 
 llwlc fit cora --plan full --out run
 taskset -c 0 python research/benchmarks/list_speed.py run --threads 1
@@ -41,7 +42,8 @@ def main() -> None:
     scores = seconds(lambda: [None for _ in scorer.pairs(graph, pairs, basis, CANDIDATES_OUTPUT)])
     listed = seconds(lambda: model.recommend(top=100))
     print(
-        f"{len(pairs):,} candidates, {options.threads} threads: bases {bases:.2f} s, scores {scores:.2f} s ({scores / bases:.2f} x), 100 recommendations {listed:.2f} s"
+        f"{len(pairs):,} candidates, {options.threads} threads: bases {bases:.2f} s, scores {scores:.2f} s"
+        f" ({scores / bases:.2f} x), 100 recommendations {listed:.2f} s"
     )
 
 

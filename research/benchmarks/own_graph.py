@@ -1,8 +1,9 @@
 """A user's own graph, end to end and without code: `python research/benchmarks/own_graph.py --seeds 3`.
 
-USAir and C.elegans are written out as CSV with made-up names; then `llwlc fit`, `llwlc recommend` and `llwlc score` run on the files as
-a user would run them. Prints a Markdown table: AUC on 10 % held-out links, mean ± standard deviation over seeds 0, 1, …, beside
-the untrained scores on the same links and what SEAL published (Zhang and Chen 2018, 10 % held out, other random splits).
+USAir and C.elegans are written out as CSV with made-up names; then `llwlc fit`, `llwlc recommend` and `llwlc score` run
+on the files as a user would run them. Prints a Markdown table: AUC on 10 % held-out links, mean ± standard deviation
+over seeds 0, 1, …, beside the untrained scores on the same links and what SEAL published (Zhang and Chen 2018, 10 %
+held out, other random splits).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What each thing that a plan leaves out costs: the test AUC with and without it, on the same splits and seeds.
 
-    python research/benchmarks/plan_costs.py usair celegans cora blocks-1000-25 geometric-1000-25 clustered-1000-24 --seeds 3 --device cuda --processes 8
-    python research/benchmarks/plan_costs.py --table
+    python research/benchmarks/plan_costs.py usair celegans cora blocks-1000-25 geometric-1000-25 clustered-1000-24
+    --seeds 3 --device cuda --processes 8 python research/benchmarks/plan_costs.py --table
 
 One line a run in research/results/plan_costs.jsonl; a finished one is not run again.
 """
@@ -93,7 +93,9 @@ def stored(path: Path = RESULTS) -> list[dict]:
 
 
 def base_of(variant: str) -> str:
-    """What a variant is compared with: a fit that leaves nothing out, or `large` on graphs where that takes too long."""
+    """What a variant is compared with: a fit that leaves nothing out, or `large` on graphs where that takes too
+    long.
+    """
     return "large" if variant.startswith("large") else "full"
 
 

@@ -1,11 +1,13 @@
-"""How good recommendations are: links hidden by a protocol, candidates found on what is left, ranked, beside every untrained score; and whether probabilities come true.
+"""How good recommendations are: links hidden by a protocol, candidates found on what is left, ranked, beside every
+untrained score; and whether probabilities come true.
 
     python research/benchmarks/recommend.py cora citeseer --seeds 30-34 --device cuda --processes 4
     python research/benchmarks/recommend.py cora citeseer --model gae --seeds 30-34 --device cuda
     python research/benchmarks/recommend.py ns power --seeds 30-32 --again
     python research/benchmarks/recommend.py --show
 
-One line a run is appended to research/results/recommend.jsonl; a finished cell is not run again, unless `--again` asks for a line that takes the place of the stored one.
+One line a run is appended to research/results/recommend.jsonl; a finished cell is not run again, unless `--again` asks
+for a line that takes the place of the stored one.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ RESULTS = Path(__file__).parents[1] / "results" / "recommend.jsonl"
 
 
 def measure(name: str, seed: int, protocol: str, device: str, method: str) -> dict:
-    """One run: fit, then the lists measured with all held-out links as truth, and the probabilities with test links alone."""
+    """One run: fit, then the lists measured with all held-out links as truth, and the probabilities with test links
+    alone.
+    """
     import torch
 
     from llwlc import datasets, splits
@@ -120,7 +124,8 @@ def show(path: Path) -> None:
     """The table of all stored runs, mean ± standard deviation over seeds, in percent."""
     runs = stored(path)
     print(
-        "| graph | method | protocol, seeds | found | AP | AP best heuristic (by validation) | paired difference ± s.e. | P@200, best heuristic | P@1000, best heuristic | HR@100 |"
+        "| graph | method | protocol, seeds | found | AP | AP best heuristic (by validation) | paired difference ± s.e."
+        " | P@200, best heuristic | P@1000, best heuristic | HR@100 |"
     )
     print("| --- " * 10 + "|")
     for key in dict.fromkeys((run["data"], run["protocol"], run.get("method", OURS)) for run in runs):
@@ -144,12 +149,14 @@ def show(path: Path) -> None:
         hits = [100 * run["hits@100"] for run in own]
         seeds = [run["seed"] for run in own]
         print(
-            f"| {key[0]} | {key[2]} | {key[1]}, {min(seeds)}–{max(seeds)} | {recall:.1f} | {_spread(ours)} | {_spread(theirs)} ({best}) | {statistics.mean(gain):.2f} ± {error:.2f} "
-            f"| {cells[0]} | {cells[1]} | {_spread(hits)} |"
+            f"| {key[0]} | {key[2]} | {key[1]}, {min(seeds)}–{max(seeds)} | {recall:.1f} | {_spread(ours)} |"
+            f" {_spread(theirs)} ({best}) | {statistics.mean(gain):.2f} ± {error:.2f} | {cells[0]} | {cells[1]} |"
+            f" {_spread(hits)} |"
         )
     print()
     print(
-        "| graph | method | best 200 of each run: said, true (range covers) | best 1000 in ten bins, all runs: said / true | error, points |"
+        "| graph | method | best 200 of each run: said, true (range covers) | best 1000 in ten bins, all runs: said /"
+        " true | error, points |"
     )
     print("| --- " * 5 + "|")
     for name, method in dict.fromkeys((run["data"], run.get("method", OURS)) for run in runs):
@@ -159,7 +166,8 @@ def show(path: Path) -> None:
         bins = [[statistics.mean(100 * run["bins"][at][side] for run in own) for side in (0, 1)] for at in range(10)]
         off = statistics.mean(abs(a - b) for a, b in bins)
         print(
-            f"| {name} | {method} | {said:.1f}, {true:.1f} ({covered} of {len(own)}) | {', '.join(f'{a:.0f} / {b:.0f}' for a, b in bins)} | {off:.1f} |"
+            f"| {name} | {method} | {said:.1f}, {true:.1f} ({covered} of {len(own)}) |"
+            f" {', '.join(f'{a:.0f} / {b:.0f}' for a, b in bins)} | {off:.1f} |"
         )
 
 

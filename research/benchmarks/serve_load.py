@@ -1,4 +1,5 @@
-"""The page under load: `python research/benchmarks/serve_load.py runs/cora --clients 8 --seconds 30`, with `--fuzz 10000` under nonsense, or with `--half 1100` under attack.
+"""The page under load: `python research/benchmarks/serve_load.py runs/cora --clients 8 --seconds 30`, with `--fuzz
+10000` under nonsense, or with `--half 1100` under attack.
 
 Starts `llwlc serve` as a process of its own, waits until it has warmed up, and asks it over HTTP. Load: every client
 searches, scores, recommends and explains what it draws; prints the number of answers, errors, the median and 95th
@@ -31,11 +32,52 @@ import numpy as np
 
 EXPECTED = {200, 400, 401, 403, 404, 405, 408, 413, 415, 429, 431}
 NASTY = [
-    "", "<script>", "../../etc/passwd", "%00", "\u202e", "'", '"', "{{7*7}}", "9" * 5000, "-1", "nan", "NaN", "1e309", "٣", "\ud7ff",
-    "a" * 900, "null", "0x10", "[]", "\n", "null\x00",
-]  # fmt: skip
-HEADERS = ["Host", "Origin", "Authorization", "Range", "Accept", "Sec-Fetch-Site", "Transfer-Encoding", "X-Forwarded-For", "Upgrade", "Cookie"]  # fmt: skip
-VALUES = ["evil.example", "127.0.0.1", "null", "Bearer x", "bytes=0-", "cross-site", "a" * 500, "localhost:99999", "[::1", "websocket"]  # fmt: skip
+    "",
+    "<script>",
+    "../../etc/passwd",
+    "%00",
+    "\u202e",
+    "'",
+    '"',
+    "{{7*7}}",
+    "9" * 5000,
+    "-1",
+    "nan",
+    "NaN",
+    "1e309",
+    "٣",
+    "\ud7ff",
+    "a" * 900,
+    "null",
+    "0x10",
+    "[]",
+    "\n",
+    "null\x00",
+]
+HEADERS = [
+    "Host",
+    "Origin",
+    "Authorization",
+    "Range",
+    "Accept",
+    "Sec-Fetch-Site",
+    "Transfer-Encoding",
+    "X-Forwarded-For",
+    "Upgrade",
+    "Cookie",
+]
+VALUES = [
+    "evil.example",
+    "127.0.0.1",
+    "null",
+    "Bearer x",
+    "bytes=0-",
+    "cross-site",
+    "a" * 500,
+    "localhost:99999",
+    "[::1",
+    "websocket",
+]
 
 
 @contextmanager
@@ -101,7 +143,12 @@ def load(port: int, process: subprocess.Popen, clients: int, seconds: float) -> 
             a, b = name(), name()
             if a == b:
                 continue
-            path = {"nodes": f"/nodes?search={quote(a)}", "score": "/score", "recommend": f"/recommend?node={quote(a)}", "explain": f"/explain?u={quote(a)}&v={quote(b)}&edges=50"}[kind]  # fmt: skip
+            path = {
+                "nodes": f"/nodes?search={quote(a)}",
+                "score": "/score",
+                "recommend": f"/recommend?node={quote(a)}",
+                "explain": f"/explain?u={quote(a)}&v={quote(b)}&edges=50",
+            }[kind]
             begin = time.perf_counter()
             try:
                 status, _ = ask(
@@ -126,7 +173,8 @@ def load(port: int, process: subprocess.Popen, clients: int, seconds: float) -> 
     every = np.concatenate(list(taken.values()))
     print(f"| all | {len(every)} | {1000 * np.median(every):.0f} | {1000 * np.quantile(every, 0.95):.0f} |")
     print(
-        f"errors: {dict(errors) or 'none'}; memory of the server in MB every five seconds: {', '.join(f'{s:.0f}' for s in sizes)}"
+        f"errors: {dict(errors) or 'none'}; memory of the server in MB every five seconds:"
+        f" {', '.join(f'{s:.0f}' for s in sizes)}"
     )
     return not errors
 
@@ -275,8 +323,9 @@ def send_half_requests(port: int, log, count: int, seconds: float) -> bool:
     attacker.join()
     size = log.seek(0, 2)
     print(
-        f"{count} connections held half-sent, {opened} opened in {seconds:g} s; the client: {len(taken)} requests, errors {dict(errors) or 'none'}, median {1000 * np.median(taken):.0f} ms, "
-        f"slowest {1000 * max(taken):.0f} ms; log {size} bytes"
+        f"{count} connections held half-sent, {opened} opened in {seconds:g} s; the client: {len(taken)} requests,"
+        f" errors {dict(errors) or 'none'}, median {1000 * np.median(taken):.0f} ms, slowest {1000 * max(taken):.0f}"
+        f" ms; log {size} bytes"
     )
     return not errors and max(taken) < 2 and size < 100_000
 

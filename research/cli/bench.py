@@ -40,7 +40,8 @@ def bench(
 ) -> None:
     """Times the computation of eigenbases against the usual methods.
 
-    All methods get the same links and one core. With --scores: the time from pairs to scores, and of an epoch of training, on one core and on two.
+    All methods get the same links and one core. With --scores: the time from pairs to scores, and of an epoch of
+    training, on one core and on two.
 
     Examples:
 

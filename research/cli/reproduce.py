@@ -15,7 +15,20 @@ from llwlc.errors import InputError
 if TYPE_CHECKING:
     from research.experiments.cell import Cell
 
-NAMES = ("results", "neumann", "constraints", "walltime", "complexity", "datasets", "figures", "chain", "accuracy", "ladder", "leads", "opponents")  # fmt: skip
+NAMES = (
+    "results",
+    "neumann",
+    "constraints",
+    "walltime",
+    "complexity",
+    "datasets",
+    "figures",
+    "chain",
+    "accuracy",
+    "ladder",
+    "leads",
+    "opponents",
+)
 """The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""
 TIMED = ("time", "growth", "cost")
 """Kinds of cells that measure time: they run one at a time, before all others."""
@@ -78,7 +91,8 @@ def reproduce(
     file = results or (COMMITTED if COMMITTED.exists() else Path("paper.jsonl"))
     if show and not file.exists():
         raise InputError(
-            f"{file} does not exist, so there is nothing to show: call this in a checkout of the repository, which has {COMMITTED}, name a file with --results, or leave out --show to make the runs"
+            f"{file} does not exist, so there is nothing to show: call this in a checkout of the repository, which has"
+            f" {COMMITTED}, name a file with --results, or leave out --show to make the runs"
         )
     chosen = Selection(
         None if data is None else tuple(data),

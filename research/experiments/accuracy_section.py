@@ -1,4 +1,6 @@
-"""A section of accuracies: one row a method and dataset, ours beside the published number, the protocol of each, negatives and rate, seeds."""
+"""A section of accuracies: one row a method and dataset, ours beside the published number, the protocol of each,
+negatives and rate, seeds.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ METRICS = {
 
 @dataclass(frozen=True)
 class AccuracySection:
-    """`metric`: one for all datasets; "" for each dataset's own. `absent`: datasets that are not available here, and why."""
+    """`metric`: one for all datasets; "" for each dataset's own. `absent`: datasets that are not available here, and
+    why.
+    """
 
     title: str
     rows: tuple[Row, ...]
@@ -109,7 +113,8 @@ class AccuracySection:
         ]
         machines = sorted({str(line.get("machine", "unknown")) for line in found})
         notes = [
-            "Percent, mean ± standard deviation over seeds, each a new split; a published number followed by a protocol in brackets was measured under that protocol, not ours."
+            "Percent, mean ± standard deviation over seeds, each a new split; a published number followed by a protocol"
+            " in brackets was measured under that protocol, not ours."
         ]
         if machines:
             notes.append(f"Made on: {'; '.join(machines)}.")

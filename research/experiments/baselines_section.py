@@ -21,8 +21,21 @@ class BaselinesSection(AccuracySection):
 
     def header(self) -> list[str]:
         return [
-            "data", "protocol", "method", "metric", "value", "published", "joint s.e. above", "AUC", "MRR", "negatives", "parameters", "seconds", "MB (GPU)", "seeds",
-        ]  # fmt: skip
+            "data",
+            "protocol",
+            "method",
+            "metric",
+            "value",
+            "published",
+            "joint s.e. above",
+            "AUC",
+            "MRR",
+            "negatives",
+            "parameters",
+            "seconds",
+            "MB (GPU)",
+            "seeds",
+        ]
 
     def _says(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> bool:
         return bool(find_row_lines("accuracy", row, data, lines, chosen))
@@ -46,9 +59,21 @@ class BaselinesSection(AccuracySection):
         )
         values = [100 * line[metric] for line in found]
         return [
-            data, protocol, row.title, metric, format_spread(found, metric), published, count_standard_errors_above(values, known), format_spread(found, "auc"), format_spread(found, "mrr"),
-            str(found[0]["num_negatives"]), format_parameters(found), seconds, memory, str(len(found)),
-        ]  # fmt: skip
+            data,
+            protocol,
+            row.title,
+            metric,
+            format_spread(found, metric),
+            published,
+            count_standard_errors_above(values, known),
+            format_spread(found, "auc"),
+            format_spread(found, "mrr"),
+            str(found[0]["num_negatives"]),
+            format_parameters(found),
+            seconds,
+            memory,
+            str(len(found)),
+        ]
 
 
 def count_standard_errors_above(values: list[float], known: tuple[float, float | None] | None) -> str:

@@ -1,4 +1,6 @@
-"""Cell: one run of an experiment, described by everything that its numbers depend on; each leaves a line of results, from which tables are printed."""
+"""Cell: one run of an experiment, described by everything that its numbers depend on; each leaves a line of results,
+from which tables are printed.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ IDENTITY = ("kind", "data", "protocol", "method", "options", "leak", "seed")
 
 @dataclass(frozen=True)
 class Cell:
-    """`kind`: a name of `measures.MEASURES`. `method`: a preset or another name of `models.MODELS`, `options` what is changed of it; `fraction` among them is the share of
-    the training links, of any method. `leak`: a name of `leaks.LEAKS`, "" for an honest run.
+    """`kind`: a name of `measures.MEASURES`. `method`: a preset or another name of `models.MODELS`, `options` what is
+    changed of it; `fraction` among them is the share of the training links, of any method. `leak`: a name of
+    `leaks.LEAKS`, "" for an honest run.
 
-    >>> Cell("accuracy", "cora", "paper", "paper", {"skip": True}).key == Cell("accuracy", "cora", "paper", "paper", {"skip": True}).key
+    >>> cell = Cell("accuracy", "cora", "paper", "paper", {"skip": True})
+    >>> cell.key == Cell("accuracy", "cora", "paper", "paper", {"skip": True}).key
     True
     """
 

@@ -1,4 +1,6 @@
-"""The table `chain`: what may cause the gap between our implementation of the paper's network and the paper's numbers, one change in each row."""
+"""The table `chain`: what may cause the gap between our implementation of the paper's network and the paper's numbers,
+one change in each row.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ SEAL_READOUT: dict[str, Any] = {
     "jumping": True,
     "head": 128,
 }
-"""SEAL's embedding of DRNL labels, a channel of its own to sort by, all blocks side by side, flattened convolutions, an MLP of 128."""
+"""SEAL's embedding of DRNL labels, a channel of its own to sort by, all blocks side by side, flattened convolutions, an
+MLP of 128.
+"""
 COMPACT: dict[str, Any] = {"features": 64, "skip": True}
 RAW: dict[str, Any] = {"features": "raw", "skip": True}
 QUERY: dict[str, Any] = {"start": "query", "laplacian": "normalized", "constraints": "neumann_boundary"}

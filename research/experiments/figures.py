@@ -1,4 +1,6 @@
-"""The graphs of the paper's figures (two 2-regular graphs, the three kinds of pairs in C₆, rook and Shrikhande), and which methods tell them apart."""
+"""The graphs of the paper's figures (two 2-regular graphs, the three kinds of pairs in C₆, rook and Shrikhande), and
+which methods tell them apart.
+"""
 
 from __future__ import annotations
 

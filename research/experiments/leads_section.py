@@ -1,4 +1,6 @@
-"""Changes of a preset, decided on validation links: what each gains, paired by seed; test links have no say and are not shown."""
+"""Changes of a preset, decided on validation links: what each gains, paired by seed; test links have no say and are not
+shown.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ class LeadsSection:
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         return [
-            "Percent, on validation links at the epoch that they choose; gains are paired by seed, each a new split. A change stays if it gains more than two standard errors here and on other seeds."
+            "Percent, on validation links at the epoch that they choose; gains are paired by seed, each a new split. A"
+            " change stays if it gains more than two standard errors here and on other seeds."
         ]
 
 

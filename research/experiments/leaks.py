@@ -1,6 +1,8 @@
-"""LEAKS: variants of an experiment in which test links leak into the network. They serve to judge published numbers, never as results.
+"""LEAKS: variants of an experiment in which test links leak into the network. They serve to judge published numbers,
+never as results.
 
-Normally, a link to be predicted is not in the messages of its stage and is removed from its own subgraph. A leak undoes part of this.
+Normally, a link to be predicted is not in the messages of its stage and is removed from its own subgraph. A leak undoes
+part of this.
 """
 
 from __future__ import annotations
@@ -106,7 +108,9 @@ def are_links(graph: Graph, pairs: Tensor) -> Tensor:
 
 
 def add_link(subs: Subgraphs, which: Tensor, *, labels: bool) -> Subgraphs:
-    """The subgraphs with an edge between the ends in those of `which [B]`; with `labels` the ends are one apart there."""
+    """The subgraphs with an edge between the ends in those of `which [B]`; with `labels` the ends are one apart
+    there.
+    """
     if subs.weight is not None:
         raise InputError("a leak is measured on graphs without weights")
     u, v = subs.u[which], subs.v[which]

@@ -1,4 +1,6 @@
-"""The results file: one line of JSON for each run, appended in one write when the run is done; a damaged file is refused with the number of the line."""
+"""The results file: one line of JSON for each run, appended in one write when the run is done; a damaged file is
+refused with the number of the line.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def read_lines(path: Path) -> list[Line]:
             _check_numbers(found)
         except (ValueError, TypeError, RecursionError) as error:
             raise InputError(
-                f"{path}, line {number} is damaged ({describe_error(error)}): delete that line, and the run is made again, or copy the file again"
+                f"{path}, line {number} is damaged ({describe_error(error)}): delete that line, and the run is made"
+                " again, or copy the file again"
             ) from error
         lines.setdefault(cell.key, Line(cell, found))
     if not whole:

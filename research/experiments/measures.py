@@ -145,7 +145,9 @@ def growth(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
 
 
 def energy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
-    """How much of the network's input lies inside the basis: ‖VᵀX‖² / ‖X‖², mean over training links and negatives. Without a skip the rest is lost."""
+    """How much of the network's input lies inside the basis: ‖VᵀX‖² / ‖X‖², mean over training links and negatives.
+    Without a skip the rest is lost.
+    """
     _, split = _task(cell)
     chosen = find_preset(cell.method, seed=cell.seed, **cell.options)
     pairs = torch.cat([split.train_pos[:NUM_ENERGY_LINKS], split.train_neg[:NUM_ENERGY_LINKS]])

@@ -42,9 +42,19 @@ class WalltimeSection:
 
     def header(self) -> list[str]:
         return [
-            "data", "method", "protocol", "share of the links", "epoch, s", "before, s", "µs a link", "HR@100", "published: epoch, s", "published: HR@100",
-            "parameters", "seeds",
-        ]  # fmt: skip
+            "data",
+            "method",
+            "protocol",
+            "share of the links",
+            "epoch, s",
+            "before, s",
+            "µs a link",
+            "HR@100",
+            "published: epoch, s",
+            "published: HR@100",
+            "parameters",
+            "seeds",
+        ]
 
     def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
         found = []
@@ -78,7 +88,10 @@ class WalltimeSection:
         ]
         machines = sorted({str(line["machine"]) for line in timed})
         notes = [
-            "Epoch: training on the links and as many negatives, then scoring validation links; before: all that comes before the second epoch. µs a link: an epoch over links and negatives.",
+            (
+                "Epoch: training on the links and as many negatives, then scoring validation links; before: all that"
+                " comes before the second epoch. µs a link: an epoch over links and negatives."
+            ),
             "Published seconds are of a GeForce GT 1030: they compare with each other, not with ours.",
         ]
         return notes + ([f"Times of: {'; '.join(machines)}."] if machines else [])
@@ -125,9 +138,10 @@ class CostSection:
         ]
         machines = sorted({str(line["machine"]) for line in found})
         notes = [
-            "Fit: features, bases or sketches, training, validation after each epoch, test; without the start of Python. "
-            "A fit in brackets began no epoch after the time that it was given: all epochs, of the method's recipe, are then reckoned from its own epochs. "
-            "HR@100 of a fit that was cut short says nothing about the method."
+            "Fit: features, bases or sketches, training, validation after each epoch, test; without the start of"
+            " Python. A fit in brackets began no epoch after the time that it was given: all epochs, of the method's"
+            " recipe, are then reckoned from its own epochs. HR@100 of a fit that was cut short says nothing about the"
+            " method."
         ]
         return notes + ([f"Made on: {'; '.join(machines)}."] if machines else [])
 
@@ -172,7 +186,8 @@ class EnergySection:
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         return [
-            "‖VᵀX‖² / ‖X‖² of the labels and degrees, mean over 1,000 training links and 1,000 negatives of `paper`, seed 0. Without a skip, what lies outside is lost."
+            "‖VᵀX‖² / ‖X‖² of the labels and degrees, mean over 1,000 training links and 1,000 negatives of `paper`,"
+            " seed 0. Without a skip, what lies outside is lost."
         ]
 
 
@@ -202,8 +217,8 @@ class GrowthSection:
         if found is None:
             return []
         return [
-            f"The model κE + κ(κ+k)n + k²n + k³ fits the times to {100 * found['model_error']:.0f} % in the median; its second term, which the paper leaves out, "
-            f"is projection and reorthogonalisation. {found['machine']}."
+            f"The model κE + κ(κ+k)n + k²n + k³ fits the times to {100 * found['model_error']:.0f} % in the median; its"
+            f" second term, which the paper leaves out, is projection and reorthogonalisation. {found['machine']}."
         ]
 
 
@@ -234,7 +249,8 @@ class SizesSection:
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         return [
-            "1-hop and 2-hop nodes: of a link's enclosing subgraph in the whole graph, mean ± standard deviation. The published second row of degrees is the square of the first."
+            "1-hop and 2-hop nodes: of a link's enclosing subgraph in the whole graph, mean ± standard deviation. The"
+            " published second row of degrees is the square of the first."
         ]
 
 

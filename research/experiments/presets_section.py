@@ -17,20 +17,55 @@ PRESET_ROWS = tuple(
     for protocol in ("ncn", "seal", "paper")
     for row in (
         Row("`paper`", "paper", PLANETOID if protocol == "paper" else ("cora", "citeseer"), protocol),
-        Row("`anchored`", "anchored", PLANETOID, protocol, seeds={data: (*FURTHER_SEEDS[data], *UNUSED_SEEDS[data]) for data in PLANETOID} if protocol == "ncn" else UNUSED_SEEDS),
-        Row("`anchored` of 58,797 parameters, no constraints", "anchored-58797", ("cora", "citeseer"), protocol, {"constraints": "none"}, seeds={}),
+        Row(
+            "`anchored`",
+            "anchored",
+            PLANETOID,
+            protocol,
+            seeds={data: (*FURTHER_SEEDS[data], *UNUSED_SEEDS[data]) for data in PLANETOID}
+            if protocol == "ncn"
+            else UNUSED_SEEDS,
+        ),
+        Row(
+            "`anchored` of 58,797 parameters, no constraints",
+            "anchored-58797",
+            ("cora", "citeseer"),
+            protocol,
+            {"constraints": "none"},
+            seeds={},
+        ),
         *(
             (
-                Row("`anchored` of 58,797 parameters, both Neumann columns", "anchored-58797", ("cora",), protocol, {"constraints": "neumann"}),
-                Row("`anchored` of 58,797 parameters, dropout 0.5", "anchored-58797", ("pubmed",), protocol, {"dropout": 0.5, "feature_dropout": 0.5}),
-                Row("`anchored` of 58,797 parameters, thinned copies", "anchored-58797", ("pubmed",), protocol, {"copies": 4}),
+                Row(
+                    "`anchored` of 58,797 parameters, both Neumann columns",
+                    "anchored-58797",
+                    ("cora",),
+                    protocol,
+                    {"constraints": "neumann"},
+                ),
+                Row(
+                    "`anchored` of 58,797 parameters, dropout 0.5",
+                    "anchored-58797",
+                    ("pubmed",),
+                    protocol,
+                    {"dropout": 0.5, "feature_dropout": 0.5},
+                ),
+                Row(
+                    "`anchored` of 58,797 parameters, thinned copies",
+                    "anchored-58797",
+                    ("pubmed",),
+                    protocol,
+                    {"copies": 4},
+                ),
             )
             if protocol == "ncn"
             else ()
         ),
     )
-)  # fmt: skip
-"""`anchored-58797`: `anchored` before it had exact statistics of a pair as inputs. Its lines stay; it cannot be run again under that name."""
+)
+"""`anchored-58797`: `anchored` before it had exact statistics of a pair as inputs. Its lines stay; it cannot be run
+again under that name.
+"""
 BUDDY_ROWS = (
     Row(
         "`anchored`",
@@ -44,15 +79,45 @@ BUDDY_ROWS = (
 )
 """Rows that are compared with BUDDY's published figures, under its own protocol."""
 HEART_ROWS = (
-    Row("`anchored`", "anchored", PLANETOID, "heart", seeds=FURTHER_SEEDS, published=HEART, published_under="heart, published negatives"),
-    *(Row(name, name, PLANETOID, "heart", seeds=FURTHER_SEEDS, published=known, published_under="heart, published negatives") for name, known in HEART_HEURISTICS.items()),
-)  # fmt: skip
+    Row(
+        "`anchored`",
+        "anchored",
+        PLANETOID,
+        "heart",
+        seeds=FURTHER_SEEDS,
+        published=HEART,
+        published_under="heart, published negatives",
+    ),
+    *(
+        Row(
+            name,
+            name,
+            PLANETOID,
+            "heart",
+            seeds=FURTHER_SEEDS,
+            published=known,
+            published_under="heart, published negatives",
+        )
+        for name, known in HEART_HEURISTICS.items()
+    ),
+)
 OTHER_GRAPHS = ("usair", "celegans", "ns", "power", "coauthor-cs", "vessel-sample")
 OTHER_SEEDS = dict.fromkeys(OTHER_GRAPHS, (30, 31, 32)) | {"vessel-sample": (0,)}
 OTHER_ROWS = (
-    Row("`anchored`", "anchored", OTHER_GRAPHS, "paper", seeds=OTHER_SEEDS, published=SEAL_AUC, published_under="SEAL's own splits, 10 % held out"),
-    *(Row(name, name, OTHER_GRAPHS, "paper", seeds=OTHER_SEEDS) for name in ("adamic-adar", "resource-allocation", "pagerank")),
-)  # fmt: skip
+    Row(
+        "`anchored`",
+        "anchored",
+        OTHER_GRAPHS,
+        "paper",
+        seeds=OTHER_SEEDS,
+        published=SEAL_AUC,
+        published_under="SEAL's own splits, 10 % held out",
+    ),
+    *(
+        Row(name, name, OTHER_GRAPHS, "paper", seeds=OTHER_SEEDS)
+        for name in ("adamic-adar", "resource-allocation", "pagerank")
+    ),
+)
 """Graphs that no option of `anchored` was chosen on, and on which nothing is set by hand."""
 CHANGES: dict[str, dict[str, Any]] = {
     "`anchored`": {},

@@ -1,4 +1,6 @@
-"""Cells in separate processes: a cell that fails or is killed does not affect others, and a finished one is written to the results file at once."""
+"""Cells in separate processes: a cell that fails or is killed does not affect others, and a finished one is written to
+the results file at once.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,11 @@ def run_cells(
     plugins: Sequence[Path] = (),
     report: Report | None = None,
 ) -> int:
-    """Runs cells, `processes` at a time, one thread each, and appends their lines. Returns how many cells have no line in the end.
+    """Runs cells, `processes` at a time, one thread each, and appends their lines. Returns how many cells have no line
+    in the end.
 
-    `seconds`: the fit of an opponent begins no epoch after so many; `minutes`: no cell begins after so many; `plugins`: files that register models.
+    `seconds`: the fit of an opponent begins no epoch after so many; `minutes`: no cell begins after so many; `plugins`:
+    files that register models.
     """
     lock, missing, until = threading.Lock(), [], None if minutes is None else time.monotonic() + 60 * minutes
 
@@ -95,7 +99,9 @@ def run_cell(
 
 
 def make_environment() -> dict[str, str]:
-    """The environment in which another process finds `research`, which is not installed, whatever its working directory."""
+    """The environment in which another process finds `research`, which is not installed, whatever its working
+    directory.
+    """
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 
 

@@ -1,4 +1,6 @@
-"""Numbers as the paper prints them, by what they are of; percent, seconds and millions of parameters. Copied, never rerun."""
+"""Numbers as the paper prints them, by what they are of; percent, seconds and millions of parameters. Copied, never
+rerun.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ RESULTS = {
     "buddy": {CORA: 88.00, CITESEER: 92.93, PUBMED: 74.10, COLLAB: 65.94, VESSEL: 55.14},
     "paper": {CORA: 91.44, CITESEER: 93.40, PUBMED: 83.10, COLLAB: 66.86, VESSEL: 81.60},
 }
-"""Table 2, HR@100 (Collab HR@50, Vessel AUC). Rows above the last are BUDDY's and OGB's figures: other splits than the last row's."""
+"""Table 2, HR@100 (Collab HR@50, Vessel AUC). Rows above the last are BUDDY's and OGB's figures: other splits than the
+last row's.
+"""
 UNIMPLEMENTED_RESULTS = {
     "Neo-GNN": {CORA: 80.42, CITESEER: 84.67, PUBMED: 73.93, COLLAB: 57.52},
     "NBFNet": {CORA: 71.65, CITESEER: 74.07, PUBMED: 58.73},
@@ -28,7 +32,9 @@ HEART_HEURISTICS = {
     "adamic-adar": {CORA: 11.91, CITESEER: 10.82, PUBMED: 2.63},
     "resource-allocation": {CORA: 11.81, CITESEER: 10.84, PUBMED: 2.47},
 }
-"""The MRR of untrained scores under these negatives, from HeaRT's paper; quoted from memory, since the paper's table is not at hand here."""
+"""The MRR of untrained scores under these negatives, from HeaRT's paper; quoted from memory, since the paper's table is
+not at hand here.
+"""
 SEAL_AUC = {"usair": 96.62, "celegans": 90.30, "ns": 98.85, "power": 87.61}
 """SEAL's AUC on small graphs without features, from its first paper, quoted like the ones above."""
 NEUMANN = {
@@ -69,4 +75,6 @@ BASELINE_RESULTS = {
     ("gae", "ogbl-ddi"): (94.43, 0.57), ("common-neighbors", "ogbl-ddi"): (17.73, 0.0),
     ("adamic-adar", "ogbl-ddi"): (18.61, 0.0), ("resource-allocation", "ogbl-ddi"): (27.60, 0.0),
 }  # fmt: skip
-"""HR@100 (ogbl-ddi: HR@20) of the opponents by their own authors or BUDDY's, each under the protocol of `tables.BASELINE_PROTOCOLS`, with its standard deviation where we have it."""
+"""HR@100 (ogbl-ddi: HR@20) of the opponents by their own authors or BUDDY's, each under the protocol of
+`tables.BASELINE_PROTOCOLS`, with its standard deviation where we have it.
+"""

@@ -52,9 +52,22 @@ def _markdown(title: str, header: list[str], body: list[list[str]], notes: list[
 
 
 LATEX = {
-    "±": r"$\pm$", "%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "–": "--", "κ": r"$\kappa$", "²": "$^2$", "³": "$^3$", "µ": r"$\mu$",
-    "₆": "$_6$", "₅": "$_5$", "₁₀": "$_{10}$", "×": r"$\times$", "`": "",
-}  # fmt: skip
+    "±": r"$\pm$",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "–": "--",
+    "κ": r"$\kappa$",
+    "²": "$^2$",
+    "³": "$^3$",
+    "µ": r"$\mu$",
+    "₆": "$_6$",
+    "₅": "$_5$",
+    "₁₀": "$_{10}$",
+    "×": r"$\times$",
+    "`": "",
+}
 
 
 def _latex(title: str, header: list[str], body: list[list[str]], notes: list[str]) -> str:

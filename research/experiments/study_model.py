@@ -1,4 +1,6 @@
-"""StudyModel: our model with the options of a `StudyNet`, by which cells name readings of the paper that no preset has."""
+"""StudyModel: our model with the options of a `StudyNet`, by which cells name readings of the paper that no preset
+has.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class StudyPreset(Preset):
         unreachable = 2 * self.basis.hops + 1
         if self.net.labels == "drnl" and self.net.distance_cap != unreachable:
             raise InputError(
-                f"labels='drnl' are SEAL's of whole distances: set distance_cap={unreachable} with hops={self.basis.hops}, got {self.net.distance_cap}"
+                f"labels='drnl' are SEAL's of whole distances: set distance_cap={unreachable} with"
+                f" hops={self.basis.hops}, got {self.net.distance_cap}"
             )
 
     def without_effect(self, option: str) -> str:
@@ -69,6 +72,7 @@ def cell_model(name: str, options: Mapping[str, Any], leak: str = "") -> LLwLC:
         return MODELS.get(leak, LLwLC)(name, **options)
     if leak in MODELS:
         raise InputError(
-            f"the leak {leak!r} is not made for a network with {', '.join(sorted(OPTIONS & set(options)))}: leave the leak or these options out"
+            f"the leak {leak!r} is not made for a network with {', '.join(sorted(OPTIONS & set(options)))}: leave the"
+            " leak or these options out"
         )
     return StudyModel(chosen)

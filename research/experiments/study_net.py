@@ -116,7 +116,8 @@ class LabelInput(NodeInput):
 
 
 def drnl_of_classes(cap: int) -> Tensor:
-    """SEAL's label of each value of `distance_encoding`, `[distance_classes(cap)]`; the cap is what distances in the subgraph are capped at, 2 · hops + 1.
+    """SEAL's label of each value of `distance_encoding`, `[distance_classes(cap)]`; the cap is what distances in the
+    subgraph are capped at, 2 · hops + 1.
 
     >>> drnl_of_classes(3).tolist()
     [1, 1, 2, 1, 3, 5, 1, 0, 0, 0]
@@ -152,7 +153,9 @@ class PowersConv(LLwLCConv):
 
 
 class PowersMLP(SpectralMLP):
-    """f of λ, (λ/λ₁)², …, (λ/λ₁)^powers side by side, λ₁ being the link's largest: λ itself keeps the scale, and dividing by λ₁ keeps the powers small beside a hub."""
+    """f of λ, (λ/λ₁)², …, (λ/λ₁)^powers side by side, λ₁ being the link's largest: λ itself keeps the scale, and
+    dividing by λ₁ keeps the powers small beside a hub.
+    """
 
     def __init__(self, num_filters: int, *, powers: int, hidden_channels: int = 32, dropout: float = 0.0) -> None:
         torch.nn.Module.__init__(self)

@@ -1,4 +1,6 @@
-"""Rows, sections and the selection of them: a table of the paper is one specification, printed from stored lines alone."""
+"""Rows, sections and the selection of them: a table of the paper is one specification, printed from stored lines
+alone.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ class Selection:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: a method on some datasets. `seeds`: the default number of seeds, or which, by dataset; `published`: published numbers by dataset, measured
-    under the protocol `published_under`."""
+    """One row of a table: a method on some datasets. `seeds`: the default number of seeds, or which, by dataset;
+    `published`: published numbers by dataset, measured under the protocol `published_under`."""
 
     title: str
     method: str
@@ -57,7 +59,9 @@ class Section(Protocol):
 
 
 WIDE = {"batch_size": 256}
-"""Wider batches for Pubmed, where the preset's batches of 64 would be 1,100 steps an epoch; the paper states no batch size."""
+"""Wider batches for Pubmed, where the preset's batches of 64 would be 1,100 steps an epoch; the paper states no batch
+size.
+"""
 
 
 def split_off_pubmed(row: Row) -> tuple[Row, Row]:

@@ -34,16 +34,39 @@ from research.experiments.presets_section import (
 from research.experiments.table import Row, Section, split_off_pubmed
 
 UNAVAILABLE = {
-    "ogbl-collab": "its training links and features are not available here; its stand-ins are coauthor-cs (real, smaller; in `results`) and coauthor-like (generated, of its size; in `datasets`).",
+    "ogbl-collab": (
+        "its training links and features are not available here; its stand-ins are coauthor-cs (real, smaller; in"
+        " `results`) and coauthor-like (generated, of its size; in `datasets`)."
+    ),
     "ogbl-vessel": "not available here; its stand-in is vessel-sample, one real sample of 2,970 nodes (in `results`).",
 }
 TITLES = {
-    "common-neighbors": "CN", "adamic-adar": "AA", "resource-allocation": "RA", "gcn": "GCN", "sage": "SAGE", "seal": "SEAL", "buddy": "BUDDY",
-    "mlp": "MLP", "gae": "GAE", "ncn": "NCN", "ncnc": "NCNC", "lanczosnet": "LanczosNet", "paper": "LLwLC, `paper`", "anchored": "LLwLC, `anchored`",
-}  # fmt: skip
+    "common-neighbors": "CN",
+    "adamic-adar": "AA",
+    "resource-allocation": "RA",
+    "gcn": "GCN",
+    "sage": "SAGE",
+    "seal": "SEAL",
+    "buddy": "BUDDY",
+    "mlp": "MLP",
+    "gae": "GAE",
+    "ncn": "NCN",
+    "ncnc": "NCNC",
+    "lanczosnet": "LanczosNet",
+    "paper": "LLwLC, `paper`",
+    "anchored": "LLwLC, `anchored`",
+}
 BASELINE_PROTOCOLS = {
-    "mlp": "ncn", "gae": "ncn", "ncn": "ncn", "ncnc": "ncn", "gcn": "buddy", "sage": "buddy", "seal": "buddy", "buddy": "buddy", "lanczosnet": "buddy",
-}  # fmt: skip
+    "mlp": "ncn",
+    "gae": "ncn",
+    "ncn": "ncn",
+    "ncnc": "ncn",
+    "gcn": "buddy",
+    "sage": "buddy",
+    "seal": "buddy",
+    "buddy": "buddy",
+    "lanczosnet": "buddy",
+}
 """The protocol that each opponent's published number belongs to."""
 
 
@@ -166,19 +189,46 @@ WALLTIME_ROWS = (
 )
 TABLES: Mapping[str, tuple[Section, ...]] = {
     "results": (_results(),),
-    "neumann": (AccuracySection("AUC with and without Neumann constraints", _constrained(published.NEUMANN), metric="auc"),),
+    "neumann": (
+        AccuracySection("AUC with and without Neumann constraints", _constrained(published.NEUMANN), metric="auc"),
+    ),
     "constraints": (
         AccuracySection(
             "Different subgraph constraints (the paper's rows)",
             (
                 *_constrained(published.CONSTRAINTS),
-                *split_off_pubmed(Row("10 vertex-deleted, redrawn each epoch", "paper", PLANETOID, options={"constraints": "vertex_deleted"}, published=published.CONSTRAINTS["vertex-deleted"])),
-                Row("LanczosNet itself (powers of L, raw features)", "lanczosnet", ("cora", "citeseer"), published=published.CONSTRAINTS["unconstrained"], seeds=THREE),
-                *(Row(title, "paper", ("ogbl-collab",), "ogb", options=options, published=published.CONSTRAINTS[key], published_under="ogb") for title, key, options in (
-                    ("no constraint (the paper's LanczosNet)", "unconstrained", {"constraints": "none"}),
-                    ("Neumann", "paper", {}),
-                    ("10 vertex-deleted, redrawn each epoch", "vertex-deleted", {"constraints": "vertex_deleted"}),
-                )),
+                *split_off_pubmed(
+                    Row(
+                        "10 vertex-deleted, redrawn each epoch",
+                        "paper",
+                        PLANETOID,
+                        options={"constraints": "vertex_deleted"},
+                        published=published.CONSTRAINTS["vertex-deleted"],
+                    )
+                ),
+                Row(
+                    "LanczosNet itself (powers of L, raw features)",
+                    "lanczosnet",
+                    ("cora", "citeseer"),
+                    published=published.CONSTRAINTS["unconstrained"],
+                    seeds=THREE,
+                ),
+                *(
+                    Row(
+                        title,
+                        "paper",
+                        ("ogbl-collab",),
+                        "ogb",
+                        options=options,
+                        published=published.CONSTRAINTS[key],
+                        published_under="ogb",
+                    )
+                    for title, key, options in (
+                        ("no constraint (the paper's LanczosNet)", "unconstrained", {"constraints": "none"}),
+                        ("Neumann", "paper", {}),
+                        ("10 vertex-deleted, redrawn each epoch", "vertex-deleted", {"constraints": "vertex_deleted"}),
+                    )
+                ),
             ),
             absent=UNAVAILABLE,
         ),
@@ -192,7 +242,12 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
             {"nodes": "1", "edges": "1", "κ": "1", "k": "2 in k²n, 3 in k³"},
         ),
     ),
-    "datasets": (SizesSection("Datasets (the paper's appendix)", (*PLANETOID, "ogbl-collab", "ogbl-vessel", "coauthor-cs", "vessel-sample", "coauthor-like")),),
+    "datasets": (
+        SizesSection(
+            "Datasets (the paper's appendix)",
+            (*PLANETOID, "ogbl-collab", "ogbl-vessel", "coauthor-cs", "vessel-sample", "coauthor-like"),
+        ),
+    ),
     "figures": (FiguresSection("The graphs of the figures", Cell("separation", "figures")),),
     "chain": CHAIN,
     "accuracy": (
@@ -208,14 +263,22 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
     ),
     "opponents": (
         BaselinesSection("Opponents under the protocol of their published numbers", _make_baseline_rows()),
-        CostSection("What a fit costs, one at a time (`ncn`, seed 0)", tuple(Row(TITLES[name], name, ("cora-planetoid", "pubmed"), "ncn") for name in ("anchored", *BASELINE_PROTOCOLS))),
+        CostSection(
+            "What a fit costs, one at a time (`ncn`, seed 0)",
+            tuple(
+                Row(TITLES[name], name, ("cora-planetoid", "pubmed"), "ncn")
+                for name in ("anchored", *BASELINE_PROTOCOLS)
+            ),
+        ),
     ),
-}  # fmt: skip
+}
 """The tables by the name that `python -m research reproduce` takes."""
 
 
 def with_own_models(sections: Sequence[Section]) -> tuple[Section, ...]:
-    """The sections of a table with a row for each model that is no part of this package, on their datasets and under their protocol."""
+    """The sections of a table with a row for each model that is no part of this package, on their datasets and under
+    their protocol.
+    """
     own = [record for record in MODELS.records() if not record.builtin]
 
     def extended(section: Section) -> Section:

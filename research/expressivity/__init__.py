@@ -1,4 +1,6 @@
-"""What constrained eigenbases tell apart: Weisfeiler–Leman tests, graph families, exact fingerprints, BREC's procedure."""
+"""What constrained eigenbases tell apart: Weisfeiler–Leman tests, graph families, exact fingerprints, BREC's
+procedure.
+"""
 
 # not lazy: the module `separate` would hide the function of that name, were it imported after this package
 from research.expressivity.families import Pair, load_suite, relabel

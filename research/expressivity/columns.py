@@ -1,8 +1,9 @@
 """Vertex-deleted constraints of a subset S without their n × k matrix.
 
-The column of v is c_v = d − d_v e_v, so every column is a·d + b·e_v, and all that a constrained basis needs of G = (L − w)⁻¹ are the
-scalars dᵀGd, the vector Gd and entries of G. Where S holds isolated vertices (d_v = 0), their columns are all equal to d, and the
-same space is spanned by e_v (v ∈ S, d_v > 0) and d, of which d is dropped where it vanishes off S (docs/numerics.md).
+The column of v is c_v = d − d_v e_v, so every column is a·d + b·e_v, and all that a constrained basis needs of G = (L −
+w)⁻¹ are the scalars dᵀGd, the vector Gd and entries of G. Where S holds isolated vertices (d_v = 0), their columns are
+all equal to d, and the same space is spanned by e_v (v ∈ S, d_v > 0) and d, of which d is dropped where it vanishes off
+S (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ Index = NDArray[np.int64]
 def columns(degree: Real, subset: Index, a: Real, b: Real, at: Index) -> int:
     """Write the columns a·d + b·e_at that span range C, and return how many there are: at most k, all independent.
 
-    They are independent: Σ x_v c_v = 0 off S gives Σ x_v = 0 and then x_v d_v = 0, and where d vanishes off S, x_v = Σ x_u for
-    every v, so (k − 1) Σ x_u = 0, and for k = 1 the vertex v has a neighbour off S.
+    They are independent: Σ x_v c_v = 0 off S gives Σ x_v = 0 and then x_v d_v = 0, and where d vanishes off S, x_v = Σ
+    x_u for every v, so (k − 1) Σ x_u = 0, and for k = 1 the vertex v has a neighbour off S.
     """
     isolated = False
     inside = 0.0

@@ -28,7 +28,9 @@ def make_tables(
     processes: int = 1,
     copies: int,
 ) -> Iterator[str]:
-    """The tables of one call: the gallery's file name, or the learned results, or false positives, or the comparison."""
+    """The tables of one call: the gallery's file name, or the learned results, or false positives, or the
+    comparison.
+    """
     names = _known("suite", suites, ALL_SUITES)
     if gallery is not None:
         yield f"wrote {pictures.write_page(gallery)}"

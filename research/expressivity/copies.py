@@ -1,4 +1,6 @@
-"""False positives: graphs against relabelled copies of themselves, under every rung of the ladder that their size allows."""
+"""False positives: graphs against relabelled copies of themselves, under every rung of the ladder that their size
+allows.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from research.expressivity.table import estimate
 
 @dataclass(frozen=True)
 class Copies:
-    """One rung: copies compared, nodes of the largest graph among them, copies farther than `EQUAL`, the largest distance."""
+    """One rung: copies compared, nodes of the largest graph among them, copies farther than `EQUAL`, the largest
+    distance.
+    """
 
     policy: str
     compared: int = 0

@@ -24,7 +24,9 @@ BREC = {
     "4vtx": ("4-vertex condition", 20),
     "dr": ("Distance regular", 20),
 }
-"""BREC's files in the order of its own numbering: title and number of pairs. Its paper adds the last two and `str` to Regular (140)."""
+"""BREC's files in the order of its own numbering: title and number of pairs. Its paper adds the last two and `str` to
+Regular (140).
+"""
 
 
 class Pair(NamedTuple):
@@ -75,7 +77,9 @@ def rook() -> nx.Graph:
 
 
 def shrikhande() -> nx.Graph:
-    """The Cayley graph of Z₄ × Z₄ with ±(1, 0), ±(0, 1), ±(1, 1): the other strongly regular graph of the rook's parameters."""
+    """The Cayley graph of Z₄ × Z₄ with ±(1, 0), ±(0, 1), ±(1, 1): the other strongly regular graph of the rook's
+    parameters.
+    """
     steps = [(1, 0), (0, 1), (1, 1)]
     edges = [((i, j), ((i + x) % 4, (j + y) % 4)) for i in range(4) for j in range(4) for x, y in steps]
     return nx.Graph(edges)
@@ -115,7 +119,9 @@ def strongly_regular(name: str, *, root: str | Path | None = None) -> list[Pair]
 
 
 def brec(category: str, *, root: str | Path | None = None) -> list[Pair]:
-    """The pairs of one of BREC's files (a key of `BREC`), in its order. Some files hold pairs, some a row of graphs two by two."""
+    """The pairs of one of BREC's files (a key of `BREC`), in its order. Some files hold pairs, some a row of graphs two
+    by two.
+    """
     if category not in BREC:
         raise InputError(f"BREC category {category!r} is not known; choose from {', '.join(BREC)}")
     rows = np.load(_file(f"brec/{category}.npy", root), allow_pickle=False).reshape(-1, 2)

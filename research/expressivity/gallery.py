@@ -1,4 +1,6 @@
-"""A page of pictures: pairs of graphs, the constraints, the first constrained eigenvectors, and the two spectra over each other."""
+"""A page of pictures: pairs of graphs, the constraints, the first constrained eigenvectors, and the two spectra over
+each other.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ EIGENVECTORS = 3
 
 
 class Side(NamedTuple):
-    """One graph as it is shown: adjacency `[n, n]`, constraint columns `[n, k]`, the nodes with a red rim, a label a node, a title."""
+    """One graph as it is shown: adjacency `[n, n]`, constraint columns `[n, k]`, the nodes with a red rim, a label a
+    node, a title.
+    """
 
     a: Real
     columns: Real
@@ -60,23 +64,24 @@ def make_exhibits() -> list[Exhibit]:
             cycles,
             _deleted_sides(cycles, (0,), (0,)),
             ("none", "neumann", "deleted-1", "filter-1"),
-            "2-regular, so 1-WL gives every node the same colour. Two components show in the plain spectrum already: eigenvalue 0 "
-            "twice, and once under the constraint of a deleted vertex.",
+            "2-regular, so 1-WL gives every node the same colour. Two components show in the plain spectrum already:"
+            " eigenvalue 0 twice, and once under the constraint of a deleted vertex.",
         ),
         Exhibit(
             squares,
             _deleted_sides(squares, _clique(squares.a, 4), _clique(squares.b, 3)),
             ("none", "deleted-3", "deleted-4", "filter-2"),
-            "Strongly regular with the same parameters, so 3-WL is blind to them, and so are the spectra of up to three deleted "
-            "vertices. The rook's graph has eight cliques of four vertices, the Shrikhande graph none: deleting such a clique gives a "
-            "spectrum that no four vertices of the other graph can give.",
+            "Strongly regular with the same parameters, so 3-WL is blind to them, and so are the spectra of up to three"
+            " deleted vertices. The rook's graph has eight cliques of four vertices, the Shrikhande graph none:"
+            " deleting such a clique gives a spectrum that no four vertices of the other graph can give.",
         ),
         Exhibit(
             squares,
             (_neumann_side(squares.a, "rook, an edge"), _neumann_side(squares.b, "Shrikhande, an edge")),
             ("enclosing", "neumann"),
-            "The same two graphs around an edge (red), which is removed. The labels are the entries of the Neumann column: how many "
-            "edges join a one-hop node (+) to two-hop nodes (−). The subgraphs without constraints are cospectral, with them they are not.",
+            "The same two graphs around an edge (red), which is removed. The labels are the entries of the Neumann"
+            " column: how many edges join a one-hop node (+) to two-hop nodes (−). The subgraphs without constraints"
+            " are cospectral, with them they are not.",
         ),
         Exhibit(
             csl,
@@ -126,7 +131,9 @@ def write_page(path: Path, shown: Sequence[Exhibit] | None = None) -> Path:
 
 
 def draw_figure(exhibit: Exhibit) -> Any:
-    """One row a graph: the graph with its deleted vertices, the first eigenvectors as colours; below, spectra and fingerprints."""
+    """One row a graph: the graph with its deleted vertices, the first eigenvectors as colours; below, spectra and
+    fingerprints.
+    """
     import matplotlib.pyplot as plt
 
     fig = plt.figure(figsize=(3.1 * (EIGENVECTORS + 1), 9.2), layout="constrained")

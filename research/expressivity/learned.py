@@ -8,10 +8,11 @@ For every k-subset S of deleted vertices, with V, R the complete constrained eig
     s = σ(W₂ mean_i h_i + b₂)               learned, shared by all subsets
     embedding = W₃ mean_S s                 16 numbers
 
-Every step is invariant to the order of nodes and every k-subset is visited, so copies of a graph differ by rounding alone. It is
-LLwLC's block, a learned filter in a constrained basis, with two differences: the activation acts on the entries of the filter before
-they meet a signal (there is none: the input is constant), and all constraint sets of a size are seen instead of a drawn one. The
-network has 427 parameters. Gradients with respect to the poles are finite differences, all others are exact.
+Every step is invariant to the order of nodes and every k-subset is visited, so copies of a graph differ by rounding
+alone. It is LLwLC's block, a learned filter in a constrained basis, with two differences: the activation acts on the
+entries of the filter before they meet a signal (there is none: the input is constant), and all constraint sets of a
+size are seen instead of a drawn one. The network has 427 parameters. Gradients with respect to the poles are finite
+differences, all others are exact.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ class SubsetNet(nn.Module):
 
 
 class LearnedPair(NamedTuple):
-    """A pair under BREC's procedure: the comparison, the order k of the network, and the loss before and after training."""
+    """A pair under BREC's procedure: the comparison, the order k of the network, and the loss before and after
+    training.
+    """
 
     comparison: PairedComparison
     order: int
@@ -139,8 +142,8 @@ def learn(
 ) -> LearnedPair:
     """Train a fresh network on one pair with BREC's loss, then compare 32 + 32 relabelled copies and 64 for the check.
 
-    The loss is the cosine of the two embeddings (`CosineEmbeddingLoss` with target −1 and margin 0), Adam with weight decay 1e-4.
-    One copy of each graph stands for all in training: the others give the same gradient to 1e-10.
+    The loss is the cosine of the two embeddings (`CosineEmbeddingLoss` with target −1 and margin 0), Adam with weight
+    decay 1e-4. One copy of each graph stands for all in training: the others give the same gradient to 1e-10.
 
     Args:
         pair: the two graphs to compare.

@@ -1,8 +1,8 @@
 """What others reach on BREC's 400 pairs, as published.
 
-From table 2 of Wang and Zhang, "An empirical study of realized GNN expressiveness" (ICML 2024): the first two are computed without
-learning, the others are networks under BREC's procedure. Its column "Regular" holds 140 pairs, our regular, strongly regular,
-4-vertex-condition and distance-regular ones together.
+From table 2 of Wang and Zhang, "An empirical study of realized GNN expressiveness" (ICML 2024): the first two are
+computed without learning, the others are networks under BREC's procedure. Its column "Regular" holds 140 pairs, our
+regular, strongly regular, 4-vertex-condition and distance-regular ones together.
 """
 
 from __future__ import annotations

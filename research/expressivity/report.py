@@ -13,7 +13,8 @@ from research.expressivity.trials import Trial
 
 
 def table(rows: Sequence[SuiteRow]) -> tuple[list[str], list[list[str]]]:
-    """Header and cells: one line a policy, one column a suite, then the seconds of a pair, mean and largest of all suites.
+    """Header and cells: one line a policy, one column a suite, then the seconds of a pair, mean and largest of all
+    suites.
 
     A cell is separated/pairs, with a + where some pairs were skipped for their cost.
     """
@@ -49,7 +50,8 @@ def brec_table(rows: Sequence[SuiteRow]) -> tuple[list[str], list[list[str]]]:
 def learned_table(trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
     """One line a seed, one column a suite, then the total, the checks passed and the largest T² of a check.
 
-    With several seeds also mean ± standard deviation over them, and the pairs that all of them, or any of them, separate.
+    With several seeds also mean ± standard deviation over them, and the pairs that all of them, or any of them,
+    separate.
     """
     suites, seeds = list(dict.fromkeys(t.suite for t in trials)), sorted({t.seed for t in trials})
     by_seed = [[t for t in trials if t.seed == seed] for seed in seeds]

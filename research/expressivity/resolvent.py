@@ -1,6 +1,7 @@
 """A number for every constrained eigenbasis: the entries of V f(R) Vᵀ, hashed row by row.
 
-For a set S of deleted vertices, with P the projector onto the null space of its vertex-deleted constraints, take the filter
+For a set S of deleted vertices, with P the projector onto the null space of its vertex-deleted constraints, take the
+filter
 
     F_S = f(PLP)P = V f(R) Vᵀ,   f(λ) = Im e^{iθ} / (λ − w),   w = E + iη,
 
@@ -8,13 +9,16 @@ and hash it as a multiset of rows, each a multiset of entries, with the diagonal
 
     h(S) = Σ_i ψ(y_i),   y_i = Σ_j φ(F_ij) + φ(F_ii / 2) + Σ_{j∈S} φ(F_ij + 0.4),   ψ different on S,
 
-φ(x) = 1 / (1 + 0.7x + x²). Two rows with the same entries get the same y, two sets with the same rows the same h, so graphs
-whose h differ are different graphs; the converse holds for generic constants, as φ is analytic and no polynomial.
+φ(x) = 1 / (1 + 0.7x + x²). Two rows with the same entries get the same y, two sets with the same rows the same h, so
+graphs whose h differ are different graphs; the converse holds for generic constants, as φ is analytic and no
+polynomial.
 
-f is a band-pass around E instead of a resolvent at −z: e^{−length} of a low-pass hides the twist of a CFI graph below rounding,
-a band of width η inside the spectrum carries it across the graph (CFI pair 60 of BREC, k = 2: 4e-13 apart with z = 1, 8e-5 here).
+f is a band-pass around E instead of a resolvent at −z: e^{−length} of a low-pass hides the twist of a CFI graph below
+rounding, a band of width η inside the spectrum carries it across the graph (CFI pair 60 of BREC, k = 2: 4e-13 apart
+with z = 1, 8e-5 here).
 
-The resolvent of PLP is a rank-k update, P(PLP − w)⁻¹P = G − GC(CᵀGC)⁻¹CᵀG with G = (L − w)⁻¹, so a subset costs O(kn²), not O(n³).
+The resolvent of PLP is a rank-k update, P(PLP − w)⁻¹P = G − GC(CᵀGC)⁻¹CᵀG with G = (L − w)⁻¹, so a subset costs O(kn²),
+not O(n³).
 """
 
 from __future__ import annotations
@@ -28,7 +32,8 @@ from research.expressivity.columns import Complex, Index, Real, cholesky, column
 from research.expressivity.subsets import Subsets, iterate_chunks
 
 Band = tuple[float, float]
-# E and η in units of the mean degree and of √(1 + mean degree), the centre and about half the width of a regular graph's spectrum
+# E and η in units of the mean degree and of √(1 + mean degree), the centre and about half the width of a regular
+# graph's spectrum
 CENTRE, WIDTH, PHASE = 0.7, 0.05, 0.6
 NARROW = ((0.55, 0.01), (0.45, 0.02))
 
@@ -73,7 +78,9 @@ def filter_hashes(adjacency: Real, subsets: Subsets, *, band: Band = (CENTRE, WI
 
 
 def filter_fingerprint(adjacency: Real, k: int, *, bands: Sequence[Band] = ((CENTRE, WIDTH),)) -> Real:
-    """h(S) over all k-subsets (all n vertices where there are fewer), `[C(n, k)]`, ascending; several bands one behind the other."""
+    """h(S) over all k-subsets (all n vertices where there are fewer), `[C(n, k)]`, ascending; several bands one behind
+    the other.
+    """
     n = len(adjacency)
     parts = [[filter_hashes(adjacency, chunk, band=band) for chunk in iterate_chunks(n, min(k, n))] for band in bands]
     return np.concatenate([np.sort(np.concatenate(part)) for part in parts])

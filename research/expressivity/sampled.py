@@ -1,12 +1,13 @@
 """A sample of constraint sets where all are too many, with both probabilities of error stated.
 
-Draw m subsets of each graph independently. If the graphs are isomorphic, the two samples of numbers come from one distribution, and by
-Wei and Dudley's two-sample form of the Dvoretzky–Kiefer–Wolfowitz inequality their empirical distribution functions differ by more than
-ε = √(ln(2/α) / m) with probability at most α (m ≥ 458): that is the probability of a false positive, and α is chosen. If the true
-distribution functions differ by Δ > ε somewhere, this is missed with probability at most 4 exp(−m (Δ − ε)² / 2).
+Draw m subsets of each graph independently. If the graphs are isomorphic, the two samples of numbers come from one
+distribution, and by Wei and Dudley's two-sample form of the Dvoretzky–Kiefer–Wolfowitz inequality their empirical
+distribution functions differ by more than ε = √(ln(2/α) / m) with probability at most α (m ≥ 458): that is the
+probability of a false positive, and α is chosen. If the true distribution functions differ by Δ > ε somewhere, this is
+missed with probability at most 4 exp(−m (Δ − ε)² / 2).
 
-Numbers that agree but for rounding must not be told apart by it, so the functions are compared only inside gaps wider than the
-tolerance of exact comparison.
+Numbers that agree but for rounding must not be told apart by it, so the functions are compared only inside gaps wider
+than the tolerance of exact comparison.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class SampledVerdict(NamedTuple):
         return self.statistic > self.threshold
 
     def miss(self, difference: float) -> float:
-        """At most this is the probability to miss two graphs whose distribution functions differ by `difference` somewhere."""
+        """At most this is the probability to miss two graphs whose distribution functions differ by `difference`
+        somewhere.
+        """
         excess = difference - self.threshold
         return 1.0 if excess <= 0 else min(1.0, 4 * exp(-self.drawn * excess**2 / 2))
 
@@ -72,7 +75,8 @@ def separate_sampled(
 
 
 def largest_gap_difference(x: Real, y: Real) -> float:
-    """The largest difference of two empirical distribution functions inside gaps of the pooled numbers wider than `EQUAL`.
+    """The largest difference of two empirical distribution functions inside gaps of the pooled numbers wider than
+    `EQUAL`.
 
     >>> largest_gap_difference(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1e-13, 1e-13, 1.0]))
     0.25

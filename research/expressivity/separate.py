@@ -1,13 +1,14 @@
 """Exact answers: do two graphs have the same fingerprint?
 
-A fingerprint is the ascending vector of one number for each constraint set. The distance of two graphs is the largest difference
-of their fingerprints, the ∞-Wasserstein distance of the two multisets: if every number is computed to within ε, isomorphic graphs are
-at most 2ε apart, whatever their labels. Nothing is rounded and nothing is hashed to integers, so there is no rounding boundary to
-fall on either side of.
+A fingerprint is the ascending vector of one number for each constraint set. The distance of two graphs is the largest
+difference of their fingerprints, the ∞-Wasserstein distance of the two multisets: if every number is computed to within
+ε, isomorphic graphs are at most 2ε apart, whatever their labels. Nothing is rounded and nothing is hashed to integers,
+so there is no rounding boundary to fall on either side of.
 
-The answer is "separated" above `SEPARATED`, "equal" below `EQUAL`, and neither between the two: a distance there is reported as
-undecided and counts as not separated. With a check, the first graph is compared with a relabelled copy of itself as well: a policy
-that tells these two apart, as one with a random start does, is not reliable, and separates nothing.
+The answer is "separated" above `SEPARATED`, "equal" below `EQUAL`, and neither between the two: a distance there is
+reported as undecided and counts as not separated. With a check, the first graph is compared with a relabelled copy of
+itself as well: a policy that tells these two apart, as one with a random start does, is not reliable, and separates
+nothing.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ POLICIES: dict[str, Fingerprint] = {
 }
 """Fingerprints by policy.
 
-Spectra: of L (`none`); of PLP over all k-subsets of deleted vertices (`deleted-k`); over the enclosing subgraphs of all edges, under the
-Neumann constraints of the edge (`neumann`), under these and one deleted vertex, for each in turn (`stacked`), and, to see what the
-constraints add, under none (`enclosing`). Entries of V f(R) Vᵀ over all k-subsets of deleted vertices: `filter-k`, and
-`narrow-3` with two narrower bands, which reach farther in large graphs and cost a digit of precision.
+Spectra: of L (`none`); of PLP over all k-subsets of deleted vertices (`deleted-k`); over the enclosing subgraphs of all
+edges, under the Neumann constraints of the edge (`neumann`), under these and one deleted vertex, for each in turn
+(`stacked`), and, to see what the constraints add, under none (`enclosing`). Entries of V f(R) Vᵀ over all k-subsets of
+deleted vertices: `filter-k`, and `narrow-3` with two narrower bands, which reach farther in large graphs and cost a
+digit of precision.
 """
 
 LADDER = ("filter-0", "filter-1", "filter-2", "filter-3", "narrow-3", "filter-4")
@@ -53,8 +55,8 @@ LADDER = ("filter-0", "filter-1", "filter-2", "filter-3", "narrow-3", "filter-4"
 class Verdict(NamedTuple):
     """What a `policy` says of a pair of graphs, and how many `seconds` that took.
 
-    `distance` is that of the two fingerprints, ∞ where they have different lengths; `noise` that of the first graph from a relabelled copy of
-    itself, None where that was not looked at; `sets` is the number of constraint sets.
+    `distance` is that of the two fingerprints, ∞ where they have different lengths; `noise` that of the first graph
+    from a relabelled copy of itself, None where that was not looked at; `sets` is the number of constraint sets.
 
     >>> Verdict("none", distance=0.5, sets=1, seconds=0.0, noise=0.0).separated
     True
@@ -114,8 +116,10 @@ def separate(pair: Pair, policy: str | Fingerprint, *, check: int | None = None)
 
     Args:
         pair: two graphs.
-        policy: a key of `POLICIES`, or a function of one's own from an adjacency matrix `[n, n]` to an ascending vector.
-        check: the seed of a relabelled copy of the first graph, which must have that graph's fingerprint; None for no check.
+        policy: a key of `POLICIES`, or a function of one's own from an adjacency matrix `[n, n]` to an ascending
+            vector.
+        check: the seed of a relabelled copy of the first graph, which must have that graph's fingerprint; None for no
+            check.
 
     >>> from research.expressivity.families import paper
     >>> cycles, squares = paper()

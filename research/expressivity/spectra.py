@@ -1,12 +1,13 @@
 """A number for every constrained spectrum, without an eigendecomposition.
 
-The spectrum of PLP on the null space of Cᵀ is the zero set of its characteristic polynomial, and that is a k × k determinant,
+The spectrum of PLP on the null space of Cᵀ is the zero set of its characteristic polynomial, and that is a k × k
+determinant,
 
     Π_λ (λ − w) = det(L − w) · det(CᵀGC) / det(CᵀC),   G = (L − w)⁻¹,
 
-for any C of full rank. Its logarithm at a few complex points w, mixed with fixed weights, is a sum Σ_λ g(λ) of one function over the
-eigenvalues: equal spectra give equal numbers, and different spectra different ones for generic points. A set of k deleted vertices
-costs O(k³) once G is known, so that millions of spectra can be compared.
+for any C of full rank. Its logarithm at a few complex points w, mixed with fixed weights, is a sum Σ_λ g(λ) of one
+function over the eigenvalues: equal spectra give equal numbers, and different spectra different ones for generic
+points. A set of k deleted vertices costs O(k³) once G is known, so that millions of spectra can be compared.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from research.expressivity.columns import Complex, Index, Real, cholesky, column
 from research.expressivity.resolvent import laplacian, pole, resolvent
 from research.expressivity.subsets import Subsets, iterate_chunks
 
-# where the characteristic polynomial is looked at (centre and width as in `pole`), and the weights of the three logarithms
+# where the characteristic polynomial is looked at (centre and width as in `pole`), and the weights of the three
+# logarithms
 POINTS = ((0.3, 0.2), (0.8, 0.1), (1.4, 0.3))
 WEIGHTS = (1.0, 0.618, 0.414)
 
@@ -40,7 +42,8 @@ def deleted_hashes(adjacency: Real, subsets: Subsets) -> Real:
 
 
 def deleted_spectra(adjacency: Real, k: int) -> Real:
-    """`deleted_hashes` over all k-subsets, ascending, `[C(n, k)]` (k = n where there are fewer nodes). k = 0 is the spectrum of L alone.
+    """`deleted_hashes` over all k-subsets, ascending, `[C(n, k)]` (k = n where there are fewer nodes). k = 0 is the
+    spectrum of L alone.
 
     >>> from research.expressivity.families import paper
     >>> _, (_, rook, shrikhande) = paper()
@@ -57,8 +60,8 @@ def deleted_spectra(adjacency: Real, k: int) -> Real:
 def edge_spectra(adjacency: Real, *, neumann: bool = True, deleted: bool = False) -> Real:
     """Σ g(λ) over the spectrum of PLP for the enclosing subgraph of every edge, ascending, `[m]`.
 
-    As in the paper, that is the 2-hop subgraph with the edge removed, and the Neumann constraints are those of the edge. `deleted`
-    adds one vertex-deleted column, for each vertex of the subgraph in turn, `[Σ subgraph sizes]`.
+    As in the paper, that is the 2-hop subgraph with the edge removed, and the Neumann constraints are those of the
+    edge. `deleted` adds one vertex-deleted column, for each vertex of the subgraph in turn, `[Σ subgraph sizes]`.
     """
     edges = torch.tensor(np.argwhere(np.triu(adjacency)))
     if not len(edges):

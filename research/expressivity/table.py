@@ -26,10 +26,11 @@ ALL_POLICIES = (*TESTS, *POLICIES, "filter")
 
 @dataclass(frozen=True)
 class SuiteRow:
-    """One policy on one suite. `together` names the pairs not separated, `skipped` counts those that would have taken too long.
+    """One policy on one suite. `together` names the pairs not separated, `skipped` counts those that would have taken
+    too long.
 
-    `closest` is the smallest distance of a separated pair and `farthest` the largest of the others: the margin on both sides of the
-    tolerance. Seconds are processor seconds of a pair that was not skipped, both graphs.
+    `closest` is the smallest distance of a separated pair and `farthest` the largest of the others: the margin on both
+    sides of the tolerance. Seconds are processor seconds of a pair that was not skipped, both graphs.
     """
 
     suite: str
@@ -63,7 +64,8 @@ def estimate(policy: str, pair: Pair) -> float:
 
 
 def run_suite(name: str, policy: str, *, max_seconds: float = 300.0) -> SuiteRow:
-    """All pairs of a suite under a policy; a pair whose estimate exceeds `max_seconds` is skipped and counts as not separated.
+    """All pairs of a suite under a policy; a pair whose estimate exceeds `max_seconds` is skipped and counts as not
+    separated.
 
     >>> row = run_suite("paper", "3-wl")
     >>> row.separated, row.pairs, row.together
@@ -133,7 +135,9 @@ def _atlas(policy: str) -> SuiteRow:
 def compare_policies(
     suites: Sequence[str], policies: Sequence[str], *, max_seconds: float = 300.0, out: Path | None = None
 ) -> list[SuiteRow]:
-    """Every policy on every suite. With `out`, rows found in that JSON file are taken from it, and new ones added as they come."""
+    """Every policy on every suite. With `out`, rows found in that JSON file are taken from it, and new ones added as
+    they come.
+    """
     rows = load_rows(out) if out is not None and out.exists() else []
     have = {(row.suite, row.policy) for row in rows}
     for name in suites:

@@ -1,7 +1,7 @@
 """BREC's procedure on whole suites with several seeds: one trial a line of a file, in as many processes as wished.
 
-A trial is one pair with one seed (weights, relabelled copies and the drawn graph of the check). Trials that the file holds
-already are not run again, so an interrupted command goes on where it was.
+A trial is one pair with one seed (weights, relabelled copies and the drawn graph of the check). Trials that the file
+holds already are not run again, so an interrupted command goes on where it was.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Trial:
 
 
 def run_trials(names: Sequence[str], *, seeds: int = 1, processes: int = 1, out: Path | None = None) -> list[Trial]:
-    """Every pair of the suites with seeds 0 … `seeds` − 1, the longest first, so that no core is left with a long one at the end.
+    """Every pair of the suites with seeds 0 … `seeds` − 1, the longest first, so that no core is left with a long one
+    at the end.
 
     >>> [(trial.pair, trial.separated) for trial in run_trials(["paper"])]
     [('C10 | 2 C5', True), ('rook | Shrikhande', True)]

@@ -1,7 +1,7 @@
 """Weisfeiler–Leman tests, exact: 1-WL and 2-FWL, which separates what 3-WL separates (the paper's "2-WL").
 
-Both graphs are refined together and colours are consecutive integers that both share: the ranks of sorted signatures. Nothing is hashed,
-so two signatures get the same colour if and only if they are equal.
+Both graphs are refined together and colours are consecutive integers that both share: the ranks of sorted signatures.
+Nothing is hashed, so two signatures get the same colour if and only if they are equal.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def wl1_classes(graphs: Sequence[Real]) -> list[int]:
 def wl3_classes(graphs: Sequence[Real]) -> list[int]:
     """The class of every graph under 2-FWL; all have the same number of nodes.
 
-    The new colour of a pair (u, v) is its old one with the multiset over all w of the colours of ((u, w), (w, v)): O(n³ log n) a round.
+    The new colour of a pair (u, v) is its old one with the multiset over all w of the colours of ((u, w), (w, v)): O(n³
+    log n) a round.
     """
     # the atomic type of a pair: equal, adjacent, neither
     colours = [(a + 2 * np.eye(len(a))).astype(np.int64).ravel() for a in graphs]
@@ -82,7 +83,9 @@ def _refine(colours: list[Colours], signature: Signature) -> list[int]:
 
 
 def _neighbours(a: Real, colour: Colours) -> Colours:
-    """The signature of every node, `[n, 1 + n]`: its colour, and the sorted colours of its neighbours behind a run of −1."""
+    """The signature of every node, `[n, 1 + n]`: its colour, and the sorted colours of its neighbours behind a run of
+    −1.
+    """
     seen = np.sort(np.where(a > 0, colour, -1), axis=1)
     return np.concatenate([colour[:, None], seen], axis=1)
 

@@ -1,8 +1,8 @@
 """The paper's convergence section as code: what is known about the error of a (constrained) Lanczos run, and when.
 
-Everything here is for study and diagnosis: small dense matrices in float64, any leading batch dimensions. With constraints, A is the
-operator *on the null space*: `restrict(L, C)` gives it. On all of ℝⁿ, PLP has an extra eigenvalue 0 for each constraint, and
-"the smallest eigenvalue" would mean that artefact.
+Everything here is for study and diagnosis: small dense matrices in float64, any leading batch dimensions. With
+constraints, A is the operator *on the null space*: `restrict(L, C)` gives it. On all of ℝⁿ, PLP has an extra eigenvalue
+0 for each constraint, and "the smallest eigenvalue" would mean that artefact.
 
 >>> L = torch.diag(torch.tensor([1.0, 2.0, 4.0])); E = 0.1 * torch.ones(3, 3)
 >>> b = shift_bounds(L, E)
@@ -20,11 +20,14 @@ from torch import Tensor
 from llwlc.errors import InputError
 
 SAME = 1e-9
-"""Eigenvalues closer than this, relative to the width of the spectrum, count as one: their order and vectors are arbitrary."""
+"""Eigenvalues closer than this, relative to the width of the spectrum, count as one: their order and vectors are
+arbitrary.
+"""
 
 
 def restrict(L: Tensor, C: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """PLP on the null space of Cᵀ: (ZᵀLZ `[m, m]`, Z `[n, m]`), Z an orthonormal basis of it. One matrix, `L [n, n]`, `C [n, k]`.
+    """PLP on the null space of Cᵀ: (ZᵀLZ `[m, m]`, Z `[n, m]`), Z an orthonormal basis of it. One matrix, `L [n, n]`,
+    `C [n, k]`.
 
     Columns are normalised before the rank is found, so that a hub does not hide small constraints.
     """
@@ -59,7 +62,9 @@ def shift_bounds(A: Tensor, E: Tensor) -> ShiftBounds:
 
 
 class DistanceBounds(NamedTuple):
-    """`sine_lower` ≤ `sine` ≤ `sine_upper` for the angle between ũ and the eigenspace of λ, `lower` ≤ `distance` ≤ `upper` for ‖u − ũ‖."""
+    """`sine_lower` ≤ `sine` ≤ `sine_upper` for the angle between ũ and the eigenspace of λ, `lower` ≤ `distance` ≤
+    `upper` for ‖u − ũ‖.
+    """
 
     sine: Tensor
     sine_lower: Tensor
@@ -70,14 +75,16 @@ class DistanceBounds(NamedTuple):
 
 
 def distance_bounds(A: Tensor, E: Tensor) -> DistanceBounds:
-    """The appendix's second inequality: how far the eigenvector ũ of λ̃, the smallest of A + E, is from the eigenspace U of A's.
+    """The appendix's second inequality: how far the eigenvector ũ of λ̃, the smallest of A + E, is from the eigenspace
+    U of A's.
 
     With u the unit vector of U nearest to ũ and β the sine of their angle, β ≤ ‖u − ũ‖ ≤ β (1 + β²/(1 + √2)), and
 
         max(0, (‖Eũ‖ − |λ̃−λ|)/d̃_max, (‖Eu‖ − |λ̃−λ|)/d_max) ≤ β ≤ min(‖Eũ‖/d̃_min, ‖Eu‖/d_min),
 
-    d̃ the distances from λ̃ to A's other eigenvalues, d those from λ to Ã's. The second upper bound speaks of the angle between u
-    and the eigenspace of λ̃, which is β only if λ̃ is simple; the paper does not say so. It is left out where λ̃ is not.
+    d̃ the distances from λ̃ to A's other eigenvalues, d those from λ to Ã's. The second upper bound speaks of the angle
+    between u and the eigenspace of λ̃, which is β only if λ̃ is simple; the paper does not say so. It is left out where
+    λ̃ is not.
     """
     A, E = A.double(), E.double()
     (values, vectors), (moved, there) = _eigh(A), _eigh(A + E)
@@ -102,10 +109,11 @@ def distance_bounds(A: Tensor, E: Tensor) -> DistanceBounds:
 
 
 def shift_estimate(diagonal: Tensor, off: Tensor, u: Tensor) -> Tensor:
-    """Theorem 1: λ̃ − λ ≈ Σ Eᵢᵢ uᵢ² + 2 Σ Eᵢ,ᵢ₊₁ uᵢ uᵢ₊₁ for a tridiagonal perturbation E of the exact T*, u its first eigenvector.
+    """Theorem 1: λ̃ − λ ≈ Σ Eᵢᵢ uᵢ² + 2 Σ Eᵢ,ᵢ₊₁ uᵢ uᵢ₊₁ for a tridiagonal perturbation E of the exact T*, u its first
+    eigenvector.
 
-    That is uᵀEu, the upper bound of `shift_bounds`: an estimate from above, wrong by at most uᵀEu − ũᵀEũ, which is of second
-    order in E. Shapes: `diagonal`, `u [..., κ]`, `off [..., κ − 1]`.
+    That is uᵀEu, the upper bound of `shift_bounds`: an estimate from above, wrong by at most uᵀEu − ũᵀEũ, which is of
+    second order in E. Shapes: `diagonal`, `u [..., κ]`, `off [..., κ − 1]`.
     """
     return (diagonal * u.square()).sum(-1) + 2 * (off * u[..., :-1] * u[..., 1:]).sum(-1)
 
@@ -113,8 +121,8 @@ def shift_estimate(diagonal: Tensor, off: Tensor, u: Tensor) -> Tensor:
 def greenbaum_residual(A: Tensor, Q: Tensor, T: Tensor, rest: Tensor) -> Tensor:
     """F = AQ − QT − β q eᵀ, what rounding or an inexact projector has left of the Lanczos recurrence, `[..., n, κ]`.
 
-    `Q [..., n, κ]`, `T [..., κ, κ]`, `rest [..., n]` the next, unnormalised vector βq. Whether Q has stayed orthogonal or not, every
-    eigenpair (θ, s) of T obeys min |θ − λ(A)| ≤ (‖F‖₂ + ‖rest‖ |s_κ|) / ‖Qs‖: see `ritz_bounds`.
+    `Q [..., n, κ]`, `T [..., κ, κ]`, `rest [..., n]` the next, unnormalised vector βq. Whether Q has stayed orthogonal
+    or not, every eigenpair (θ, s) of T obeys min |θ − λ(A)| ≤ (‖F‖₂ + ‖rest‖ |s_κ|) / ‖Qs‖: see `ritz_bounds`.
     """
     A, Q = A.double(), Q.double()
     F = A @ Q - Q @ T.double()
@@ -134,10 +142,10 @@ def ritz_bounds(F: Tensor, Q: Tensor, T: Tensor, rest: Tensor) -> tuple[Tensor, 
 def exact_counterpart(A: Tensor, Q: Tensor, F: Tensor) -> Tensor:
     """Ã with ÃQ = QT + βqeᵀ exactly and ‖Ã − A‖₂ = ‖F‖₂: the matrix for which a perturbed run was an exact one.
 
-    So each eigenvalue of Ã is within ‖F‖₂ of one of A, as the paper states after Greenbaum. It asks for orthonormal Q, that
-    is, for reorthogonalisation; without, Greenbaum's matrix is larger than A and its eigenvalues come in clusters. In the
-    basis [Q, Q⊥], A − Ã = [[S, Gᵀ], [G, W]] with S = QᵀF (symmetric, since A is) and G the rest of F; W = −G S (μ² − S²)⁻¹ Gᵀ,
-    μ = ‖F‖₂, keeps the norm at μ (Davis, Kahan and Weinberger 1982).
+    So each eigenvalue of Ã is within ‖F‖₂ of one of A, as the paper states after Greenbaum. It asks for orthonormal Q,
+    that is, for reorthogonalisation; without, Greenbaum's matrix is larger than A and its eigenvalues come in clusters.
+    In the basis [Q, Q⊥], A − Ã = [[S, Gᵀ], [G, W]] with S = QᵀF (symmetric, since A is) and G the rest of F; W = −G S
+    (μ² − S²)⁻¹ Gᵀ, μ = ‖F‖₂, keeps the norm at μ (Davis, Kahan and Weinberger 1982).
     """
     A, Q, F = A.double(), Q.double(), F.double()
     S = Q.mT @ F
@@ -162,12 +170,13 @@ def low_rank_bound(A: Tensor, start: Tensor, rest: Tensor, *, steps: int, j: int
     """Theorem 2, corrected: an upper bound of `low_rank_error` after `steps` > j exact steps from `start`, `[...]`.
 
         ‖A − QTQᵀ‖_F² ≤ Σ_{i≤j} λᵢ² min(1, tᵢ²) + Σ_{i>j} λᵢ² + β²,
-        tᵢ = sin(ν, Uᵢ) / (cos(ν, uᵢ) T_{κ−i}(1 + 2γᵢ)) · Π_{k<i} (λ_k − λ_N)/(λ_k − λᵢ),   γᵢ = (λᵢ − λᵢ₊₁)/(λᵢ₊₁ − λ_N),
+        tᵢ = sin(ν, Uᵢ) / (cos(ν, uᵢ) T_{κ−i}(1 + 2γᵢ)) · Π_{k<i} (λ_k − λ_N)/(λ_k − λᵢ),   γᵢ = (λᵢ − λᵢ₊₁)/(λᵢ₊₁ −
+        λ_N),
 
-    λ₁ ≥ … ≥ λ_N, Uᵢ = span(u₁ … uᵢ), T the Chebyshev polynomial. tᵢ bounds the tangent between uᵢ and the Krylov space (Saad 1980).
-    As printed, the product runs to j for every i, and β² = ‖rest‖² is missing although AQ = QT + βqeᵀ leaves it over. The
-    minimum with 1, a sine's bound, keeps it finite where uᵢ cannot be found: cos(ν, uᵢ) = 0, or λᵢ repeated. `rest [..., n]`
-    is the unnormalised next vector βq of the run.
+    λ₁ ≥ … ≥ λ_N, Uᵢ = span(u₁ … uᵢ), T the Chebyshev polynomial. tᵢ bounds the tangent between uᵢ and the Krylov space
+    (Saad 1980). As printed, the product runs to j for every i, and β² = ‖rest‖² is missing although AQ = QT + βqeᵀ
+    leaves it over. The minimum with 1, a sine's bound, keeps it finite where uᵢ cannot be found: cos(ν, uᵢ) = 0, or λᵢ
+    repeated. `rest [..., n]` is the unnormalised next vector βq of the run.
     """
     values, sine, cosine = _spectrum(A, start, steps, j)
     k, i = torch.triu_indices(j, j, 1, device=values.device)
@@ -182,7 +191,9 @@ def low_rank_bound(A: Tensor, start: Tensor, rest: Tensor, *, steps: int, j: int
 
 
 def low_rank_bound_as_printed(A: Tensor, start: Tensor, *, steps: int, j: int) -> Tensor:
-    """Theorem 2 as the paper prints it, which does not hold: kept for the counterexamples. Infinite where it divides by zero."""
+    """Theorem 2 as the paper prints it, which does not hold: kept for the counterexamples. Infinite where it divides by
+    zero.
+    """
     values, sine, cosine = _spectrum(A, start, steps, j)
     gap = values[..., : j - 1] - values[..., j - 1 : j]
     factor = torch.where(_distinct(values, gap), (values[..., : j - 1] - values[..., -1:]) / gap, torch.inf)

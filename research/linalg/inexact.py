@@ -1,4 +1,6 @@
-"""Lanczos with an error of given size in every product: the situation that the paper's perturbation section analyses."""
+"""Lanczos with an error of given size in every product: the situation that the paper's perturbation section
+analyses.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from torch import Tensor
 
 
 class InexactLanczos(NamedTuple):
-    """AQ = QT + (rest)eᵀ + F: `Q [..., n, κ]`, `T [..., κ, κ]` tridiagonal, `rest [..., n]` the next, unnormalised vector βq."""
+    """AQ = QT + (rest)eᵀ + F: `Q [..., n, κ]`, `T [..., κ, κ]` tridiagonal, `rest [..., n]` the next, unnormalised
+    vector βq.
+    """
 
     Q: Tensor
     T: Tensor
@@ -17,11 +21,12 @@ class InexactLanczos(NamedTuple):
 
 
 def inexact_lanczos(A: Tensor, start: Tensor, *, steps: int, error: float = 0.0, seed: int = 0) -> InexactLanczos:
-    """Lanczos with full reorthogonalisation on dense `A [..., n, n]` from `start [..., n]`, each product off by `error`·‖A‖.
+    """Lanczos with full reorthogonalisation on dense `A [..., n, n]` from `start [..., n]`, each product off by
+    `error`·‖A‖.
 
-    The error is a random vector of that length, as an inexact projector or an inner iteration stopped early would leave it; 0 is
-    exact Lanczos (the appendix's algorithm), where a Krylov space that is exhausted ends in zero columns. ‖A‖ is Gershgorin's bound.
-    A study tool for `bounds`: `constrained_lanczos` is the one to use.
+    The error is a random vector of that length, as an inexact projector or an inner iteration stopped early would leave
+    it; 0 is exact Lanczos (the appendix's algorithm), where a Krylov space that is exhausted ends in zero columns. ‖A‖
+    is Gershgorin's bound. A study tool for `bounds`: `constrained_lanczos` is the one to use.
 
     >>> A = torch.diag(torch.arange(5.0).double())
     >>> Q, T, rest = inexact_lanczos(A, torch.ones(5), steps=3)

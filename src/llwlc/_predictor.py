@@ -34,24 +34,28 @@ from llwlc.training._resources import Resources, require_minutes
 
 
 class LinkPredictor(Estimator, Queries):
-    """Predicts the missing links of a graph. Parameters are stored as given and never changed by `fit`; what is fitted ends in `_`.
+    """Predicts the missing links of a graph. Parameters are stored as given and never changed by `fit`; what is fitted
+    ends in `_`.
 
     Args:
         preset: options of our network: "anchored" (the default), "paper", "paper-query" or "unconstrained".
         model: another model, by name (`llwlc.models.names()`), or a `LinkModel` of your own, of which a copy is fitted.
         seed: seed of the split and of training.
-        minutes: time budget. From a short measurement, a plan decides what our network leaves out so that the fit ends in time, and a heuristic that does better on validation takes its
-            place; another model begins no epoch later. None for everything, however long it takes.
+        minutes: time budget. From a short measurement, a plan decides what our network leaves out so that the fit ends
+            in time, and a heuristic that does better on validation takes its place; another model begins no epoch
+            later. None for everything, however long it takes.
         device: "auto", "cpu" or "cuda".
         cache: where eigenbases are kept, "auto" for the user's cache, None for memory.
-        verbose: whether calls show progress bars and notices on stderr. `with llwlc.show_progress():` around calls does the same.
-        **options: single options of the preset, or of the model, that change, as in `LinkPredictor(epochs=10, constraints="neumann")`.
+        verbose: whether calls show progress bars and notices on stderr. `with llwlc.show_progress():` around calls does
+            the same.
+        **options: single options of the preset, or of the model, that change, as in
+            `LinkPredictor(epochs=10, constraints="neumann")`.
 
     Shapes: `score` takes pairs `[m, 2]` and returns `score [m]` and `probability [m]`.
 
     >>> import networkx
     >>> graph = Graph.from_networkx(networkx.karate_club_graph())
-    >>> model = LinkPredictor(model="adamic-adar").fit(graph)    # LinkPredictor() trains our network, which takes minutes
+    >>> model = LinkPredictor(model="adamic-adar").fit(graph)    # LinkPredictor() trains our network
     >>> model.score([("0", "33"), ("0", "9")]).score.round(decimals=2).tolist()
     [2.62, 0.38]
     >>> len(model.recommend(top=3))
@@ -113,16 +117,18 @@ class LinkPredictor(Estimator, Queries):
             graph: the known links, with features where there are any.
             split: the split to use; by default one is made by `protocol` and the seed.
             protocol: a name of `splits.PROTOCOLS`.
-            out: folder of the run. An interrupted run continues there from its last epoch when the same call is made again; a finished one is read, not repeated; a folder of another
-                run is refused.
+            out: folder of the run. An interrupted run continues there from its last epoch when the same call is made
+                again; a finished one is read, not repeated; a folder of another run is refused.
             graph_name: the name of the graph in the run.
-            node_types: the type of each node; missing links are then sought between types that known links join, or those of `recommend(between=...)`.
+            node_types: the type of each node; missing links are then sought between types that known links join, or
+                those of `recommend(between=...)`.
             plan: folder of a run whose plan is repeated.
             spent: seconds of the budget that are gone already, in which the graph was read, for instance.
             on_epoch: called with the record of each epoch.
             on_forecast: called with the forecast before the long work begins.
             on_plan: called with the plan.
-            ranks: this process's place among those that train together; all make the same call, and afterwards only the first has the run.
+            ranks: this process's place among those that train together; all make the same call, and afterwards only the
+                first has the run.
 
         Returns:
             This predictor, fitted.
@@ -130,11 +136,13 @@ class LinkPredictor(Estimator, Queries):
         begin = time.perf_counter() - spent
         if not isinstance(graph, Graph):
             raise InputError(
-                f"fit takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path) gives one"
+                f"fit takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path)"
+                " gives one"
             )
         if node_types is not None and len(node_types) != graph.num_nodes:
             raise InputError(
-                f"node_types names {len(node_types):,} types, one for each node, but the graph has {graph.num_nodes:,} nodes"
+                f"node_types names {len(node_types):,} types, one for each node, but the graph has {graph.num_nodes:,}"
+                " nodes"
             )
         require_whole("seed", self.seed, least=0, most=LARGEST_SEED)
         require_minutes(self.minutes)
@@ -185,7 +193,8 @@ class LinkPredictor(Estimator, Queries):
 
     @as_verbose
     def evaluate(self, protocol: str, *, seed: int = 0, on_epoch: OnEpoch | None = None) -> FitMetrics:
-        """Trains the run's model anew, with the same options, on another split of its graph, and returns what was measured; the run stays as it is.
+        """Trains the run's model anew, with the same options, on another split of its graph, and returns what was
+        measured; the run stays as it is.
 
         Args:
             protocol: a name of `splits.PROTOCOLS`.
@@ -218,7 +227,8 @@ class LinkPredictor(Estimator, Queries):
     ) -> LinkPredictor:
         """Reads a run directory, written here or on another machine.
 
-        A run that was fitted with a constraint, start, readout or model that is no part of llwlc needs the module that registers it to be imported first; the error says so.
+        A run that was fitted with a constraint, start, readout or model that is no part of llwlc needs the module that
+        registers it to be imported first; the error says so.
 
         Args:
             folder: the folder that `fit` or `save` wrote.

@@ -1,4 +1,6 @@
-"""The errors that a user can fix: each says what is wrong, where, and what to do. All of them are an `LLwLCError`, and also the kind of Python's that they resemble."""
+"""The errors that a user can fix: each says what is wrong, where, and what to do. All of them are an `LLwLCError`, and
+also the kind of Python's that they resemble.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from typing import Any
 
 
 class LLwLCError(Exception):
-    """The base of all errors raised on purpose. The command line prints the message in one line, without a traceback, and exits with code 2.
+    """The base of all errors raised on purpose. The command line prints the message in one line, without a traceback,
+    and exits with code 2.
 
     >>> import llwlc
     >>> try:
@@ -30,7 +33,8 @@ class InputError(LLwLCError, ValueError):
 
 
 class RunFolderError(InputError):
-    """A run folder, or a checkpoint in it, that is missing, damaged, of another run or of another format. It is an `InputError` as well, since the folder is given by the user.
+    """A run folder, or a checkpoint in it, that is missing, damaged, of another run or of another format. It is an
+    `InputError` as well, since the folder is given by the user.
 
     >>> import llwlc
     >>> llwlc.LinkPredictor.load("nowhere")
@@ -50,7 +54,8 @@ class DatasetError(InputError):
 class NotFittedError(LLwLCError, ValueError, AttributeError):
     """A predictor or a model was asked for something that only a fitted one has.
 
-    It is an `AttributeError`, so that `hasattr` is False before `fit`. Where scikit-learn is loaded, it is also a `sklearn.exceptions.NotFittedError`:
+    It is an `AttributeError`, so that `hasattr` is False before `fit`. Where scikit-learn is loaded, it is also a
+    `sklearn.exceptions.NotFittedError`:
 
     >>> import llwlc, sklearn.exceptions
     >>> try:
@@ -61,7 +66,8 @@ class NotFittedError(LLwLCError, ValueError, AttributeError):
     """
 
     def __new__(cls, *args: object) -> NotFittedError:
-        # `except` looks at base classes alone. Whoever names scikit-learn's error has loaded it, so the class that has both as bases is made only then, and nothing here waits for
+        # `except` looks at base classes alone. Whoever names scikit-learn's error has loaded it, so the class that has
+        # both as bases is made only then, and nothing here waits for
         # the second that importing scikit-learn takes
         theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
         return super().__new__(cls if theirs is None else _of_both_kinds(theirs), *args)
@@ -76,7 +82,8 @@ def _of_both_kinds(theirs: type[Exception]) -> type[NotFittedError]:
 
 
 class MissingDependencyError(LLwLCError, ImportError):
-    """An optional package that is not installed; the message names the extra and the command that installs it, `name` the package.
+    """An optional package that is not installed; the message names the extra and the command that installs it, `name`
+    the package.
 
     >>> issubclass(MissingDependencyError, ImportError)
     True
@@ -84,7 +91,8 @@ class MissingDependencyError(LLwLCError, ImportError):
 
 
 class StorageError(LLwLCError, OSError):
-    """Files that cannot be kept: a full disk, a folder that may not be written, a lock that another process holds, a damaged cache.
+    """Files that cannot be kept: a full disk, a folder that may not be written, a lock that another process holds, a
+    damaged cache.
 
     >>> issubclass(StorageError, OSError)
     True

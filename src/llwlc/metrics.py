@@ -1,6 +1,8 @@
-"""Metrics of link prediction. Each equals its reference (ogb, scikit-learn), on ties as well, and is returned with the numbers that it depends on.
+"""Metrics of link prediction. Each equals its reference (ogb, scikit-learn), on ties as well, and is returned with the
+numbers that it depends on.
 
-Scores come as `pos [m]` of links and `neg` of non-links: `[N]`, one pool for all links (OGB), or `[m, k]`, k of its own for each (HeaRT).
+Scores come as `pos [m]` of links and `neg` of non-links: `[N]`, one pool for all links (OGB), or `[m, k]`, k of its own
+for each (HeaRT).
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ Scores = NDArray[np.float64]
 
 
 class HitsAtK(NamedTuple):
-    """HR@K (`value`, `k`), `num_negatives` that it was measured against, and the `false_positive_rate` K / num_negatives that K stands for.
+    """HR@K (`value`, `k`), `num_negatives` that it was measured against, and the `false_positive_rate` K /
+    num_negatives that K stands for.
 
     >>> print(HitsAtK(0.5, k=100, num_negatives=1000, false_positive_rate=0.1))
     HR@100 50.00 (1000 negatives, 10.0 % false positives)
@@ -44,13 +47,18 @@ class HitsAtK(NamedTuple):
     false_positive_rate: float
 
     def __str__(self) -> str:
-        return f"HR@{self.k} {100 * self.value:.2f} ({self.num_negatives} negatives, {100 * self.false_positive_rate:.1f} % false positives)"
+        return (
+            f"HR@{self.k} {100 * self.value:.2f} ({self.num_negatives} negatives, {100 * self.false_positive_rate:.1f}"
+            " % false positives)"
+        )
 
 
 def hits_at_k(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, k: int) -> HitsAtK:
-    """The share of links scored strictly above the K-th best negative: ties are misses; 1.0 if there are fewer than K negatives (OGB).
+    """The share of links scored strictly above the K-th best negative: ties are misses; 1.0 if there are fewer than K
+    negatives (OGB).
 
-    Where each link has its own negatives: the share of links of rank at most K, a tie counting half a place (OGB's and HeaRT's rule for MRR data).
+    Where each link has its own negatives: the share of links of rank at most K, a tie counting half a place (OGB's and
+    HeaRT's rule for MRR data).
 
     Args:
         pos: scores of links `[m]`.
@@ -73,7 +81,8 @@ def hits_at_k(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, k: int) -> HitsA
 
 
 def hits_at_fpr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, fpr: float) -> HitsAtK:
-    """HR@K with K = ⌊fpr · N⌋ (at least 1), which makes graphs of different size comparable; the result has the rate K / N that was used.
+    """HR@K with K = ⌊fpr · N⌋ (at least 1), which makes graphs of different size comparable; the result has the rate K
+    / N that was used.
 
     Args:
         pos: scores of links `[m]`.
@@ -90,12 +99,15 @@ def hits_at_fpr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor, fpr: float) ->
 
 
 def _k_of(fpr: float, num: int) -> int:
-    """⌊fpr · num⌋, at least 1, safe against rounding: 0.29 · 100 is 28.999… in binary, but a rate that was meant as K / N must give K."""
+    """⌊fpr · num⌋, at least 1, safe against rounding: 0.29 · 100 is 28.999… in binary, but a rate that was meant as K /
+    N must give K.
+    """
     return max(1, int(fpr * num * (1 + 1e-12)))
 
 
 def ranks(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> Scores:
-    """The rank of each link among its negatives, from 1; among equal scores the mean of the best and the worst rank (OGB).
+    """The rank of each link among its negatives, from 1; among equal scores the mean of the best and the worst rank
+    (OGB).
 
     Args:
         pos: scores of links `[m]`.
@@ -131,7 +143,8 @@ def mrr(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
 
 
 def auc(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
-    """The chance that a link scores above a non-link, a tie counting half (Mann–Whitney; scikit-learn's `roc_auc_score`).
+    """The chance that a link scores above a non-link, a tie counting half (Mann–Whitney; scikit-learn's
+    `roc_auc_score`).
 
     Args:
         pos: scores of links `[m]`.
@@ -149,7 +162,8 @@ def auc(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
 
 
 def average_precision(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float:
-    """Σ (Rᵢ − Rᵢ₋₁) Pᵢ over the distinct thresholds, precision P and recall R (scikit-learn's `average_precision_score`).
+    """Σ (Rᵢ − Rᵢ₋₁) Pᵢ over the distinct thresholds, precision P and recall R (scikit-learn's
+    `average_precision_score`).
 
     Args:
         pos: scores of links `[m]`.
@@ -168,7 +182,8 @@ def average_precision(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float
 
 
 def calibration_error(prob: ArrayLike | Tensor, label: ArrayLike | Tensor, *, bins: int = 15) -> float:
-    """Expected calibration error: the mean over equally wide bins of |share of links − mean probability|, weighted by size.
+    """Expected calibration error: the mean over equally wide bins of |share of links − mean probability|, weighted by
+    size.
 
     Args:
         prob: probabilities `[m]`.
@@ -200,7 +215,8 @@ def calibration_error(prob: ArrayLike | Tensor, label: ArrayLike | Tensor, *, bi
 class Evaluation:
     """All metrics of one set of scores; `evaluate` makes it.
 
-    `hits` for each K, `hits_at_rate` for each of the false-positive `rates`, `mrr`, `auc`, `average_precision`, `num_positives` and `num_negatives`.
+    `hits` for each K, `hits_at_rate` for each of the false-positive `rates`, `mrr`, `auc`, `average_precision`,
+    `num_positives` and `num_negatives`.
 
     >>> found = evaluate([3, 2, 1], [2, 0, 0, 0])
     >>> found["auc"], found.num_negatives

@@ -52,14 +52,17 @@ def test_every_user_of_the_compiler_goes_through_it():
         for path in SOURCE.rglob("*.py")
         if "import numba" in path.read_text() or "from numba" in path.read_text()
     }
-    # lanes.py and shared_counter.py compile nothing: they teach numba a type and operations, inlined into kernels that go through the compiler
+    # lanes.py and shared_counter.py compile nothing: they teach numba a type and operations, inlined into kernels that
+    # go through the compiler
     teaching = {"lanes.py", "shared_counter.py"}
     assert own == {"compiler.py", "machine_code.py", "unique_symbols.py"} | teaching
     assert all("njit" not in (SOURCE / "_kernels" / "numba" / name).read_text() for name in teaching)
 
 
 def test_stale_machine_code_is_not_run(tmp_path):
-    """In a package of its own name: a function in one module, inlined into another; edited, the caller gives the new answer."""
+    """In a package of its own name: a function in one module, inlined into another; edited, the caller gives the new
+    answer.
+    """
     package = tmp_path / "llwlc"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "splits" / "__init__.py").write_text("")

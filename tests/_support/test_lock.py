@@ -1,4 +1,6 @@
-"""One process at a time in a folder; the second is told the first one's number, and the lock of a dead one is no obstacle."""
+"""One process at a time in a folder; the second is told the first one's number, and the lock of a dead one is no
+obstacle.
+"""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""Compiled kernels come from no shared place, a damaged one is compiled again, and those of several processes go together."""
+"""Compiled kernels come from no shared place, a damaged one is compiled again, and those of several processes go
+together.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""Arrays in files without a name: filled like any other, refused in a sentence where the disk has no room; and tensors written one by one are what safetensors reads."""
+"""Arrays in files without a name: filled like any other, refused in a sentence where the disk has no room; and tensors
+written one by one are what safetensors reads.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""Whole or not at all, whatever fails; litter of the dead is removed; what the system refuses is one sentence that names the file."""
+"""Whole or not at all, whatever fails; litter of the dead is removed; what the system refuses is one sentence that
+names the file.
+"""
 
 import errno
 import os

@@ -1,4 +1,6 @@
-"""eigenbasis of a ragged batch: invariants on hard graphs, oracles, invariances, the exactness of the query start, bad graphs."""
+"""eigenbasis of a ragged batch: invariants on hard graphs, oracles, invariances, the exactness of the query start, bad
+graphs.
+"""
 
 from dataclasses import replace
 
@@ -121,7 +123,9 @@ def test_filtered_start_is_dense_once_the_space_is_exhausted(start, laplacian):
 
 @pytest.mark.parametrize("kappa", [4, 6, 7, 10])
 def test_query_start_is_exact_for_polynomials(kappa):
-    """Rows u and v of p(PLP)P up to degree ⌊κ/2⌋ − 1, entries between u and v up to κ − 1 for even κ, also under constraints."""
+    """Rows u and v of p(PLP)P up to degree ⌊κ/2⌋ − 1, entries between u and v up to κ − 1 for even κ, also under
+    constraints.
+    """
     graphs = [nx.gnp_random_graph(40, 0.12, seed=i) for i in range(4)]
     subs = batch_of(graphs)
     cons = torch.randn(subs.num_nodes, 3, dtype=F64, generator=torch.Generator().manual_seed(1))

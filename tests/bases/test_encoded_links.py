@@ -469,7 +469,9 @@ print(sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels))
 
 @pytest.mark.filterwarnings("ignore")
 def test_machine_code_depends_on_types_and_not_on_the_values_of_options():
-    """So a process that has warmed up compiles nothing, whatever the options: what it computes is what another one does, to the last bit."""
+    """So a process that has warmed up compiles nothing, whatever the options: what it computes is what another one
+    does, to the last bit.
+    """
     found = subprocess.run([sys.executable, "-W", "ignore", "-c", VALUES], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["0"]
 
@@ -554,7 +556,9 @@ def test_the_kernel_warns_of_hubs_as_link_bases_does(name, cap, hops, monkeypatc
 
 
 def test_a_second_hop_without_any_hub_is_described_as_what_it_is(monkeypatch):
-    """Its nodes may be more than any node has neighbours: a message that compares them with the largest degree says something impossible."""
+    """Its nodes may be more than any node has neighbours: a message that compares them with the largest degree says
+    something impossible.
+    """
     monkeypatch.setattr("llwlc.bases._link_bases.DEFAULT_CAP", 20)
     tree = Graph.from_edges(torch.tensor(sorted(nx.balanced_tree(5, 3).edges)))
     assert int(tree.degree.max()) == 6

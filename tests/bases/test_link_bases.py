@@ -39,7 +39,9 @@ def test_equals_the_reference(name, family, start):
 @pytest.mark.parametrize(("family", "start"), [("neumann", "random"), ("vertex_deleted", "query"), ("none", "random")])
 @pytest.mark.parametrize("cap", [None, 4])
 def test_draws_go_by_name_and_not_by_number(family, start, cap):
-    """In the kernel as in the reference: the subgraph and the basis of a pair stay, row by row, when the nodes get other numbers."""
+    """In the kernel as in the reference: the subgraph and the basis of a pair stay, row by row, when the nodes get
+    other numbers.
+    """
     plain = graph_of(NASTY["random"])
     n, pairs = plain.num_nodes, some_pairs(plain, 40)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(3))

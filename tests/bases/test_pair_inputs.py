@@ -1,4 +1,6 @@
-"""What a network is told of a pair: logarithms of the statistics, and the dense cosine, whatever the rows are kept in."""
+"""What a network is told of a pair: logarithms of the statistics, and the dense cosine, whatever the rows are kept
+in.
+"""
 
 import networkx as nx
 import numpy as np

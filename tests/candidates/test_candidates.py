@@ -108,7 +108,9 @@ def dense_vectors(graph: nx.Graph, x: np.ndarray) -> np.ndarray:
 
 
 def dense_crowd(like: np.ndarray, node_types: NodeTypes) -> np.ndarray:
-    """The mean of the largest similarities of each node with others of a fitting kind; what is missing or below 0 counts as 0."""
+    """The mean of the largest similarities of each node with others of a fitting kind; what is missing or below 0
+    counts as 0.
+    """
     found = np.zeros(len(like))
     for v in range(len(like)):
         others = [
@@ -315,7 +317,9 @@ def test_a_large_graph_without_features_has_the_same_lists_up_to_ties(graph, see
 
 
 class AllProducts:
-    """What faiss's inverted file finds when it looks through all of its lists, by plain products; it refuses fewer vectors than lists, as faiss does."""
+    """What faiss's inverted file finds when it looks through all of its lists, by plain products; it refuses fewer
+    vectors than lists, as faiss does.
+    """
 
     def __init__(self, _, __=0, lists=1, ___=0):
         self.lists = lists
@@ -502,7 +506,9 @@ def test_lists_longer_than_16_bits_count_are_shared_too():
 
 
 def check_would_be(graph, retriever, score_without, length) -> tuple[int, int]:
-    """Equal to counting, for either end, who is better on the graph without the link; how many agree, of how many that are not near a tie."""
+    """Equal to counting, for either end, who is better on the graph without the link; how many agree, of how many that
+    are not near a tie.
+    """
     links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges)).reshape(-1, 2)
     member, best = check_membership(retriever, links, length)
     agree = total = 0
@@ -596,7 +602,9 @@ def test_where_lists_have_room_links_are_judged_as_candidates_made_anew_without_
 @pytest.mark.parametrize("featured", [False, True])
 @pytest.mark.parametrize("kinded", [False, True])
 def test_on_a_large_graph_links_are_judged_among_those_that_lists_are_made_of(large, monkeypatch, featured, kinded):
-    """All nodes, where the index finds all: then every link is judged as on a small graph, and its score is the same; but where the walk to an index's find is not known."""
+    """All nodes, where the index finds all: then every link is judged as on a small graph, and its score is the same;
+    but where the walk to an index's find is not known.
+    """
     graph, n = nx.barabasi_albert_graph(80, 3, seed=2), 80
     node_types = some_kinds(n, 1) if kinded else NodeTypes.any(n)
     config, x = CandidateConfig(degree=0.1), features(n, 0, 8) if featured else None
@@ -635,7 +643,9 @@ def test_the_own_lists_of_some_nodes_are_candidates_of_all(featured):
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_dense_graph_has_candidates_too(monkeypatch, exact):
-    """What a source of 120 links leaves at each neighbour is less than the usual precision: every list would be empty."""
+    """What a source of 120 links leaves at each neighbour is less than the usual precision: every list would be
+    empty.
+    """
     monkeypatch.setattr(inner_product_index, "EXACT_NODES", 1000 if exact else 0)
     graph = nx.random_regular_graph(120, 300, seed=0)
     retriever = make_retriever(of(graph), None, CandidateConfig(budget=20))
@@ -763,7 +773,9 @@ def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
 
 
 def test_a_crowd_that_is_on_every_list_is_thinned():
-    """Two of a hidden pair are alike; twelve copies of one vector are a little more like to every node, and stand before them."""
+    """Two of a hidden pair are alike; twelve copies of one vector are a little more like to every node, and stand
+    before them.
+    """
     rng = np.random.default_rng(0)
     pairs = 1 + np.repeat(np.eye(20), 2, axis=0) + 0.27 * rng.normal(size=(40, 20))
     x = np.concatenate([pairs, 1 + 1e-3 * rng.random((12, 20))])

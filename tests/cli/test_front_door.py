@@ -46,7 +46,9 @@ def test_what_needs_no_numbers_imports_no_heavy_module():
 
 @pytest.mark.parametrize("line", ["--help", "fit --help", "--version", "fit --bogus", "data list"])
 def test_it_answers_within_six_tenths_of_a_second(line, tmp_path_factory):
-    """Processor time of the best of five, from compiled bytecode, as after an installation; a busy machine gets more."""
+    """Processor time of the best of five, from compiled bytecode, as after an installation; a busy machine gets
+    more.
+    """
     compiled = tmp_path_factory.getbasetemp() / "bytecode"
     where = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     where["PYTHONPYCACHEPREFIX"] = str(compiled)

@@ -1,4 +1,6 @@
-"""Names that are markup, escape sequences or formulas; arguments that are no text; disks that are full: text stays text, and all ends in one line."""
+"""Names that are markup, escape sequences or formulas; arguments that are no text; disks that are full: text stays
+text, and all ends in one line.
+"""
 
 import csv
 import errno

@@ -1,4 +1,6 @@
-"""How the commands talk to people, and how scoring takes files and graphs as they have become since a run was fitted."""
+"""How the commands talk to people, and how scoring takes files and graphs as they have become since a run was
+fitted.
+"""
 
 import io
 import json

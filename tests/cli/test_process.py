@@ -1,7 +1,10 @@
-"""As processes, since streams and signals are theirs: no traceback, whatever becomes of standard output and whenever Ctrl-C comes."""
+"""As processes, since streams and signals are theirs: no traceback, whatever becomes of standard output and whenever
+Ctrl-C comes.
+"""
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -26,7 +29,9 @@ signal.signal = first
 from llwlc._cli import main
 main()
 """
-"""Says on standard error when `main` has taken over Ctrl-C: while Python starts and finds the package, an interrupt is Python's own affair."""
+"""Says on standard error when `main` has taken over Ctrl-C: while Python starts and finds the package, an interrupt is
+Python's own affair.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +45,13 @@ def folder(tmp_path_factory):
 
 
 def shell(folder: Path, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command; lines of progress, which a slow machine prints after ten seconds, are left out of stderr."""
     line = command.replace("llwlc", f"'{sys.executable}' -m llwlc")
-    return subprocess.run(
+    done = subprocess.run(
         ["bash", "-c", line], cwd=folder, env=WHERE | variables, capture_output=True, text=True, check=False
     )
+    done.stderr = re.sub(r"(?m)^[a-z ]+: [\d,]+( of [\d,]+)?, .*\n", "", done.stderr)
+    return done
 
 
 NOTE = "1 pairs scored; probabilities are for a prior of 0.5 (--prior)\n"
@@ -83,7 +91,9 @@ def test_a_pipe_that_is_closed_early_ends_quietly(folder, command):
 
 
 def interrupted(folder: Path, arguments: list[str], seconds: float) -> tuple[int | str, str]:
-    """Exit code and standard error of a command that gets Ctrl-C so long after it has begun; the code is "done" where it was faster."""
+    """Exit code and standard error of a command that gets Ctrl-C so long after it has begun; the code is "done" where
+    it was faster.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", MAIN, *arguments],
         cwd=folder,
@@ -107,7 +117,12 @@ def interrupted(folder: Path, arguments: list[str], seconds: float) -> tuple[int
 def interrupts(folder: Path, count: int, within: float, seed: int) -> Counter[tuple[str, int | str]]:
     """How often which command ended how; fails at the first traceback."""
     rng, seen = random.Random(seed), Counter[tuple[str, int | str]]()
-    commands = [["--help"], ["data", "list"], ["fit", "edges.csv", "--out", "new", "--plan", "full"], ["score", "run", "pairs.csv"]]  # fmt: skip
+    commands = [
+        ["--help"],
+        ["data", "list"],
+        ["fit", "edges.csv", "--out", "new", "--plan", "full"],
+        ["score", "run", "pairs.csv"],
+    ]
     for at in range(count):
         arguments, seconds = commands[at % 4], rng.uniform(0.0, within)
         code, said = interrupted(folder, arguments, seconds)

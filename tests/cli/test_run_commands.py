@@ -1,4 +1,6 @@
-"""fit, score, recommend and evaluate as a user meets them: from a CSV to ranked links, with no code; bad input changes nothing."""
+"""fit, score, recommend and evaluate as a user meets them: from a CSV to ranked links, with no code; bad input changes
+nothing.
+"""
 
 import csv
 import json
@@ -290,7 +292,9 @@ def heard(screen: int) -> bytes:
 
 
 def test_ctrl_c_in_a_terminal_of_80_columns_leaves_a_run_to_go_on_with(here):
-    """A real terminal: one display, no line beyond its width, code 130, and a checkpoint (`test_rundir` goes on from one)."""
+    """A real terminal: one display, no line beyond its width, code 130, and a checkpoint (`test_rundir` goes on from
+    one).
+    """
     screen, side = pty.openpty()
     command = "from llwlc._cli import main; main()"
     arguments = [

@@ -1,4 +1,6 @@
-"""Named graphs: their counts, that they are what others load, that the data root is only read, what happens without a network."""
+"""Named graphs: their counts, that they are what others load, that the data root is only read, what happens without a
+network.
+"""
 
 import io
 import os
@@ -71,7 +73,9 @@ def test_cora_is_inside_the_package_and_needs_no_root(no_root):
 
 @pytest.mark.data
 def test_cora_is_planetoids_cora_up_to_the_order_of_nodes(data_root):
-    """Words and links, refined as in Weisfeiler–Leman, name almost every node; the named ones are matched link by link."""
+    """Words and links, refined as in Weisfeiler–Leman, name almost every node; the named ones are matched link by
+    link.
+    """
     root = data_root("planetoid/Cora/raw").parents[2]
     ours, theirs = datasets.load("cora"), datasets.load("cora-planetoid", root=root)
     # the same word is the same column, so papers with the same words are candidates

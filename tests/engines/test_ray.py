@@ -1,4 +1,6 @@
-"""Workers on Ray score and recommend what one process does, to the last bit; killed or out of room, they lose nothing and do nothing twice."""
+"""Workers on Ray score and recommend what one process does, to the last bit; killed or out of room, they lose nothing
+and do nothing twice.
+"""
 
 import json
 import os
@@ -141,7 +143,9 @@ def test_a_full_disk_ends_in_a_sentence_and_the_next_call_goes_on(cluster, run, 
 
 
 def test_what_was_scored_for_one_node_is_not_taken_for_another(cluster, run, model, tmp_path, monkeypatch):
-    """Killed before its shards are deleted, a job for one node leaves scores; those of a node with equally many candidates are others."""
+    """Killed before its shards are deleted, a job for one node leaves scores; those of a node with equally many
+    candidates are others.
+    """
     asked = {"between": None, "budget": None, "top": 5, "precision": None, "missing_share": None, "prior": None}
     numbers = model.graph_.degree.tolist()
     first, second = next((a, b) for a in range(90) for b in range(a) if numbers[a] == numbers[b])

@@ -1,4 +1,6 @@
-"""An explanation says what the model does: every removal is the score on the graph without it, every contribution adds up, every name is text."""
+"""An explanation says what the model does: every removal is the score on the graph without it, every contribution adds
+up, every name is text.
+"""
 
 import json
 from dataclasses import replace
@@ -174,9 +176,13 @@ def test_without_an_eigenvector_the_filters_see_a_basis_that_lacks_it(model):
             vectors[:, effect.index], mask[:, effect.index] = 0, False
             lacking = replace(whole, vectors=vectors, mask=mask)
             odds = [
-                float(log_odds_of(net, net.readout(d.batch(torch.tensor([0])).to("cpu", torch.float64), features), population))
+                float(
+                    log_odds_of(
+                        net, net.readout(d.batch(torch.tensor([0])).to("cpu", torch.float64), features), population
+                    )
+                )
                 for d in (whole, lacking)
-            ]  # fmt: skip
+            ]
             assert effect.lost == pytest.approx(odds[0] - odds[1], abs=1e-9)
             assert effect.value == pytest.approx(float(whole.values[0, effect.index]))
 

@@ -1,4 +1,6 @@
-"""An untrained score in the network's place: only where it is better by more than noise, or where there is little to tell by."""
+"""An untrained score in the network's place: only where it is better by more than noise, or where there is little to
+tell by.
+"""
 
 import numpy as np
 import pytest

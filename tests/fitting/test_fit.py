@@ -277,7 +277,8 @@ def test_the_forecast_counts_the_links_that_training_encodes(split, changes):
     actual = {id(data): data.num_bytes for data in (links.training(epoch).data for epoch in range(chosen.train.epochs))}
     kept = min(actual.values()) if chosen.basis.stochastic else sum(actual.values())
     kept += sum(links.part(f"{stage}_{side}").num_bytes for stage in ("valid",) for side in ("pos", "neg"))
-    # sizes come from a sample in which links and negatives are equally many; how many candidates there are for validation is not known, so their most is counted
+    # sizes come from a sample in which links and negatives are equally many; how many candidates there are for
+    # validation is not known, so their most is counted
     most = estimate_bytes(MIN_VALID_CANDIDATES, seen.mean_size, chosen.basis.steps) if chosen.net.ranking else 0
     assert 0.6 * kept < seen.num_bytes < 1.6 * kept + most
 

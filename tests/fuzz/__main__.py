@@ -1,4 +1,6 @@
-"""`python -m fuzz`: every target in a process of its own, which is started again behind a case that crashes it or takes too long."""
+"""`python -m fuzz`: every target in a process of its own, which is started again behind a case that crashes it or takes
+too long.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Files of graph formats, odd from the start: hostile XML, headers that promise more than there is, lines of the wrong kind."""
+"""Files of graph formats, odd from the start: hostile XML, headers that promise more than there is, lines of the wrong
+kind.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ def graphml_file(rng: Rng) -> bytes:
     nodes = "".join(f'<node id="{pick(rng, TAME)}"/>' for _ in range(int(rng.integers(0, 9))))
     odd = pick(rng, [*[""] * 20, "<hyperedge/>", "<graph/>", "<node/>", "<edge/>", "<a>" * 3000, "&b;"])
     return (
-        f'<?xml version="1.0"?>{pick(rng, DOCTYPES)}<graphml><key id="d0" for="edge" attr.name="{key}"/>'
-        f'<graph edgedefault="{pick(rng, ["directed", "undirected", "x"])}">{nodes}{odd}{"".join(rows)}</graph></graphml>'
+        f'<?xml version="1.0"?>{pick(rng, DOCTYPES)}<graphml><key id="d0" for="edge" attr.name="{key}"/><graph'
+        f' edgedefault="{pick(rng, ["directed", "undirected", "x"])}">{nodes}{odd}{"".join(rows)}</graph></graphml>'
     ).encode()
 
 
@@ -42,7 +44,10 @@ def gexf_file(rng: Rng) -> bytes:
     rows = "".join(f'<edge source="{u}" target="{v}" weight="{_value(rng)}"/>' for u, v in _edges(rng))
     values = f'<edge source="n1" target="n2"><attvalues><attvalue for="0" value="{_value(rng)}"/></attvalues></edge>'
     about = '<attributes class="edge"><attribute id="0" title="time"><default>3</default></attribute></attributes>'
-    return f'{pick(rng, DOCTYPES)}<gexf><graph defaultedgetype="directed">{about}<edges>{values}{rows}</edges></graph></gexf>'.encode()
+    return (
+        f"{pick(rng, DOCTYPES)}<gexf><graph"
+        f' defaultedgetype="directed">{about}<edges>{values}{rows}</edges></graph></gexf>'.encode()
+    )
 
 
 def matrix_market_file(rng: Rng) -> bytes:
@@ -57,7 +62,8 @@ def matrix_market_file(rng: Rng) -> bytes:
     rows = [row.rpartition(" ")[0] if field == "pattern" else row for row in rows]
     size = pick(rng, [*[9] * 20, 10, 0, 10**9, 10**18, -1])
     return (
-        f"%%MatrixMarket matrix {form} {field} {kind}\n% made\n{size} {pick(rng, [9, 9, size])} {pick(rng, [*[count] * 9, 10**12])}\n".encode()
+        f"%%MatrixMarket matrix {form} {field} {kind}\n% made\n{size} {pick(rng, [9, 9, size])}"
+        f" {pick(rng, [*[count] * 9, 10**12])}\n".encode()
         + "\n".join(rows).encode()
     )
 

@@ -1,4 +1,6 @@
-"""What is fuzzed. A target is set up once in a folder; a case returns "accepted" or "refused", or raises `Fault` or anything else that is one."""
+"""What is fuzzed. A target is set up once in a folder; a case returns "accepted" or "refused", or raises `Fault` or
+anything else that is one.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ class Readings:
 
 
 class Runs:
-    """Run folders, altered with and without a manifest that fits: of our network, of one that was planned, and of opponents."""
+    """Run folders, altered with and without a manifest that fits: of our network, of one that was planned, and of
+    opponents.
+    """
 
     MODELS = ("gcn", "buddy", "adamic-adar")
     trained = False
@@ -499,4 +503,6 @@ TARGETS: dict[str, tuple[type[Target], int, int]] = {
     "checkpoints": (Checkpoints, 100, 60),
     "caches": (Caches, 100, 60),
 }
-"""What there is, with the number of cases of a whole run and the seconds by the clock that a case may take, also where much else runs on the machine."""
+"""What there is, with the number of cases of a whole run and the seconds by the clock that a case may take, also where
+much else runs on the machine.
+"""

@@ -1,4 +1,6 @@
-"""Edges by their numbers are those of `Graph.edges`; a graph of some of them is the one that `with_edges` makes, in memory or mapped."""
+"""Edges by their numbers are those of `Graph.edges`; a graph of some of them is the one that `with_edges` makes, in
+memory or mapped.
+"""
 
 from dataclasses import replace
 from pathlib import Path

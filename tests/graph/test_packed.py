@@ -1,4 +1,6 @@
-"""A packed graph is the graph that reading the same file gives; a damaged or foreign folder is refused; nothing is left of a failure."""
+"""A packed graph is the graph that reading the same file gives; a damaged or foreign folder is refused; nothing is left
+of a failure.
+"""
 
 import gzip
 import json

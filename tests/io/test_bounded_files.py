@@ -1,4 +1,6 @@
-"""What is to be refused is refused while it is read: a file of a gigabyte costs some megabytes, whatever reader is given it. What is not, is read as before."""
+"""What is to be refused is refused while it is read: a file of a gigabyte costs some megabytes, whatever reader is
+given it. What is not, is read as before.
+"""
 
 import tracemalloc
 import zlib

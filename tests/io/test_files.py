@@ -164,8 +164,10 @@ def test_dates_become_seconds(write):
 
 def test_report_line_tells_all(write):
     graph = Graph.read(write("u,v\na,b\na,b\nb,a\nb,c\nc,a\nd,d\n"))
-    assert str(graph.report) == (
-        "6 rows gave 4 nodes and 3 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1 isolated node."
+    assert (
+        str(graph.report)
+        == "6 rows gave 4 nodes and 3 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1"
+        " isolated node."
     )
 
 

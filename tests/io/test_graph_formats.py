@@ -1,4 +1,6 @@
-"""Graph files of other tools, against networkx, scipy and the formats' own examples; hostile ones are refused in a line, in bounded memory."""
+"""Graph files of other tools, against networkx, scipy and the formats' own examples; hostile ones are refused in a
+line, in bounded memory.
+"""
 
 import gzip
 import tracemalloc
@@ -147,9 +149,15 @@ def test_a_list_that_follows_any_order_of_its_nodes_is_not_called_directed(tmp_p
             assert not Graph.read(pairs).report.directed
 
 
-LAUGHS = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha">{}]><graphml><graph edgedefault="undirected"><node id="&j;"/></graph></graphml>'
+LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha">{}]><graphml><graph edgedefault="undirected"><node'
+    ' id="&j;"/></graph></graphml>'
+)
 BAD = {
-    "laughs.graphml": (LAUGHS.format("".join(f'<!ENTITY {c} "&{b};&{b};">' for b, c in zip("abcdefghi", "bcdefghij", strict=True))), "document type"),
+    "laughs.graphml": (
+        LAUGHS.format("".join(f'<!ENTITY {c} "&{b};&{b};">' for b, c in zip("abcdefghi", "bcdefghij", strict=True))),
+        "document type",
+    ),
     "outside.graphml": ('<!DOCTYPE g SYSTEM "file:///etc/passwd"><graphml/>', "document type"),
     "cut.graphml": ('<graphml><graph edgedefault="undirected"><node id="a"', "broken XML"),
     "hyper.graphml": ("<graphml><graph><hyperedge/></graph></graphml>", "hyperedge"),
@@ -157,11 +165,23 @@ BAD = {
     "none.graphml": ("<graphml/>", "no graph element"),
     "ends.graphml": ('<graphml><graph><edge source="a"/></graph></graphml>', "no attribute target"),
     "other.gexf": ("<html/>", "not with gexf"),
-    "utf16.gexf": ('<?xml version="1.0" encoding="utf-16"?><!DOCTYPE gexf [<!ENTITY a "b">]><gexf/>'.encode("utf-16"), "document type"),
-    "big.mtx": ("%%MatrixMarket matrix coordinate pattern general\n9999999999 9999999999 1\n1 2\n", "unpacks to more than"),
-    "many.mtx": ("%%MatrixMarket matrix coordinate pattern general\n9 9 99999999999\n1 2\n", "more entries than it has lines"),
+    "utf16.gexf": (
+        '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE gexf [<!ENTITY a "b">]><gexf/>'.encode("utf-16"),
+        "document type",
+    ),
+    "big.mtx": (
+        "%%MatrixMarket matrix coordinate pattern general\n9999999999 9999999999 1\n1 2\n",
+        "unpacks to more than",
+    ),
+    "many.mtx": (
+        "%%MatrixMarket matrix coordinate pattern general\n9 9 99999999999\n1 2\n",
+        "more entries than it has lines",
+    ),
     "beyond.mtx": ("%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 9\n", "broken Matrix Market"),
-    "longer.mtx": ("%%MatrixMarket matrix coordinate real general\n9 9 2\n1 2 1\n9 9 2 9 2 9 2", "broken Matrix Market"),
+    "longer.mtx": (
+        "%%MatrixMarket matrix coordinate real general\n9 9 2\n1 2 1\n9 9 2 9 2 9 2",
+        "broken Matrix Market",
+    ),
     "words.mtx": ("%%MatrixMarket matrix coordinate real general\n9 9 1\n1 2 x\n", "broken Matrix Market"),
     "short.mtx": ("%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n", "broken Matrix Market"),
     "complex.mtx": ("%%MatrixMarket matrix coordinate complex general\n3 3 1\n1 2 1 1\n", "complex entries"),
@@ -171,7 +191,7 @@ BAD = {
     "two.g6": ("A_\nA_\n", "several graphs"),
     "none.g6": ("", "empty"),
     "odd.g6": ("\x01\x02", "no graph6"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)

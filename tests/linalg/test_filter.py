@@ -288,7 +288,9 @@ def test_bad_input_names_the_argument():
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_gradients_stay_exact_across_a_breakdown(delta):
-    """A star's Krylov space has 2 dimensions from its hub; weights moved by δ open four more, at β ~ δ, until δ is below tolerance."""
+    """A star's Krylov space has 2 dimensions from its hub; weights moved by δ open four more, at β ~ δ, until δ is
+    below tolerance.
+    """
     subs = weighted(nx.star_graph(11))
     noise, x, g = randn(12, seed=3), torch.eye(12, dtype=F64)[:, :1], randn(12, 1, seed=9)
     weight = (1 + delta * noise[subs.row] * noise[subs.col]).requires_grad_()

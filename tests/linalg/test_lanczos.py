@@ -101,7 +101,8 @@ def test_converged_pairs_agree_with_eigsh_and_lobpcg():
     basis = constrained_lanczos(L, C, steps=57)
     largest = eigsh(LinearOperator((60, 60), matvec=lambda v: P @ (L @ (P @ v)), dtype=float), k=4, which="LA")[0]
     np.testing.assert_allclose(basis.values[basis.mask][-4:].numpy(), np.sort(largest), atol=1e-9)
-    # scipy tests convergence on L x − λx unprojected, which stalls for a general C: hence PLP, or a C that L leaves invariant
+    # scipy tests convergence on L x − λx unprojected, which stalls for a general C: hence PLP, or a C that L leaves
+    # invariant
     X = np.random.default_rng(0).normal(size=(60, 4))
     lowest, _ = lobpcg(P @ L @ P, X, Y=C, largest=False, tol=1e-9, maxiter=100)
     np.testing.assert_allclose(basis.values[0, :4].numpy(), np.sort(lowest), atol=1e-8)

@@ -1,4 +1,6 @@
-"""Fitting: resumed to the same bits, stored and restored with the same scores, within its budget, better than chance."""
+"""Fitting: resumed to the same bits, stored and restored with the same scores, within its budget, better than
+chance.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""What is provable about the networks: sums over sets, filters as matrix functions, symmetry, independence of batch and order."""
+"""What is provable about the networks: sums over sets, filters as matrix functions, symmetry, independence of batch and
+order.
+"""
 
 from itertools import pairwise
 
@@ -182,7 +184,9 @@ def test_lanczosnets_short_scale_is_powers_of_the_affinity(subs):
 
 
 def test_lanczosnets_long_scale_is_a_function_of_the_laplacian(subs):
-    """With a basis of all of a graph's vectors, V f(θ) Vᵀ is f(S): compared graph by graph with a dense eigendecomposition."""
+    """With a basis of all of a graph's vectors, V f(θ) Vᵀ is f(S): compared graph by graph with a dense
+    eigendecomposition.
+    """
     conv = LanczosConv(3, 4, short=(1,), long=(2, 5)).double()
     x = torch.rand(subs.num_nodes, 3, dtype=torch.float64)
     # several random vectors a graph: one alone spans no repeated eigenvalue's space

@@ -1,4 +1,6 @@
-"""The compiled network against torch's in float64, its specification; and a score's bits, whatever is scored beside it."""
+"""The compiled network against torch's in float64, its specification; and a score's bits, whatever is scored beside
+it.
+"""
 
 import logging
 from dataclasses import replace
@@ -136,7 +138,9 @@ def test_score_has_the_same_bits_alone_in_any_batch_and_on_any_number_of_threads
 
 
 def test_a_basis_made_in_python_is_scored_by_the_same_network():
-    """Where no kernel makes the basis, the stages are taken one by one, and the compiled network reads what they leave."""
+    """Where no kernel makes the basis, the stages are taken one by one, and the compiled network reads what they
+    leave.
+    """
     from llwlc import constraints
 
     graph, pairs, scorer = big_case()

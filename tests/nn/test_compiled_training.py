@@ -43,7 +43,9 @@ def setting(config: NetConfig, data: EncodedLinks, dtype: torch.dtype) -> tuple[
 
 
 def labels_of(count: int, outputs: int = 2) -> tuple[torch.Tensor, torch.Tensor]:
-    """Links and non-links, some in both populations, some in one, some in none; and how many members the populations have, of which these are a part."""
+    """Links and non-links, some in both populations, some in one, some in none; and how many members the populations
+    have, of which these are a part.
+    """
     draw = torch.Generator().manual_seed(9)
     label = torch.rand(count, 1 + outputs, generator=draw)
     label[:, 0] = label[:, 0].round()

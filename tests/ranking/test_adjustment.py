@@ -1,4 +1,6 @@
-"""The adjustment of candidates' scores: fitted on data drawn from the model, it is the model's; with few links it leaves the network alone; in the network it is what it was outside."""
+"""The adjustment of candidates' scores: fitted on data drawn from the model, it is the model's; with few links it
+leaves the network alone; in the network it is what it was outside.
+"""
 
 import copy
 

@@ -1,4 +1,6 @@
-"""A ranked list against hidden links: equal to scikit-learn and to plain loops, ties in no order, missed links counted."""
+"""A ranked list against hidden links: equal to scikit-learn and to plain loops, ties in no order, missed links
+counted.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ ALL = np.array([[u, v] for u in range(12) for v in range(u + 1, 12)])
 
 
 def problem(seed: int, levels: int):
-    """Candidates among twelve nodes, some of them hidden links, scores with ties, and hidden links that are no candidates."""
+    """Candidates among twelve nodes, some of them hidden links, scores with ties, and hidden links that are no
+    candidates.
+    """
     rng = np.random.default_rng(seed)
     candidate = rng.random(len(ALL)) < 0.7
     link = rng.random(len(ALL)) < 0.3

@@ -14,7 +14,9 @@ from llwlc.ranking._shortlist import RIDGE, Shortlist, fit_shortlist
 
 
 def problem(seed: int, number: int = 600, width: int = 5):
-    """Scores in lists, inputs of which the first is 0 for about half of the pairs, and labels that hang on both, otherwise for pairs that share."""
+    """Scores in lists, inputs of which the first is 0 for about half of the pairs, and labels that hang on both,
+    otherwise for pairs that share.
+    """
     rng = np.random.default_rng(seed)
     listed, inputs = rng.normal(size=number), rng.normal(size=(number, width)) * rng.uniform(0.1, 20, size=width)
     inputs[:, 0] = np.maximum(inputs[:, 0], 0)

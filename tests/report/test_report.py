@@ -1,4 +1,6 @@
-"""The report of a run: one file that needs nothing else, in which every name is text, and whose numbers are the run's."""
+"""The report of a run: one file that needs nothing else, in which every name is text, and whose numbers are the
+run's.
+"""
 
 import json
 import re

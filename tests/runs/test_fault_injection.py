@@ -1,4 +1,6 @@
-"""A fit that dies at any of its writes, renames and removals, as SQLite is tested: the same command ends in the same bits."""
+"""A fit that dies at any of its writes, renames and removals, as SQLite is tested: the same command ends in the same
+bits.
+"""
 
 import builtins
 import io
@@ -23,7 +25,9 @@ class Dead(BaseException):
 
 
 class Faults:
-    """Counts every change of a file below `folder` and dies at one of them; a write gets half way. Afterwards the dead can change nothing."""
+    """Counts every change of a file below `folder` and dies at one of them; a write gets half way. Afterwards the dead
+    can change nothing.
+    """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.count, self.at = str(folder), 0, None

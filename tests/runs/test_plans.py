@@ -1,4 +1,6 @@
-"""A fit within a budget: its plan is written first, kept to, repeated, and survives a kill; an untrained score may take the network's place."""
+"""A fit within a budget: its plan is written first, kept to, repeated, and survives a kill; an untrained score may take
+the network's place.
+"""
 
 import json
 from dataclasses import replace
@@ -37,7 +39,9 @@ def model(minutes: float | None = None, **options) -> LinkPredictor:
 
 @pytest.fixture
 def rates(monkeypatch):
-    """Links cost so many seconds each, one-hop ones a tenth of it: nothing is measured, nor compiled before that, which would take longer than these budgets."""
+    """Links cost so many seconds each, one-hop ones a tenth of it: nothing is measured, nor compiled before that, which
+    would take longer than these budgets.
+    """
 
     def rate(seconds: float) -> None:
         def links(split, preset, features, reach, device):

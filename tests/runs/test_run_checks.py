@@ -1,4 +1,6 @@
-"""A run folder is data, never trusted: whatever a stranger writes into it, under digests that fit, is refused with a reason before a kernel sees it."""
+"""A run folder is data, never trusted: whatever a stranger writes into it, under digests that fit, is refused with a
+reason before a kernel sees it.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""The run directory: complete, without a pickle, moved at will, refused where it is damaged; and a fit that is killed and goes on."""
+"""The run directory: complete, without a pickle, moved at will, refused where it is damaged; and a fit that is killed
+and goes on.
+"""
 
 import json
 import os

@@ -102,8 +102,15 @@ def test_a_bad_body_gets_a_sentence(client, path, body, status, sentence):
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [(b"", 400), (b"{", 400), (b"\xff\xfe", 400), (b"[" * 19_000, 400), (b'{"pairs": [["\\ud800", "b"]]}', 400), (b'{"pairs": [["a", "b"]], "prior": NaN}', 400)],
-)  # fmt: skip
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"\xff\xfe", 400),
+        (b"[" * 19_000, 400),
+        (b'{"pairs": [["\\ud800", "b"]]}', 400),
+        (b'{"pairs": [["a", "b"]], "prior": NaN}', 400),
+    ],
+)
 def test_what_is_no_json_gets_a_sentence(client, body, status):
     got = client.post("/score", content=body, headers={"content-type": "application/json"})
     assert got.status_code == status

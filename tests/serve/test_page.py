@@ -89,11 +89,9 @@ def test_what_is_exported_is_what_is_shown_and_how_many_asks_again(server):
         page.keyboard.press("Enter")
         page.wait_for_function("() => document.querySelectorAll('#links tbody tr').length === 5")
         # an older list that comes late does not replace the one asked for last
-        page.evaluate(
-            """() => { const real = window.fetch; window.fetch = async (path, options) => {
+        page.evaluate("""() => { const real = window.fetch; window.fetch = async (path, options) => {
             if (path.includes("20")) await new Promise((done) => setTimeout(done, 1500));
-            return real(path, options); }; recommend("Person 20"); recommend("Person 33"); }"""
-        )
+            return real(path, options); }; recommend("Person 20"); recommend("Person 33"); }""")
         page.wait_for_timeout(3000)
         assert column(page, "links", 1) == ["Person 33"] * 5
         assert complaints == []
@@ -235,7 +233,8 @@ def test_a_hostile_name_is_text_on_a_narrow_screen_too(server):
         # and no column of a table is cut off
         assert (
             page.evaluate(
-                "(() => { const box = document.querySelector('#links').parentElement; return box.scrollWidth - box.clientWidth; })()"
+                "(() => { const box = document.querySelector('#links').parentElement; return box.scrollWidth -"
+                " box.clientWidth; })()"
             )
             <= 0
         )
@@ -258,9 +257,26 @@ def test_a_server_that_is_stopped_half_way_is_said_to_be(server):
 
 
 STRANGE = [
-    "__proto__", "constructor", "toString", "\x00\x07\x1b[2J\x7f", "a\nb\tc", " padded ", "שלום עולם", "&lt;b&gt;", "javascript:alert(1)", "O" + "\u0301" * 200,
-    "👩\u200d👧", "?node=x&top=5#token=abc", "%3Cscript%3E", "`${alert(1)}`", "\ufeff", "\u200b\u200f", "\u2028", "Q" * 10_000, "é" * 10_000,
-]  # fmt: skip
+    "__proto__",
+    "constructor",
+    "toString",
+    "\x00\x07\x1b[2J\x7f",
+    "a\nb\tc",
+    " padded ",
+    "שלום עולם",
+    "&lt;b&gt;",
+    "javascript:alert(1)",
+    "O" + "\u0301" * 200,
+    "👩\u200d👧",
+    "?node=x&top=5#token=abc",
+    "%3Cscript%3E",
+    "`${alert(1)}`",
+    "\ufeff",
+    "\u200b\u200f",
+    "\u2028",
+    "Q" * 10_000,
+    "é" * 10_000,
+]
 
 
 def test_every_node_can_be_asked_for_by_whatever_name():
@@ -275,7 +291,8 @@ def test_every_node_can_be_asked_for_by_whatever_name():
             assert page.inner_text("#trouble") == "", name[:40]
             page.locator("#links tbody tr").first.click()
             page.wait_for_function(
-                "name => [...document.querySelectorAll('#why bdi')].some((end) => end.textContent === short(name, 400))",
+                "name => [...document.querySelectorAll('#why bdi')].some((end) => end.textContent === short(name,"
+                " 400))",
                 arg=name,
             )
             cell = page.locator("#links tbody td").first.text_content()

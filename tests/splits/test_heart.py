@@ -112,7 +112,8 @@ def test_the_split_says_what_its_negatives_are():
     assert any("not the published ones" in note for note in split.notes)
     report = splits.audit(split, graph)
     assert report.ok, report
-    # only what the recipe lets happen: a negative of validation may be a link of validation or test, one of test only of test
+    # only what the recipe lets happen: a negative of validation may be a link of validation or test, one of test only
+    # of test
     assert set(split.repeated) <= {
         *(f"{neg} are links" for neg in ("valid_neg", "test_neg")),
         *("valid_pos & valid_neg", "valid_neg & test_pos", "test_pos & test_neg", "valid_neg & test_neg"),

@@ -14,7 +14,9 @@ from llwlc.training._calibration import Calibration, fit_calibration
 
 
 def two_classes(slope: float, offset: float, n: int = 100_000) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scores whose log-odds, with both classes equally many, are slope · score + offset: normal ones of one variance."""
+    """Scores whose log-odds, with both classes equally many, are slope · score + offset: normal ones of one
+    variance.
+    """
     g = torch.Generator().manual_seed(0)
     gap, middle = slope, -offset / slope  # with variance 1 the log-odds are gap · (score − middle)
     pos = middle + gap / 2 + torch.randn(n, generator=g, dtype=torch.float64)

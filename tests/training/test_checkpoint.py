@@ -1,4 +1,6 @@
-"""A checkpoint resumes to the last bit or is refused by name: what is missing or altered is noticed, whoever altered it."""
+"""A checkpoint resumes to the last bit or is refused by name: what is missing or altered is noticed, whoever altered
+it.
+"""
 
 import json
 from dataclasses import replace

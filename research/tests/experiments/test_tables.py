@@ -1,4 +1,6 @@
-"""The tables: printed byte for byte from the committed lines, every row something that can be run, and honest about protocols and data."""
+"""The tables: printed byte for byte from the committed lines, every row something that can be run, and honest about
+protocols and data.
+"""
 
 import re
 from pathlib import Path
@@ -127,7 +129,19 @@ def called(*words: str):
 def test_show_prints_what_is_stored_and_finished_cells_are_not_run_again(tmp_path):
     file = tmp_path / "mine.jsonl"
     for seed in (0, 1):
-        append_line(file, {"kind": "accuracy", "data": "cora", "protocol": "paper", "method": "paper", "seed": seed, "auc": 0.9 + seed / 50, "num_negatives": 5, "parameters": 7})  # fmt: skip
+        append_line(
+            file,
+            {
+                "kind": "accuracy",
+                "data": "cora",
+                "protocol": "paper",
+                "method": "paper",
+                "seed": seed,
+                "auc": 0.9 + seed / 50,
+                "num_negatives": 5,
+                "parameters": 7,
+            },
+        )
     words = ("neumann", "--data", "cora", "--model", "paper", "--results", str(file))
     shown = called(*words, "--show")
     assert shown.exit_code == 0

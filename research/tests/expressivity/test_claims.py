@@ -54,7 +54,9 @@ def apart(rows):
 
 
 def test_c10_and_two_c5_have_different_neumann_columns_and_spectra():
-    """The appendix: 2f(4) − f(2) − f(3) in C5, where the two-hop node is one and the same, f(2) + f(3) − f(4) − f(5) in C10."""
+    """The appendix: 2f(4) − f(2) − f(3) in C5, where the two-hop node is one and the same, f(2) + f(3) − f(4) − f(5) in
+    C10.
+    """
     graphs = [nx.cycle_graph(10), nx.disjoint_union(nx.cycle_graph(5), nx.cycle_graph(5))]
     subs = batch_of(graphs, [(0, 1), (0, 1)])
     column = constraints.neumann(subs, degree=False).columns[:, 0].split(10)
@@ -102,7 +104,9 @@ def test_orbits_of_c6_differ_under_neumann_constraints_and_not_without(seed, sta
 
 
 def test_removing_the_link_alone_tells_the_adjacent_pair_from_the_others():
-    """As link prediction does it, with the link out of its own subgraph: C6 becomes a path, and two orbits remain together."""
+    """As link prediction does it, with the link out of its own subgraph: C6 becomes a path, and two orbits remain
+    together.
+    """
     subs, net = orbits_of_c6(keep_link=False), RandomNet(1, 0)
     plain = net(subs, constraints.none(subs), degrees(subs))
     assert (plain[1] - plain[2]).abs().max() < 1e-12
@@ -132,7 +136,9 @@ def test_constraint_matrices_of_rook_and_shrikhande_have_the_same_spectrum():
 
 
 def test_in_a_strongly_regular_graph_a_spectrum_depends_on_the_induced_subgraph_alone():
-    """Why k ≤ 3 cannot separate graphs of equal parameters: these fix the number of every graph on at most 3 vertices."""
+    """Why k ≤ 3 cannot separate graphs of equal parameters: these fix the number of every graph on at most 3
+    vertices.
+    """
     numbers: dict[tuple[int, ...], list[float]] = {}
     for a in (SQUARES.a, SQUARES.b):
         subsets = np.array(list(combinations(range(16), 4)))
@@ -171,7 +177,9 @@ def embeddings(graphs, net, inputs):
 
 
 def test_with_constant_input_and_no_constraints_it_sees_nothing():
-    """False as printed: L1 = 0, so every filter returns a constant, and the path and the star, which 1-WL separates, stay together."""
+    """False as printed: L1 = 0, so every filter returns a constant, and the path and the star, which 1-WL separates,
+    stay together.
+    """
     path, star = adjacency(nx.path_graph(4)), adjacency(nx.star_graph(3))
     assert wl1(path, star)
     rows = embeddings([path, star], RandomNet(1, 0), ones)
@@ -190,7 +198,8 @@ def test_spectra_alone_are_not_as_expressive_as_1wl():
 
 
 def test_with_degrees_as_input_and_a_complete_basis_it_is():
-    """True without constraints: f(λ) = λ and 1 give Dh − Ah and h, and with the degrees at hand that is message passing.
+    """True without constraints: f(λ) = λ and 1 give Dh − Ah and h, and with the degrees at hand that is message
+    passing.
 
     Random weights separate every pair of graphs on 6 nodes that 1-WL separates, and no other.
     """

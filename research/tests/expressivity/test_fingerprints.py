@@ -72,7 +72,9 @@ def test_copies_have_the_same_fingerprint(a, seed, policy):
 
 
 def test_neumann_spectra_of_a_path():
-    """The one edge in the middle of P4: two isolated-from-each-other ends, S the outer nodes, δS empty, so one column (1, 0, 0, 1)."""
+    """The one edge in the middle of P4: two isolated-from-each-other ends, S the outer nodes, δS empty, so one column
+    (1, 0, 0, 1).
+    """
     a = adjacency(nx.path_graph(4))
     split = np.zeros((4, 4))
     split[0, 1] = split[1, 0] = split[2, 3] = split[3, 2] = 1

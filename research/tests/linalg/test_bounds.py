@@ -123,7 +123,8 @@ def test_distance_bounds_where_the_whole_space_is_the_eigenspace():
 
 
 def test_second_upper_bound_needs_a_simple_eigenvalue():
-    # λ̃ = 0 is double: ‖Eu‖/d_min = 1/6 bounds the angle from u to its plane, which is 0, but ũ in it may be orthogonal to u
+    # λ̃ = 0 is double: ‖Eu‖/d_min = 1/6 bounds the angle from u to its plane, which is 0, but ũ in it may be orthogonal
+    # to u
     A, moved = torch.diag(torch.tensor([2.0, -1.0, 5.0])), torch.diag(torch.tensor([0.0, 0.0, 5.0]))
     b = bounds.distance_bounds(A, moved - A)
     assert b.sine_upper >= 0.5
@@ -209,7 +210,9 @@ BULL = nx.Graph([(0, 1), (0, 2), (1, 2), (0, 4), (2, 3)])
 
 
 def test_theorem_2_as_printed_fails_on_the_bull():
-    """Five nodes, simple spectrum, no breakdown, κ = 4, j = 3: found among all connected graphs of at most six nodes."""
+    """Five nodes, simple spectrum, no breakdown, κ = 4, j = 3: found among all connected graphs of at most six
+    nodes.
+    """
     L = torch.tensor(nx.laplacian_matrix(BULL, nodelist=range(5)).toarray()).double()[None]
     start = torch.tensor([[3.0, 1, -4, 1, -4]]).double()
     Q, T, rest = run(L, start, 4)

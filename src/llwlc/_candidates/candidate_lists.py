@@ -1,4 +1,6 @@
-"""Lists of partners from what several searches propose for each source: each partner once, best first. Row by row, so that a list takes as long among many as among few."""
+"""Lists of partners from what several searches propose for each source: each partner once, best first. Row by row, so
+that a list takes as long among many as among few.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class CandidateLists(NamedTuple):
 
 
 class Proposals(NamedTuple):
-    """Those of source i stand at `start[i]` to `start[i + 1]`, in the order of their numbers: `partner [t]`, and what the first search says of each, `walk [t]`."""
+    """Those of source i stand at `start[i]` to `start[i + 1]`, in the order of their numbers: `partner [t]`, and what
+    the first search says of each, `walk [t]`.
+    """
 
     start: Integers
     partner: Integers
@@ -36,7 +40,9 @@ class Proposals(NamedTuple):
 
 
 def make_proposals(partner: Integers, walk: NDArray[np.float64], sources: Integers, graph: Graph) -> Proposals:
-    """The nodes in each row of `partner [m, k]`, each once, but for the source itself and what it is linked to; `walk [m, j]`, j ≤ k, belongs to the first columns, and is 0 for all others."""
+    """The nodes in each row of `partner [m, k]`, each once, but for the source itself and what it is linked to;
+    `walk [m, j]`, j ≤ k, belongs to the first columns, and is 0 for all others.
+    """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     found, said = np.empty(partner.shape, np.int64), np.empty(partner.shape)
     start = np.zeros(len(sources) + 1, np.int64)
@@ -67,8 +73,17 @@ def select_best(proposals: Proposals, score: Floats, length: int) -> CandidateLi
 
 @in_order
 def _keep_once(
-    partner: Any, walk: Any, sources: Any, indptr: Any, indices: Any, found: Any, said: Any, size: Any, begin: int, end: int
-) -> None:  # fmt: skip
+    partner: Any,
+    walk: Any,
+    sources: Any,
+    indptr: Any,
+    indices: Any,
+    found: Any,
+    said: Any,
+    size: Any,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         source, count, last = sources[i], 0, -1
         linked = indices[indptr[source] : indptr[source + 1]]

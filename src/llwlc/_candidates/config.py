@@ -14,16 +14,19 @@ MAX_CANDIDATES = 20_000_000
 class CandidateConfig:
     """A node's own list holds the partners with the largest
 
-    `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION) − hubness_penalty · hubness of the partner`,
+    `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION) − hubness_penalty ·
+    hubness of the partner`,
 
     where the similarity is the sum of two cosines, of features smoothed once and twice (a share `svd_similarity` of
     it the same of their leading directions), PageRank is personalised to the node, and the hubness
-    of a partner is the mean of its five largest similarities: a node that is like many others is on many lists, and means less there. The
-    weights are chosen by validation links (`_candidates.weight_search`).
+    of a partner is the mean of its five largest similarities: a node that is like many others is on many lists, and
+    means less there. The weights are chosen by validation links (`_candidates.weight_search`).
     """
 
     budget: int = 100
-    """Pairs that a node pays for; one that both ends want is paid half by each. So a graph has at most `budget` times as many candidates as nodes."""
+    """Pairs that a node pays for; one that both ends want is paid half by each. So a graph has at most `budget` times
+    as many candidates as nodes.
+    """
     degree: float = 0.0
     walk: float = 0.05
     hubness_penalty: float = 0.0

@@ -1,4 +1,6 @@
-"""Which of several weights put a wanted node among the first of a source's own list, in one compiled pass over what speaks for each node."""
+"""Which of several weights put a wanted node among the first of a source's own list, in one compiled pass over what
+speaks for each node.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ from llwlc._support.threads import choose_num_threads, run_over_links
 def find_hits(
     evidence: Evidence, tried: list[CandidateConfig], node_bias: list[Tensor], place: Tensor, length: float
 ) -> Tensor:
-    """Whether fewer than `length` nodes are better than the wanted one, in column `place [b]`, for each of the weights and sources: `[weights, b]`.
+    """Whether fewer than `length` nodes are better than the wanted one, in column `place [b]`, for each of the weights
+    and sources: `[weights, b]`.
 
     `Evidence.score` is the specification; on a GPU it is what is called.
     """
     if evidence.like.is_cuda:
-        return torch.stack([_held_by(evidence.score(one, up), place, length) for one, up in zip(tried, node_bias, strict=True)]).cpu()  # fmt: skip
+        return torch.stack(
+            [_held_by(evidence.score(one, up), place, length) for one, up in zip(tried, node_bias, strict=True)]
+        ).cpu()
     like, walk, open_ = (x.numpy() for x in (evidence.like, evidence.walk, evidence.open))
     node = np.arange(like.shape[1])[None] if evidence.node is None else evidence.node.numpy()
     every = torch.stack(node_bias).numpy()
@@ -43,10 +48,25 @@ def _held_by(score: Tensor, place: Tensor, length: float) -> Tensor:
 
 @exact
 def _fill(
-    node: Any, like: Any, walk: Any, open_: Any, node_bias: Any, weight: Any, place: Any, length: float, begin: int, end: int, found: Any
-) -> None:  # fmt: skip
+    node: Any,
+    like: Any,
+    walk: Any,
+    open_: Any,
+    node_bias: Any,
+    weight: Any,
+    place: Any,
+    length: float,
+    begin: int,
+    end: int,
+    found: Any,
+) -> None:
     width = like.shape[1]
-    listed, near, walked, total = (np.empty(width, np.int64), np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32))  # fmt: skip
+    listed, near, walked, total = (
+        np.empty(width, np.int64),
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+    )
     for row in range(begin, end):
         nodes, own = node[min(row, len(node) - 1)], place[row]
         count, wanted = 0, -1

@@ -24,17 +24,20 @@ def is_available(nodes: int) -> bool:
     if nodes <= EXACT_NODES or importlib.util.find_spec("faiss") is not None:
         return True
     warn(
-        f"nodes of like features are not looked for among more than {EXACT_NODES:,} nodes without faiss: pip install 'llwlc[ann]'",
+        f"nodes of like features are not looked for among more than {EXACT_NODES:,} nodes without faiss: pip install"
+        " 'llwlc[ann]'",
         stacklevel=2,
     )
     return False
 
 
 class InnerProductIndex:
-    """An index of the nodes `members`, each raised by a number of its own: a query finds those with the largest ⟨query, vector⟩ + raise.
+    """An index of the nodes `members`, each raised by a number of its own: a query finds those with the largest ⟨query,
+    vector⟩ + raise.
 
-    faiss's inverted file with exact products inside its lists: vectors are kept once. Which list a vector belongs to is found by a graph of the lists' centres, not by a look at all of them:
-    3.5 million nodes are indexed in half a minute.
+    faiss's inverted file with exact products inside its lists: vectors are kept once. Which list a vector belongs to is
+    found by a graph of the lists' centres, not by a look at all of them: 3.5 million nodes are indexed in half a
+    minute.
     """
 
     def __init__(self, vectors: Vectors, node_bias: Vectors, members: Integers) -> None:

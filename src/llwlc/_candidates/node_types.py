@@ -14,12 +14,16 @@ from llwlc.graph._graph import Graph
 
 Integers = NDArray[np.int64]
 MIN_EVEN_CYCLES = 20
-"""Independent cycles, all of even length, that make a graph bipartite by design: a graph with fewer, a tree say, may be so by chance."""
+"""Independent cycles, all of even length, that make a graph bipartite by design: a graph with fewer, a tree say, may be
+so by chance.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeTypes:
-    """The types of nodes as numbers, `codes [n]`, and `linkable [k, k]`, symmetric: which types a link may join. `is_bipartite`: they are the sides of a graph found to be bipartite."""
+    """The types of nodes as numbers, `codes [n]`, and `linkable [k, k]`, symmetric: which types a link may join.
+    `is_bipartite`: they are the sides of a graph found to be bipartite.
+    """
 
     codes: Integers
     linkable: NDArray[np.bool_]
@@ -70,7 +74,9 @@ def _two_colouring(graph: Graph) -> Integers | None:
 
 @exact
 def _colour(indptr: Integers, indices: Integers, side: Integers) -> int:
-    """0 and 1 for the nodes that have links, neighbours never alike; returns the number of connected parts, 0 where the graph cannot be coloured so."""
+    """0 and 1 for the nodes that have links, neighbours never alike; returns the number of connected parts, 0 where the
+    graph cannot be coloured so.
+    """
     stack, parts = np.empty(len(side), dtype=np.int64), 0
     for start in range(len(side)):
         if side[start] != 2:

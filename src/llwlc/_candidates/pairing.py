@@ -1,6 +1,7 @@
 """From the own lists of nodes to pairs, each once: how long each list may be, and what both ends say of a pair.
 
-Twenty million pairs are grouped by counting, a pass each, and not by sorting them all: that took a third of the time in which lists are made.
+Twenty million pairs are grouped by counting, a pass each, and not by sorting them all: that took a third of the time in
+which lists are made.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ ROUNDS = 20
 
 
 def compute_list_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
-    """How long each node's list may be, `[n]`: a partner whose own list has the node costs half, another one whole, `budget` in all.
+    """How long each node's list may be, `[n]`: a partner whose own list has the node costs half, another one whole,
+    `budget` in all.
 
     >>> compute_list_lengths(np.array([[1, 2], [0, 2], [-1, -1]], dtype=np.int32), 1).tolist()
     [1, 1, 0]
@@ -41,7 +43,9 @@ def compute_list_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
 def merge_lists(
     n: int, nodes: Integers, partner: NDArray[np.int32], score: NDArray[np.float32], length: Integers
 ) -> tuple[Integers, NDArray[np.float32]]:
-    """The pairs `[m, 2]`, u < v, of the lists of some `nodes`, as far as each of their `length` goes, sorted, and the better score of each `[m]`."""
+    """The pairs `[m, 2]`, u < v, of the lists of some `nodes`, as far as each of their `length` goes, sorted, and the
+    better score of each `[m]`.
+    """
     start = np.zeros(n + 1, np.int64)
     _count_smaller(nodes, partner, length, start)
     np.cumsum(start, out=start)
@@ -151,7 +155,9 @@ def _group_by_smaller(nodes: Any, partner: Any, score: Any, length: Any, at: Any
 
 @in_order
 def _sort_groups(groups: Any, start: Any, other: Any, value: Any, kept: Any, begin: int, end: int) -> None:
-    """Each group in the order of its nodes, each node once with its better score, at the beginning of the group's place; `kept [groups + 1]`: how many."""
+    """Each group in the order of its nodes, each node once with its better score, at the beginning of the group's
+    place; `kept [groups + 1]`: how many.
+    """
     for g in range(begin, end):
         first, size = start[groups[g]], start[groups[g] + 1] - start[groups[g]]
         order = np.argsort(other[first : first + size], kind="mergesort")

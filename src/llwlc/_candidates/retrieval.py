@@ -24,8 +24,8 @@ LIST_LENGTH_FACTOR = 1.3
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """`pairs [m, 2]`, u < v, each once, no link among them, in the order of their numbers; `score [m]`, the better of what the two ends' lists say; `length [n]`: how far
-    each node's own list may go, as far as it went or further."""
+    """`pairs [m, 2]`, u < v, each once, no link among them, in the order of their numbers; `score [m]`, the better of
+    what the two ends' lists say; `length [n]`: how far each node's own list may go, as far as it went or further."""
 
     pairs: Tensor
     score: Tensor
@@ -39,7 +39,9 @@ class Candidates:
         return (self.pairs == node).any(1).nonzero().view(-1)
 
     def find(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """Which of some pairs `[k, 2]` are candidates, and at which position; 0 for one that is none. (They are in order, so nothing is sorted.)"""
+        """Which of some pairs `[k, 2]` are candidates, and at which position; 0 for one that is none. (They are in
+        order, so nothing is sorted.)
+        """
         n = len(self.length)
         number, wanted = self.pairs[:, 0] * n + self.pairs[:, 1], pairs.amin(1) * n + pairs.amax(1)
         place = torch.searchsorted(number, wanted)
@@ -61,15 +63,17 @@ def find_candidates(
 ) -> Candidates:
     """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node.
 
-    `sources`: only the own lists of these nodes. Which partners want them too is not known then, so their lists, and those of all others in `length`, are taken as long as
-    lists are in the mean. `lists`: where the lists of all nodes are made, if not here.
+    `sources`: only the own lists of these nodes. Which partners want them too is not known then, so their lists, and
+    those of all others in `length`, are taken as long as lists are in the mean. `lists`: where the lists of all nodes
+    are made, if not here.
     """
     n = retriever.graph.num_nodes
     nodes = np.arange(n) if sources is None else np.sort(sources)
     budget = retriever.budget
     if budget < retriever.config.budget:
         warn(
-            f"each of the {n:,} nodes proposes {budget} partners instead of {retriever.config.budget}, so that all candidates fit in memory",
+            f"each of the {n:,} nodes proposes {budget} partners instead of {retriever.config.budget}, so that all"
+            " candidates fit in memory",
             stacklevel=2,
         )
     longest = min(2 * budget, max(n - 1, 1))
@@ -77,7 +81,8 @@ def find_candidates(
     partner, score = found.partner.astype(np.int32, copy=False), found.score
     if sources is None:
         own = compute_list_lengths(partner, budget)
-        # a list that ends because nothing else speaks for a partner has room for one more, which a link that goes missing would take
+        # a list that ends because nothing else speaks for a partner has room for one more, which a link that goes
+        # missing would take
         return _paired(n, nodes, partner, score, own, np.maximum(own, min(budget, longest)))
     usual = min(round(LIST_LENGTH_FACTOR * budget), longest)
     own = np.minimum((partner >= 0).sum(1), usual)
@@ -118,7 +123,9 @@ def _paired(
 
 
 def check_membership(retriever: CandidateRetriever, links: Tensor, length: Integers) -> tuple[Tensor, Tensor]:
-    """Which of the graph's own links `[m, 2]` would be candidates if each were missing, alone, from the graph, and the score they would have."""
+    """Which of the graph's own links `[m, 2]` would be candidates if each were missing, alone, from the graph, and the
+    score they would have.
+    """
     member, best = torch.zeros(len(links), dtype=torch.bool), torch.full((len(links),), float("-inf"))
     step, node_bias = retriever.sources_at_once, retriever.node_bias(retriever.weights)
     for at in range(0, len(links), step):

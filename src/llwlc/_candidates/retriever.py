@@ -24,14 +24,16 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 ENTRIES_PER_BLOCK = 1 << 24
 LARGE_BLOCK, LARGE_ENTRIES, FEW_SOURCES = 1 << 14, 1 << 21, 64
-"""Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the graph has nodes, but no more than have so many partners together, whose
-arrays would be asked of the system anew each time; and where all evidence is kept."""
+"""Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the
+graph has nodes, but no more than have so many partners together, whose arrays would be asked of the system anew each
+time; and where all evidence is kept."""
 ROWS_AT_ONCE = 1 << 16
 NOT_LISTED = float("-inf")
 
 
 class Evidence(NamedTuple):
-    """What speaks for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank; `open`: which may be listed.
+    """What speaks for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank;
+    `open`: which may be listed.
 
     `node [b, k]`: the nodes that were looked at, None for all of them in their order.
     """
@@ -42,7 +44,9 @@ class Evidence(NamedTuple):
     open: Tensor
 
     def score(self, config: CandidateConfig, node_bias: Tensor) -> Tensor:
-        """−inf where a node may not be listed, or where nothing speaks for it. `node_bias [n]`: the part of the score that is the same in every list (`CandidateRetriever.node_bias`)."""
+        """−inf where a node may not be listed, or where nothing speaks for it. `node_bias [n]`: the part of the score
+        that is the same in every list (`CandidateRetriever.node_bias`).
+        """
         own = node_bias if self.node is None else node_bias[self.node]
         total = self.like + own + config.walk * self.walk
         return total.masked_fill(~self.open | ((self.like <= 0) & (self.walk <= 0)), NOT_LISTED)
@@ -52,8 +56,8 @@ class Evidence(NamedTuple):
 class CandidateRetriever:
     """Makes candidate lists on a graph, under weights that may be changed (`with_weights`).
 
-    `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1. `num_proposing_nodes`: how many nodes share the candidates that fit in
-    memory, None for all.
+    `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1.
+    `num_proposing_nodes`: how many nodes share the candidates that fit in memory, None for all.
     """
 
     graph: Graph
@@ -81,7 +85,9 @@ class CandidateRetriever:
         return torch.log1p(self.graph.degree.float()).to(self.device)
 
     def with_weights(self, config: CandidateConfig) -> CandidateRetriever:
-        """The same retriever with other weights; what was computed and does not depend on them, hubness above all, is not computed again."""
+        """The same retriever with other weights; what was computed and does not depend on them, hubness above all, is
+        not computed again.
+        """
         other = replace(self, config=config)
         same = (*WEIGHT_INDEPENDENT, "_indexes") if config.degree == self.config.degree else WEIGHT_INDEPENDENT
         vars(other).update({name: vars(self)[name] for name in same if name in vars(self)})
@@ -94,13 +100,17 @@ class CandidateRetriever:
             _ = self._indexes
 
     def node_bias(self, config: CandidateConfig) -> Tensor:
-        """The part of a node's list score that is the same in the list of every other node, by its degree and its hubness, `[n]`."""
+        """The part of a node's list score that is the same in the list of every other node, by its degree and its
+        hubness, `[n]`.
+        """
         found = config.degree * self.log_degree
         return found - config.hubness_penalty * self.hubness if config.hubness_penalty else found
 
     @property
     def has_hubness(self) -> bool:
-        """Whether hubness is computed: where there are features, and few enough nodes to compare all with all once more."""
+        """Whether hubness is computed: where there are features, and few enough nodes to compare all with all once
+        more.
+        """
         return self.smoothed is not None and self.exact and self.graph.num_nodes <= MAX_HUBNESS_NODES
 
     @cached_property
@@ -113,7 +123,9 @@ class CandidateRetriever:
         return torch.cat([torch.zeros(0, device=self.device), *parts])
 
     def compute_hubness(self, like: Tensor, sources: Integers) -> Tensor:
-        """The mean of the `HUBNESS_NEIGHBORS` largest similarities `like [b, n]` of each source, to other nodes of a fitting kind; what is below 0, or missing, counts as 0."""
+        """The mean of the `HUBNESS_NEIGHBORS` largest similarities `like [b, n]` of each source, to other nodes of a
+        fitting kind; what is below 0, or missing, counts as 0.
+        """
         other = self._fitting(sources)
         near = like.masked_fill(~other, 0).clamp(min=0)
         return near.topk(min(HUBNESS_NEIGHBORS, near.shape[1]), dim=1).values.sum(1) / HUBNESS_NEIGHBORS
@@ -131,7 +143,9 @@ class CandidateRetriever:
         return torch.from_numpy(self.node_types.linkable).to(self.device)
 
     def __call__(self, sources: Integers, length: int) -> CandidateLists:
-        """The lists of these nodes. A node that is linked with the source, or of a type that no link joins with the source's, is in no list."""
+        """The lists of these nodes. A node that is linked with the source, or of a type that no link joins with the
+        source's, is in no list.
+        """
         parts = [CandidateLists(np.zeros((0, length), dtype=np.int64), np.zeros((0, length), dtype=np.float32))]
         many = max(FEW_SOURCES, min(LARGE_BLOCK, LARGE_ENTRIES // max(2 * length, 1)))
         links = self._most_links(sources)
@@ -141,7 +155,9 @@ class CandidateRetriever:
 
     @property
     def precision(self) -> float:
-        """Of walks: coarser on a graph so large that lists are short, whose few best ends are the same (of 10, 99.6 % on a graph of 3.5 million nodes)."""
+        """Of walks: coarser on a graph so large that lists are short, whose few best ends are the same (of 10, 99.6 %
+        on a graph of 3.5 million nodes).
+        """
         if self.exact:
             return PRECISION
         return PRECISION * min(max(ENDS_OF_A_WALK / (4 * self.budget), 1.0), COARSEST)
@@ -157,10 +173,11 @@ class CandidateRetriever:
         return max(1, ENTRIES_PER_BLOCK // max(self.graph.num_nodes, 1)) if self.exact else FEW_SOURCES
 
     def evidence(self, sources: Integers, wanted: Integers, *, removed: bool = False) -> tuple[Evidence, Tensor]:
-        """Of each source, and where its `wanted` node stands in it, `[b]`; `removed`: on the graph that lacks the link between the two, which then may be listed.
+        """Of each source, and where its `wanted` node stands in it, `[b]`; `removed`: on the graph that lacks the link
+        between the two, which then may be listed.
 
-        Of all nodes; on a large graph of the wanted one and of those that lists are made of. (The wanted node's own vector is that of the graph without the link too; those
-        of others are taken as they are, which they nearly are.)
+        Of all nodes; on a large graph of the wanted one and of those that lists are made of. (The wanted node's own
+        vector is that of the graph without the link too; those of others are taken as they are, which they nearly are.)
         """
         if not self.exact:
             return self._near_evidence(sources, wanted, removed), torch.zeros(len(sources), dtype=torch.long)
@@ -187,7 +204,9 @@ class CandidateRetriever:
         return Evidence(None, like, walk, possible)
 
     def _likeness(self, sources: Integers, removed: Integers | None = None) -> Tensor:
-        """The similarities of the sources with all nodes, `[b, n]`; of a source and the other end on the graph that lacks their link."""
+        """The similarities of the sources with all nodes, `[b, n]`; of a source and the other end on the graph that
+        lacks their link.
+        """
         if self._vectors is None or self.smoothed is None:
             return torch.zeros(len(sources), self.graph.num_nodes, device=self.device)
         query = self.smoothed.vectors[sources] if removed is None else self.smoothed.without_link(sources, removed)
@@ -264,7 +283,9 @@ class CandidateRetriever:
         return CandidateLists(partner, np.pad(value, ((0, 0), (0, missing)), constant_values=NOT_LISTED))
 
     def _nearly(self, sources: Integers, length: int, links: int) -> CandidateLists:
-        """On a large graph: of the nodes where walks end and of those that an index finds; `links`: as many as any source has."""
+        """On a large graph: of the nodes where walks end and of those that an index finds; `links`: as many as any
+        source has.
+        """
         graph, weights = self.graph, self.weights
         partner, rank = find_walk_ends(
             graph, sources, np.full(len(sources), -1), self.node_types, 2 * length, self.precision
@@ -282,7 +303,9 @@ class CandidateRetriever:
         return int(self.graph.degree.numpy()[sources].max(initial=0))
 
     def _similar(self, sources: Integers, length: int, query: Floats, links: int) -> Integers:
-        """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has `links`, since these are among the nearest."""
+        """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has
+        `links`, since these are among the nearest.
+        """
         most = length + 1 + min(links, 4 * length)
         found = np.full((len(sources), most), -1)
         own = self.node_types.codes[sources]
@@ -311,7 +334,9 @@ ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 MAX_WALK_ENDS = 2000
 """Ends of walks from a node that are kept."""
 HUBNESS_NEIGHBORS, MAX_HUBNESS_NODES = 5, 10_000
-"""The nearest nodes whose similarities make up hubness, and the nodes up to which it is computed: on 18,000 nodes they took 13 s, several times a fit, and gained little."""
+"""The nearest nodes whose similarities make up hubness, and the nodes up to which it is computed: on 18,000 nodes they
+took 13 s, several times a fit, and gained little.
+"""
 
 
 def make_retriever(
@@ -323,7 +348,9 @@ def make_retriever(
     node_types: NodeTypes | None = None,
     device: str = "cpu",
 ) -> CandidateRetriever:
-    """`x`: features `[n, F]` in which cosines mean something, dense, or None; `svd_vectors`: their leading directions, where the configuration gives those a weight."""
+    """`x`: features `[n, F]` in which cosines mean something, dense, or None; `svd_vectors`: their leading directions,
+    where the configuration gives those a weight.
+    """
     usable = x is not None and inner_product_index.is_available(graph.num_nodes)
     smoothed = SmoothedFeatures.of(graph, x, svd_vectors, config.svd_similarity) if usable and x is not None else None
     return CandidateRetriever(
@@ -332,7 +359,9 @@ def make_retriever(
 
 
 def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
-    """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of the lists."""
+    """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of
+    the lists.
+    """
     found = np.empty(len(first), dtype=np.float32)
     for at in range(0, len(first), ROWS_AT_ONCE):
         part = slice(at, at + ROWS_AT_ONCE)

@@ -19,9 +19,11 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SmoothedFeatures:
-    """Âx and Â²x of all nodes, Â = D^−½ (A + I) D^−½, each of length one, side by side: `vectors [n, 2 F]`. An inner product is the sum of two cosines.
+    """Âx and Â²x of all nodes, Â = D^−½ (A + I) D^−½, each of length one, side by side: `vectors [n, 2 F]`. An inner
+    product is the sum of two cosines.
 
-    With a second kind of features (`svd_vectors`), whose cosines have the weight `share` and the first ones the rest, x has the columns of both, `width` those of the first.
+    With a second kind of features (`svd_vectors`), whose cosines have the weight `share` and the first ones the rest, x
+    has the columns of both, `width` those of the first.
     """
 
     graph: Graph
@@ -64,7 +66,9 @@ class SmoothedFeatures:
 
 
 def _beside(once: Vectors, twice: Vectors, width: int, share: float) -> Vectors:
-    """Unit vectors of the first `width` columns of both, and of the others, scaled so that cosines of the latter count for a `share` in an inner product."""
+    """Unit vectors of the first `width` columns of both, and of the others, scaled so that cosines of the latter count
+    for a `share` in an inner product.
+    """
     parts = [_unit(once[:, :width]), _unit(twice[:, :width])]
     if share:
         parts = [np.float32((1 - share) ** 0.5) * part for part in parts]
@@ -79,7 +83,9 @@ def _unit(x: Vectors) -> Vectors:
 
 @in_order
 def _without_link(indptr: Any, indices: Any, scaled: Any, summed: Any, sources: Any, removed: Any, out: Any) -> None:
-    """Only the degrees of the two ends change, so only the sums that they are part of: all others are taken as they are."""
+    """Only the degrees of the two ends change, so only the sums that they are part of: all others are taken as they
+    are.
+    """
     width = scaled.shape[1]
     for i in range(len(sources)):
         u, v = sources[i], removed[i]

@@ -1,4 +1,6 @@
-"""The nodes that a random walk from a node ends at most often: personalised PageRank by push, in memory of what is touched."""
+"""The nodes that a random walk from a node ends at most often: personalised PageRank by push, in memory of what is
+touched.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ from llwlc.graph._graph import Graph
 
 TELEPORT, PRECISION = 0.15, 1e-4
 ENOUGH, MANY_LINKS, FINER, STEPS = 50, 500, 0.1, 2_000_000_000
-"""A walk that ends at fewer than `ENOUGH` nodes, though the neighbours of its source have more than `MANY_LINKS` links together, is too coarse for a graph as dense as this: it is made again
-with precision `FINER` ÷ their number, which reaches the nodes that share a good part of their links with them. Only as long as all sources of a graph take about `STEPS` steps to
-their neighbours' links together: a hub is not worth it."""
+"""A walk that ends at fewer than `ENOUGH` nodes, though the neighbours of its source have more than `MANY_LINKS` links
+together, is too coarse for a graph as dense as this: it is made again with precision `FINER` ÷ their number, which
+reaches the nodes that share a good part of their links with them. Only as long as all sources of a graph take about
+`STEPS` steps to their neighbours' links together: a hub is not worth it."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -24,10 +27,12 @@ Integers = NDArray[np.int64]
 def find_walk_ends(
     graph: Graph, sources: Integers, removed: Integers, node_types: NodeTypes, most: int, precision: float = PRECISION
 ) -> tuple[Integers, Floats]:
-    """For each source the `most` nodes of largest PageRank that it is not linked to, `[m, most]`, −1 where there are fewer, and their PageRank.
+    """For each source the `most` nodes of largest PageRank that it is not linked to, `[m, most]`, −1 where there are
+    fewer, and their PageRank.
 
-    `removed [m]`: a neighbour whose link with the source is left out of the graph, −1 for none; that neighbour is a candidate like any other.
-    Only nodes are listed whose type a link may join with the source's. `precision`: what a walk leaves at a node, for each of its links, is below it (or below a finer one, near many links).
+    `removed [m]`: a neighbour whose link with the source is left out of the graph, −1 for none; that neighbour is a
+    candidate like any other. Only nodes are listed whose type a link may join with the source's. `precision`: what a
+    walk leaves at a node, for each of its links, is below it (or below a finer one, near many links).
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     n, m = graph.num_nodes, len(sources)
@@ -77,7 +82,9 @@ def _push(
     stack: Any,
     touched: Any,
 ) -> None:
-    """Andersen's push from each source; what was touched is wiped afterwards, so the arrays stay zero between sources."""
+    """Andersen's push from each source; what was touched is wiped afterwards, so the arrays stay zero between
+    sources.
+    """
     for i in range(len(sources)):
         source, gone, finest = sources[i], removed[i], precision
         reach = 0

@@ -22,8 +22,10 @@ DEGREE_WEIGHTS, WALK_WEIGHTS, HUBNESS_PENALTIES = (
     (0.0, 0.1, 0.2),
 )
 DEFAULT_WEIGHTS, MIN_GAIN, MIN_STANDARD_ERRORS = CandidateConfig(degree=0.0, walk=0.05, hubness_penalty=0.2), 0.01, 2.5
-"""Weights that serve where there are features; others are taken only where they hold such a share of the hidden links more, and by so many standard errors: the best of 72 is partly the luckiest.
-(On Cora and Citeseer, 455 to 527 links, the best were ahead by 1.1 to 2.3 of them, and real candidates then held less than with the usual weights as often as more.)"""
+"""Weights that serve where there are features; others are taken only where they hold such a share of the hidden links
+more, and by so many standard errors: the best of 72 is partly the luckiest. (On Cora and Citeseer, 455 to 527 links,
+the best were ahead by 1.1 to 2.3 of them, and real candidates then held less than with the usual weights as often as
+more.)"""
 MAX_TUNING_LINKS = 1000
 """Hidden links that are looked at, drawn at random where there are more."""
 MAX_COMPARISONS = 100_000_000
@@ -42,7 +44,9 @@ def cap_tuning_links(num_nodes: int, links: int) -> int:
 def search_weights(
     retriever: CandidateRetriever, hidden: Tensor, *, links: int = MAX_TUNING_LINKS, seed: int = 0
 ) -> CandidateConfig:
-    """The lister's configuration with the weights under which own lists hold most of the hidden links `[m, 2]`; the default ones where there are none."""
+    """The lister's configuration with the weights under which own lists hold most of the hidden links `[m, 2]`; the
+    default ones where there are none.
+    """
     config = retriever.config
     if not len(hidden):
         return config
@@ -71,7 +75,9 @@ def _best(
     tried: list[CandidateConfig],
     usual: CandidateConfig | None = None,
 ) -> CandidateConfig:
-    """The first of those under which own lists hold most of the hidden links; `usual`, one of them, unless that is `MIN_GAIN` more, and `MIN_STANDARD_ERRORS` standard errors."""
+    """The first of those under which own lists hold most of the hidden links; `usual`, one of them, unless that is
+    `MIN_GAIN` more, and `MIN_STANDARD_ERRORS` standard errors.
+    """
     length = LIST_LENGTH_FACTOR * retriever.budget
     node_bias = [retriever.node_bias(one) for one in tried]
     kept = torch.zeros(len(tried), len(hidden), dtype=torch.bool)

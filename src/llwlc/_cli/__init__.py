@@ -7,7 +7,9 @@ import sys
 
 
 def main() -> None:
-    """Entry point. Input that cannot be used, and wrong usage, end with code 2; an interrupt with 130; a standard output that cannot be written with 1."""
+    """Entry point. Input that cannot be used, and wrong usage, end with code 2; an interrupt with 130; a standard
+    output that cannot be written with 1.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends the process quietly until the next import is done
     from llwlc._cli import process

@@ -25,7 +25,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Finds the links that are missing from a graph.",
-    epilog="First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend run`.",
+    epilog=(
+        "First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend"
+        " run`."
+    ),
 )
 app.add_typer(data, name="data")
 app.add_typer(cache, name="cache")

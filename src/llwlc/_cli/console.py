@@ -35,7 +35,9 @@ ERR = PlainConsole(stderr=True)
 
 
 class Group(TyperGroup):
-    """Commands that report an `LLwLCError`, or an error of the operating system, in one sentence on stderr, and exit with code 2."""
+    """Commands that report an `LLwLCError`, or an error of the operating system, in one sentence on stderr, and exit
+    with code 2.
+    """
 
     resumed: tuple[str, ...] = ("fit",)
     """Commands that continue where they were interrupted."""
@@ -53,7 +55,9 @@ class Group(TyperGroup):
                 print_status("Stopped. Run the same command to go on where it was.")
             raise  # typer ends with code 130
         except (BrokenPipeError, OutputError):
-            raise  # of a pipe that is closed: typer ends quietly; of a standard output that is full: `main` reports it, as after --help
+            # of a pipe that is closed: typer ends quietly; of a standard output that is full: `main` reports it, as
+            # after --help
+            raise
         except (LLwLCError, OSError, MemoryError, UnicodeError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not isinstance(error, LLwLCError) and not _lacks_memory(error):
                 raise
@@ -62,7 +66,9 @@ class Group(TyperGroup):
 
 
 def _lacks_memory(error: RuntimeError) -> bool:
-    """Whether torch ran out of memory: it raises a plain RuntimeError for the CPU as for a GPU, so the message is read."""
+    """Whether torch ran out of memory: it raises a plain RuntimeError for the CPU as for a GPU, so the message is
+    read.
+    """
     return "alloc" in str(error) and "memory" in str(error)
 
 
@@ -86,7 +92,9 @@ def _sentence(error: Exception) -> str:
 
 @contextmanager
 def escape_usage() -> Iterator[None]:
-    """Makes control characters visible in messages about wrong usage, which quote the argument; older versions of typer print it unchanged."""
+    """Makes control characters visible in messages about wrong usage, which quote the argument; older versions of typer
+    print it unchanged.
+    """
     try:
         yield
     except Exception as error:

@@ -86,7 +86,8 @@ def pack_graph(
         float, typer.Option(min=0.1, max=1024, help="Gigabytes of memory for sorting; the rest is sorted on disk.")
     ] = 1.0,
 ) -> None:
-    """Packs an edge list that does not fit in memory into a folder of arrays, which other commands map instead of reading.
+    """Packs an edge list that does not fit in memory into a folder of arrays, which other commands map instead of
+    reading.
 
     Examples:
 
@@ -129,7 +130,8 @@ def audit_split(
 ) -> None:
     """Checks a split for leaks.
 
-    A leak is a pair in two parts, a negative that is a link, or a message graph that contains links to be predicted. The exit code is 1 if there is one.
+    A leak is a pair in two parts, a negative that is a link, or a message graph that contains links to be predicted.
+    The exit code is 1 if there is one.
 
     Examples:
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class EpochBar:
-    """A progress bar over epochs that shows loss and validation score. `open` draws it, the end of the block removes it; for a resumed run it begins at the epoch reached before."""
+    """A progress bar over epochs that shows loss and validation score. `open` draws it, the end of the block removes
+    it; for a resumed run it begins at the epoch reached before.
+    """
 
     def __init__(self, total: int | None, run: Path | None = None) -> None:
         self.total, self.run = total, run
@@ -32,7 +34,9 @@ class EpochBar:
         self._stack.close()
 
     def open(self, total: int | None = None) -> None:
-        """Draws the bar, once, for `total` epochs, by default those of the constructor. Whatever must be printed above the bar is printed before this call."""
+        """Draws the bar, once, for `total` epochs, by default those of the constructor. Whatever must be printed above
+        the bar is printed before this call.
+        """
         if self._shown is not None:
             return
         self.total = self.total if total is None else total

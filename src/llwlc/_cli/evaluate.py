@@ -47,7 +47,8 @@ def evaluate(
 ) -> None:
     """Shows what a run measured.
 
-    With --ranking: measures its recommendations. With --protocol: trains its preset again on other splits of its graph, and shows mean and standard deviation.
+    With --ranking: measures its recommendations. With --protocol: trains its preset again on other splits of its graph,
+    and shows mean and standard deviation.
 
     Examples:
 
@@ -83,7 +84,8 @@ def evaluate(
             measured.append(model.evaluate(protocol=protocol, seed=seed, on_epoch=bar.move))
     first = measured[0]
     print_rows(
-        f"protocol {protocol}, {len(which)} seed{'s' if len(which) > 1 else ''}, {first['num_negatives']:,} negatives, {first['parameters']:,} parameters",
+        f"protocol {protocol}, {len(which)} seed{'s' if len(which) > 1 else ''}, {first['num_negatives']:,} negatives,"
+        f" {first['parameters']:,} parameters",
         [(_label(key, first), _spread([one[key] for one in measured])) for key in SHOWN],
     )
 

@@ -51,9 +51,12 @@ FREE_PROTOCOLS = listed(protocol.name for protocol in PROTOCOLS.records() if pro
 
 
 def make_options_help() -> str:
-    """The end of `llwlc fit --help` as Markdown: the options of `--set` with values, defaults and meaning, then the names in each registry."""
+    """The end of `llwlc fit --help` as Markdown: the options of `--set` with values, defaults and meaning, then the
+    names in each registry.
+    """
     text = [
-        f"Options for --set, with their values in the preset {DEFAULT_PRESET}; where none is shown, it depends on the graph:"
+        f"Options for --set, with their values in the preset {DEFAULT_PRESET}; where none is shown, it depends on the"
+        " graph:"
     ]
     text.append(
         "\n".join(
@@ -220,7 +223,9 @@ def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast,
 
 
 def format_expected_time(forecast: Forecast, most: float) -> str:
-    """How long a fit is expected to take. The least is said where training that soon learns nothing more would end much earlier."""
+    """How long a fit is expected to take. The least is said where training that soon learns nothing more would end much
+    earlier.
+    """
     found = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
     return (
         f"{found}, {format_duration(forecast.at_least)} if little can be learned"

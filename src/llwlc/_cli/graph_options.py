@@ -28,7 +28,10 @@ GraphArgument = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF, Matrix Market, graph6, each also gzipped; or a packed graph (llwlc data pack).",
+        help=(
+            "A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF,"
+            " Matrix Market, graph6, each also gzipped; or a packed graph (llwlc data pack)."
+        ),
         autocompletion=make_completer(DATASETS),
     ),
 ]
@@ -76,7 +79,10 @@ class GraphOptions:
     missing_values: Annotated[
         str,
         typer.Option(
-            help="Missing values in the features: fill (with the mean of the column; an added column marks them) or error."
+            help=(
+                "Missing values in the features: fill (with the mean of the column; an added column marks them) or"
+                " error."
+            )
         ),
     ] = "fill"
     node_list: Annotated[
@@ -222,7 +228,9 @@ def parse_separator(separator: str | None) -> str | None:
 
 
 def expand_options(kind: type[Any], keyword: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replaces a command's keyword argument, a dataclass of options, by one parameter for each field, which typer then shows as an option."""
+    """Replaces a command's keyword argument, a dataclass of options, by one parameter for each field, which typer then
+    shows as an option.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         whole = inspect.signature(command, eval_str=True)

@@ -14,5 +14,6 @@ def refuse_moved_command(ctx: typer.Context) -> None:
     """Moved to `python -m research`."""
     name = ctx.info_name
     raise InputError(
-        f"llwlc {name} is not part of the installed package: call python -m research {name}, with the same options, from the root of a checkout of the repository"
+        f"llwlc {name} is not part of the installed package: call python -m research {name}, with the same options,"
+        " from the root of a checkout of the repository"
     )

@@ -22,7 +22,10 @@ OutOption = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz; - for standard output.",
+        help=(
+            "File to write, its format by its ending: .csv, .tsv, .parquet, .jsonl, text also .gz; - for standard"
+            " output."
+        ),
     ),
 ]
 FormatOption = Annotated[
@@ -36,7 +39,10 @@ PluginOption = Annotated[
     typer.Option(
         "--plugin",
         metavar="FILE",
-        help="Python file that registers datasets, protocols, constraints, starts or readouts of your own; may be repeated.",
+        help=(
+            "Python file that registers datasets, protocols, constraints, starts or readouts of your own; may be"
+            " repeated."
+        ),
     ),
 ]
 SetOption = Annotated[
@@ -51,7 +57,10 @@ SafeOption = Annotated[
     bool,
     typer.Option(
         "--spreadsheet-safe",
-        help="Put ' before every text that a spreadsheet would run as a formula (one that begins with =, +, -, @, tab or return and is no number).",
+        help=(
+            "Put ' before every text that a spreadsheet would run as a formula (one that begins with =, +, -, @, tab or"
+            " return and is no number)."
+        ),
     ),
 ]
 SeedOption = Annotated[
@@ -77,7 +86,9 @@ def complete_preset(incomplete: str) -> list[str]:
 
 
 def load_plugins(paths: list[Path] | None) -> None:
-    """Loads the files of `--plugin` and prints what each registered; a command does this before it reads its other options."""
+    """Loads the files of `--plugin` and prints what each registered; a command does this before it reads its other
+    options.
+    """
     for path in paths or []:
         print_status(f"{path}: {', '.join(load_plugin(path))}")
 
@@ -122,7 +133,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     ((0, 1, 2), (30, 31, 32))
     """
     first, dash, last = text.strip().partition("-")
-    wanted = f"--seeds is a number from 1 to {MOST_SEEDS:,}, as each is a training, or a range of at most so many, as in 30-34, got {text!r}"
+    wanted = (
+        f"--seeds is a number from 1 to {MOST_SEEDS:,}, as each is a training, or a range of at most so many, as in"
+        f" 30-34, got {text!r}"
+    )
     if not first.isdecimal() or (dash and not last.isdecimal()) or len(first) > 13 or len(last) > 13:
         raise InputError(wanted)
     found = range(int(first), int(last) + 1) if dash else range(int(first))

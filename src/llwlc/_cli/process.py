@@ -1,4 +1,5 @@
-"""How the process of a command ends: Ctrl-C, a full disk or a closed pipe behind standard output give an exit code, never a traceback.
+"""How the process of a command ends: Ctrl-C, a full disk or a closed pipe behind standard output give an exit code,
+never a traceback.
 
 It is in place before anything else of the command line is imported, so it imports nothing but small modules of Python.
 """
@@ -19,7 +20,9 @@ OUTPUT_FAILED = 1
 
 
 def quiet_interrupts() -> None:
-    """Has Ctrl-C end the process without a traceback: at once inside an import, elsewhere by `KeyboardInterrupt`, which a command may catch to clean up."""
+    """Has Ctrl-C end the process without a traceback: at once inside an import, elsewhere by `KeyboardInterrupt`, which
+    a command may catch to clean up.
+    """
     # a shell starts jobs in the background with SIGINT ignored: they stay so
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_DFL):
         signal.signal(signal.SIGINT, _interrupt)

@@ -48,8 +48,9 @@ def recommend(
 ) -> None:
     """Names the likeliest missing links of a graph, or of one node.
 
-    Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks reach, nodes with many links. The
-    network ranks the most promising pairs. A probability is the chance that a candidate is a missing link, if the share --missing-share of all links is missing. Examples:
+    Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks
+    reach, nodes with many links. The network ranks the most promising pairs. A probability is the chance that a
+    candidate is a missing link, if the share --missing-share of all links is missing. Examples:
 
     `llwlc recommend run --top 100 -o top.csv`
 

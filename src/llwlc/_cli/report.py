@@ -20,7 +20,8 @@ def report(
 ) -> None:
     """Writes a run as one HTML file that opens offline.
 
-    The file holds what was measured, the likeliest missing links with their surroundings and reasons, the graph in numbers, and the model card.
+    The file holds what was measured, the likeliest missing links with their surroundings and reasons, the graph in
+    numbers, and the model card.
 
     Example: `llwlc report run -o report.html --top 500`
     """

@@ -36,7 +36,10 @@ def score(
     unknown: Annotated[
         str,
         typer.Option(
-            help="What to do with a pair that cannot be scored, such as one with an unknown node: error, skip (leave the row out) or blank (no score)."
+            help=(
+                "What to do with a pair that cannot be scored, such as one with an unknown node: error, skip (leave the"
+                " row out) or blank (no score)."
+            )
         ),
     ] = "error",
     source: Annotated[str | None, typer.Option(help="Column of one end of a pair.")] = None,
@@ -55,7 +58,8 @@ def score(
 ) -> None:
     """Scores the pairs of a file.
 
-    The output has the columns of the file as they are, and two more, score and probability. A column of the file that has one of these names is renamed.
+    The output has the columns of the file as they are, and two more, score and probability. A column of the file that
+    has one of these names is renamed.
 
     Examples:
 
@@ -63,7 +67,8 @@ def score(
 
     `llwlc score run pairs.csv --unknown skip -o - | head`
 
-    `llwlc score run pairs.parquet -o scores.parquet --prior 0.01 --graph new_edges.csv --graph-source from --graph-target to`
+    `llwlc score run pairs.parquet -o scores.parquet --prior 0.01 --graph new_edges.csv --graph-source from
+    --graph-target to`
 
     `llwlc score run pairs.csv --add links_since.csv --node-list newcomers.csv`
 
@@ -95,7 +100,8 @@ def score(
         print_status(f"the column {name!r} of {pairs} is kept as {kept!r}")
     if found.note:
         print_status(
-            f"Warning: {found.note} These rows {'are left out' if unknown == 'skip' else 'have no score'}; for a graph that has such nodes, see --graph, --add and --node-list",
+            f"Warning: {found.note} These rows {'are left out' if unknown == 'skip' else 'have no score'}; for a graph"
+            " that has such nodes, see --graph, --add and --node-list",
             style="yellow",
         )
     print_status(f"{found.scored:,} pairs scored; probabilities are for a prior of {prior:g} (--prior)")

@@ -20,7 +20,10 @@ def serve(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            help="A host name or address that the server is called by, beside --host and those of loopback; may be repeated."
+            help=(
+                "A host name or address that the server is called by, beside --host and those of loopback; may be"
+                " repeated."
+            )
         ),
     ] = None,
     require_token: Annotated[
@@ -34,8 +37,9 @@ def serve(
 ) -> None:
     """Serves a page to explore a run, on this machine.
 
-    On the page one searches a node, sees its likeliest missing links with their surroundings and reasons, scores pairs and exports tables.
-    The page uses a JSON interface (/score, /recommend, /explain, /health), which /openapi.json describes. Needs the extra `serve`. Example:
+    On the page one searches a node, sees its likeliest missing links with their surroundings and reasons, scores pairs
+    and exports tables. The page uses a JSON interface (/score, /recommend, /explain, /health), which /openapi.json
+    describes. Needs the extra `serve`. Example:
 
     `llwlc serve run --port 8765`
     """

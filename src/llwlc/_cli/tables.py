@@ -63,8 +63,9 @@ def show_links(found: Recommendations, title: str) -> None:
 
 
 NO_CANDIDATES = (
-    "There are no candidates for missing links: no two nodes without a link stand out as near each other or as having like features "
-    "(in a bipartite graph only pairs across its two sides count). llwlc score answers for any pair that you name."
+    "There are no candidates for missing links: no two nodes without a link stand out as near each other or as having"
+    " like features (in a bipartite graph only pairs across its two sides count). llwlc score answers for any pair that"
+    " you name."
 )
 
 
@@ -76,19 +77,23 @@ def describe_expected_links(found: Recommendations) -> str:
     count = len(found)
     if found.calibrated_on is not None:
         return (
-            f"{count:,} links of {found.candidates:,} candidates, best first. Probabilities were calibrated on lists of {found.calibrated_on:,} candidates a node, since the graph is large, and "
-            "say little of this longer list."
+            f"{count:,} links of {found.candidates:,} candidates, best first. Probabilities were calibrated on lists of"
+            f" {found.calibrated_on:,} candidates a node, since the graph is large, and say little of this longer list."
         )
     text = (
-        f"{count:,} links of {found.candidates:,} candidates. If {100 * found.missing_share:.3g} % of all links are missing (--missing-share), expect {share * count:.0f} of these "
-        f"{count:,} to be missing links ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
+        f"{count:,} links of {found.candidates:,} candidates. If {100 * found.missing_share:.3g} % of all links are"
+        f" missing (--missing-share), expect {share * count:.0f} of these {count:,} to be missing links"
+        f" ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
     )
     if found.sources is not None:
         text += (
             f" Only the lists of {found.sources:,} nodes, drawn at random, were used here; llwlc recommend uses all."
         )
     if not found.calibrated:
-        text += " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far too high here; fit again."
+        text += (
+            " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far"
+            " too high here; fit again."
+        )
     return text
 
 

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 STARTED_BY_TORCHRUN = "TORCHELASTIC_RUN_ID" in os.environ
 """Whether torchrun started this process."""
 if STARTED_BY_TORCHRUN:
-    # set before torch is loaded: torch warns that an option of ours makes each step search for unused parameters (`step.average_gradients` says why it is set)
+    # set before torch is loaded: torch warns that an option of ours makes each step search for unused parameters
+    # (`step.average_gradients` says why it is set)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 @contextmanager
 def join_processes(device: str) -> Iterator[Ranks | None]:
-    """This process's place among those of torchrun, None if torchrun did not start it. Processes other than the first print only errors."""
+    """This process's place among those of torchrun, None if torchrun did not start it. Processes other than the first
+    print only errors.
+    """
     if not STARTED_BY_TORCHRUN:
         yield None
         return

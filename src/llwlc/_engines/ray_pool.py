@@ -18,7 +18,9 @@ OBJECT_STORE_BYTES = 100 << 20
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where the workers run: on the running cluster at `address`, or on one that is started here and ends with the command. `workers`: the most workers; None for one a processor."""
+    """Where the workers run: on the running cluster at `address`, or on one that is started here and ends with the
+    command. `workers`: the most workers; None for one a processor.
+    """
 
     address: str | None = None
     workers: int | None = None
@@ -27,7 +29,8 @@ class Cluster:
 def run_over_shards(cluster: Cluster, worker: type, given: object, method: str, shards: Sequence[int]) -> Iterator[Any]:
     """Calls `worker(given).method(shard)` for every shard, and yields the results in any order.
 
-    `given` is pickled with the constructor, so that Ray still has it when it restarts a lost worker (arguments in the object store may be lost, ray#53727): it should be small, paths and numbers.
+    `given` is pickled with the constructor, so that Ray still has it when it restarts a lost worker (arguments in the
+    object store may be lost, ray#53727): it should be small, paths and numbers.
     """
     if not shards:
         return
@@ -49,7 +52,8 @@ def run_over_shards(cluster: Cluster, worker: type, given: object, method: str, 
             raise
         except ray.exceptions.RayActorError as error:
             raise EngineError(
-                f"a worker was lost {RETRIES + 1} times on one shard, perhaps for want of memory: give each more, then run the same again"
+                f"a worker was lost {RETRIES + 1} times on one shard, perhaps for want of memory: give each more, then"
+                " run the same again"
             ) from error
         finally:
             for actor in actors:

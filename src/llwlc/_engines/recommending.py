@@ -1,4 +1,5 @@
-"""`recommend` by many workers: nodes' candidate lists in shards of nodes, the network's scores in shards of pairs; the steps in between run in this process.
+"""`recommend` by many workers: nodes' candidate lists in shards of nodes, the network's scores in shards of pairs; the
+steps in between run in this process.
 
 The folder of the job keeps both kinds of shards, so that a second call continues where the first one stopped.
 """
@@ -144,7 +145,9 @@ def recommend_in_shards(
     node: str | None,
     **asked: Any,
 ) -> Recommendations:
-    """`LinkPredictor.recommend` with its long steps done by a cluster; `folder` holds the shards until the end, and is then deleted."""
+    """`LinkPredictor.recommend` with its long steps done by a cluster; `folder` holds the shards until the end, and is
+    then deleted.
+    """
     model = LinkPredictor.load(run)
     task = RecommendTask(str(run.absolute()), str(folder.absolute()), model.graph_.num_nodes, between, budget, node)
     with open_job_folder(folder, task.job):

@@ -129,7 +129,8 @@ def make_score_task(
     with pairs.open("rb") as file:
         if file.read(4) != b"PAR1":
             raise InputError(
-                f"{pairs} is no Parquet file: workers read stretches of rows, which only Parquet has. Write the pairs as Parquet, or leave --engine out"
+                f"{pairs} is no Parquet file: workers read stretches of rows, which only Parquet has. Write the pairs"
+                " as Parquet, or leave --engine out"
             )
     if out.suffix or (out.exists() and not out.is_dir()):
         raise InputError(f"with --engine ray, -o names a folder for the shards, not a file: {out}")

@@ -1,4 +1,5 @@
-"""A job in a folder: `job.json` describes it, every shard is a file that is written complete or not at all, `manifest.json` is written last.
+"""A job in a folder: `job.json` describes it, every shard is a file that is written complete or not at all,
+`manifest.json` is written last.
 
 So a worker or a driver may be killed at any moment, and the same call then computes exactly the missing shards.
 """
@@ -32,7 +33,9 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True)
 class ShardFolder:
-    """`rows` rows in shards of `each`; `count`: reads the number of rows of a file, and fails on one that is damaged."""
+    """`rows` rows in shards of `each`; `count`: reads the number of rows of a file, and fails on one that is
+    damaged.
+    """
 
     path: Path
     rows: int
@@ -81,7 +84,9 @@ class ShardFolder:
 
 @contextmanager
 def open_job_folder(folder: Path, job: Mapping[str, Any]) -> Iterator[bool]:
-    """Opens or makes the folder of a job; the folder of another job, or one that another process works in, is refused. Yields whether the job is done already."""
+    """Opens or makes the folder of a job; the folder of another job, or one that another process works in, is refused.
+    Yields whether the job is done already.
+    """
     new = not folder.exists()
     try:
         folder.mkdir(exist_ok=True)

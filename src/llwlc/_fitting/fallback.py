@@ -30,8 +30,8 @@ class PopulationScores:
 
 @dataclass(frozen=True)
 class Fallback:
-    """A heuristic that did better on validation: the mean AUC of the populations, in shares of one, of the heuristic and of the model called `model_title`, the standard error of the
-    difference, and how many links it is judged by."""
+    """A heuristic that did better on validation: the mean AUC of the populations, in shares of one, of the heuristic
+    and of the model called `model_title`, the standard error of the difference, and how many links it is judged by."""
 
     name: str
     title: str
@@ -49,19 +49,23 @@ class Fallback:
             else ""
         )
         return (
-            f"A heuristic, {self.title}, did better on the {self.links:,} validation links than {self.model_title} (AUC {100 * self.score:.1f} against "
-            f"{100 * self.ours:.1f}, standard error of the difference {100 * self.error:.1f}), so this run ranks by it.{few}"
+            f"A heuristic, {self.title}, did better on the {self.links:,} validation links than {self.model_title} (AUC"
+            f" {100 * self.score:.1f} against {100 * self.ours:.1f}, standard error of the difference"
+            f" {100 * self.error:.1f}), so this run ranks by it.{few}"
         )
 
 
 def find_fallback(graph: Graph, comparisons: list[PopulationScores], model_title: str = "llwlc") -> Fallback | None:
-    """The best heuristic that beats the model called `model_title` on the messages of `graph` by more than its noise, None where there is none."""
+    """The best heuristic that beats the model called `model_title` on the messages of `graph` by more than its noise,
+    None where there is none.
+    """
     links = len(comparisons[0].pos)
     best: Fallback | None = None
     for heuristic in HEURISTICS.records():
         if heuristic.features and graph.x is None:
             continue
-        # one call for all pairs: some scores compute on the whole graph first, which takes longer than any number of pairs
+        # one call for all pairs: some scores compute on the whole graph first, which takes longer than any number of
+        # pairs
         asked = [part.reshape(-1, 2) for p in comparisons for part in (p.pos, p.neg)]
         score = heuristic.load()(graph, torch.cat(asked)).double()
         theirs = [part.numpy() for part in torch.split(score, [len(part) for part in asked])]

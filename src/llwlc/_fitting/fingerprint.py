@@ -35,7 +35,9 @@ def fingerprint(content: str, model: LinkModel, seed: int) -> str:
 
 
 def _parts(graph: Graph, split: LinkSplit, node_types: Sequence[str] | None) -> Iterator[Iterable[Bytes]]:
-    """What is hashed, one part after the other, each in pieces: names and times of a packed graph are never in memory together."""
+    """What is hashed, one part after the other, each in pieces: names and times of a packed graph are never in memory
+    together.
+    """
     yield (json.dumps(None if node_types is None else list(node_types)).encode(),)
     yield (f"graph {graph.digest}".encode(),)
     for name in PARTS:

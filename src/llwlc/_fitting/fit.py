@@ -53,7 +53,9 @@ class FitResult:
     fallback: Fallback | None = None
     """Why this model took the place of the one that was asked for, if it did."""
     validation: Evaluation | None = field(default=None, repr=False)
-    """The validation links among their negatives at the chosen epoch, by which experiments are decided; it is not stored."""
+    """The validation links among their negatives at the chosen epoch, by which experiments are decided; it is not
+    stored.
+    """
 
     def __repr__(self) -> str:
         return f"Fitted({self.title}, seed={self.seed}, AUC {self.metrics['auc']:.4f})"
@@ -132,9 +134,16 @@ def fit_model(
             better = find_fallback(split.valid_graph, _comparisons(model, asked, valid, prepared), model.title)
     if better is not None:
         other = fit_model(
-            _limited(make(better.name), model), graph, split, seed=seed, resources=resources, known=(compactor, features),
-            prepared=prepared, rank_candidates=rank_candidates, node_types=node_types,
-        )  # fmt: skip
+            _limited(make(better.name), model),
+            graph,
+            split,
+            seed=seed,
+            resources=resources,
+            known=(compactor, features),
+            prepared=prepared,
+            rank_candidates=rank_candidates,
+            node_types=node_types,
+        )
         return replace(other, fallback=better)
     with watch("measuring"):
         test, error, share = measure(model, asked, calibration)

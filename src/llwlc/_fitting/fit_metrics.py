@@ -12,7 +12,8 @@ from llwlc.ranking._list_quality import RankingReport
 
 @dataclass(frozen=True)
 class FitMetrics:
-    """What was measured on the test links, once. `metrics["hits@100"]` and the like give a number by its name in `metrics.json`.
+    """What was measured on the test links, once. `metrics["hits@100"]` and the like give a number by its name in
+    `metrics.json`.
 
     >>> import networkx, llwlc
     >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())

@@ -33,19 +33,24 @@ def require_held_out(split: LinkSplit) -> None:
     ):
         if not all(len(getattr(split, f"{part}_{side}")) for side in ("pos", "neg")):
             raise InputError(
-                f"{why} {'validation' if part == 'valid' else part} links, at least one link and one non-link: hold out some"
+                f"{why} {'validation' if part == 'valid' else part} links, at least one link and one non-link: hold out"
+                " some"
             )
 
 
 def score_links(model: LinkModel, graph: Graph, pos: Tensor, neg: Tensor, *, about: str = "") -> tuple[Tensor, Tensor]:
-    """Scores of links `[m]` and of non-links, of the shape `[k]` or `[m, k]` that they have; in one call, as some models compute on the whole graph first."""
+    """Scores of links `[m]` and of non-links, of the shape `[k]` or `[m, k]` that they have; in one call, as some
+    models compute on the whole graph first.
+    """
     with use_one_thread():
         found = score_pairs(model, graph, torch.cat([pos, neg.reshape(-1, 2)]), about=about)
     return found[: len(pos)], found[len(pos) :].reshape(neg.shape[:-1])
 
 
 def measure(model: LinkModel, split: LinkSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:
-    """All metrics of the test links, the calibration error, and the share of links (the prior) that probabilities are computed for."""
+    """All metrics of the test links, the calibration error, and the share of links (the prior) that probabilities are
+    computed for.
+    """
     pos, neg = score_links(model, split.test_graph, split.test_pos, split.test_neg, about="measuring")
     label = torch.cat([torch.ones_like(pos), torch.zeros_like(neg).flatten()])
     share = len(pos) / len(label)
@@ -70,7 +75,9 @@ def measure_heuristics(split: LinkSplit) -> dict[str, metrics.Evaluation]:
 def calibrate_candidates(
     model: LinkModel, split: LinkSplit, prepared: PreparedCandidates, features: NodeFeatures
 ) -> RankingConfig:
-    """The ranking with the scores of its candidates calibrated on the validation links among them; an `Adjustable` model's output for candidates is adjusted before."""
+    """The ranking with the scores of its candidates calibrated on the validation links among them; an `Adjustable`
+    model's output for candidates is adjusted before.
+    """
     graph, n = split.valid_graph, split.valid_graph.num_nodes
     found = rank(
         graph, prepared.valid, features, make_candidate_scorer(model), prepared.config, size=model.limits.shortlist

@@ -19,7 +19,9 @@ from llwlc.errors import InputError
 
 @dataclass(frozen=True)
 class EdgeSource:
-    """A table of edges with what else its file states: the names of all `nodes`, also of those without an edge; whether edges are `directed` (None: not stated); `notes` for the user."""
+    """A table of edges with what else its file states: the names of all `nodes`, also of those without an edge; whether
+    edges are `directed` (None: not stated); `notes` for the user.
+    """
 
     file: TableFile
     nodes: pa.Array | None = None
@@ -29,7 +31,9 @@ class EdgeSource:
 
 @dataclass(frozen=True)
 class GraphFormat(Record):
-    """A format of graph files. `target(file)` gives an `EdgeSource`; a file is of this format if its first bytes match `begins`, or by one of its `endings`."""
+    """A format of graph files. `target(file)` gives an `EdgeSource`; a file is of this format if its first bytes match
+    `begins`, or by one of its `endings`.
+    """
 
     begins: str | None = None
     endings: tuple[str, ...] = ()
@@ -50,13 +54,39 @@ FORMATS: Registry[GraphFormat] = Registry("graph format")
 # a namespace prefix, a comment and the XML declaration may stand before the first element
 _XML = r"(?s)(\xef\xbb\xbf)?\s*(<\?.*?\?>\s*|<!--.*?-->\s*)*<([\w.-]+:)?"
 for _record in (
-    GraphFormat("graphml", "GraphML: nodes and edges in XML", "llwlc._io.xml_graph:read_graphml", _XML + "graphml", (".graphml",)),
-    GraphFormat("gexf", "GEXF, Gephi's nodes and edges in XML", "llwlc._io.xml_graph:read_gexf", _XML + "gexf", (".gexf",)),
-    GraphFormat("matrix-market", "Matrix Market: a sparse matrix as text", "llwlc._io.matrix_market:read_matrix_market", r"%%MatrixMarket", (".mtx", ".mm")),
-    GraphFormat("graph6", "one small graph in a line", "llwlc._io.graph6:read_graph6", r">>graph6<<", (".g6", ".graph6")),
-    GraphFormat("konect", "KONECT's edge lists, which begin with % sym, % asym or % bip", "llwlc._io.edge_source:read_konect", r"%[ \t]*(sym|asym|bip)\s"),
-    GraphFormat("snap", "SNAP's edge lists, which begin with # Directed graph or # Undirected graph", "llwlc._io.edge_source:read_snap", r"(#[^\n]*\n)*#\s*(Und|D)irected graph"),
-):  # fmt: skip
+    GraphFormat(
+        "graphml",
+        "GraphML: nodes and edges in XML",
+        "llwlc._io.xml_graph:read_graphml",
+        _XML + "graphml",
+        (".graphml",),
+    ),
+    GraphFormat(
+        "gexf", "GEXF, Gephi's nodes and edges in XML", "llwlc._io.xml_graph:read_gexf", _XML + "gexf", (".gexf",)
+    ),
+    GraphFormat(
+        "matrix-market",
+        "Matrix Market: a sparse matrix as text",
+        "llwlc._io.matrix_market:read_matrix_market",
+        r"%%MatrixMarket",
+        (".mtx", ".mm"),
+    ),
+    GraphFormat(
+        "graph6", "one small graph in a line", "llwlc._io.graph6:read_graph6", r">>graph6<<", (".g6", ".graph6")
+    ),
+    GraphFormat(
+        "konect",
+        "KONECT's edge lists, which begin with % sym, % asym or % bip",
+        "llwlc._io.edge_source:read_konect",
+        r"%[ \t]*(sym|asym|bip)\s",
+    ),
+    GraphFormat(
+        "snap",
+        "SNAP's edge lists, which begin with # Directed graph or # Undirected graph",
+        "llwlc._io.edge_source:read_snap",
+        r"(#[^\n]*\n)*#\s*(Und|D)irected graph",
+    ),
+):
     FORMATS.add(_record)
 
 
@@ -67,7 +97,9 @@ def open_edges(
     separator: str | None = None,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> EdgeSource:
-    """The edges of a table, in a file or in memory, or of a graph file; a compressed file that unpacks to more than the limit is refused."""
+    """The edges of a table, in a file or in memory, or of a graph file; a compressed file that unpacks to more than the
+    limit is refused.
+    """
     if not is_path(source):
         return EdgeSource(open_source(source))
     with open_file(Path(source), unzipped_limit) as file:
@@ -84,8 +116,8 @@ POSITIVE_WEIGHTS = ("positive", "posweighted", "multiposweighted")
 
 
 def read_konect(file: UserFile) -> EdgeSource:
-    """KONECT's `out.*` files: source, target, weight or rating, time; the first line says which. The two sides of a bipartite network are numbered each from 1, so their nodes
-    are called L1, L2, … and R1, R2, …"""
+    """KONECT's `out.*` files: source, target, weight or rating, time; the first line says which. The two sides of a
+    bipartite network are numbered each from 1, so their nodes are called L1, L2, … and R1, R2, …"""
     path, first = file.path, file.head.split(b"\n", 1)[0].decode(errors="replace").strip("% \t\r").split()
     kind, weights = first[0], first[1] if len(first) > 1 else "unweighted"
     rows = table_of(file, header=False, separator=" ")  # spaces and tabs, mixed
@@ -94,7 +126,8 @@ def read_konect(file: UserFile) -> EdgeSource:
     notes = []
     if third == "rating" and len(columns) > 2:
         notes.append(
-            f"{path}: its third column holds ratings or signs (KONECT: {weights}), which are left out as weights; weight='rating' (--weight rating) takes them."
+            f"{path}: its third column holds ratings or signs (KONECT: {weights}), which are left out as weights;"
+            " weight='rating' (--weight rating) takes them."
         )
     if kind != "bip":
         return EdgeSource(replace(rows, columns=columns), directed=kind == "asym", notes=tuple(notes))
@@ -114,7 +147,10 @@ def read_snap(file: UserFile) -> EdgeSource:
 
 
 def make_bipartite_note(path: Path) -> str:
-    return f"{path} numbers the two sides of a bipartite graph each from 1: its nodes are called L1, L2, … and R1, R2, … here."
+    return (
+        f"{path} numbers the two sides of a bipartite graph each from 1: its nodes are called L1, L2, … and R1, R2, …"
+        " here."
+    )
 
 
 def make_side_names(numbers: pa.ChunkedArray | np.ndarray, side: str) -> pa.Array:

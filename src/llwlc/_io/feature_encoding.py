@@ -1,8 +1,11 @@
-"""How the columns of a features table become numbers, in a record that is kept with the graph, so that new rows are read as the old ones were.
+"""How the columns of a features table become numbers, in a record that is kept with the graph, so that new rows are
+read as the old ones were.
 
-A number stays as it is; where it is missing, the mean of its column stands for it, and a column `name missing` says 1. A text becomes a column 0/1 for each of its values, in
-sorted order, and one for no value where values are missing. A column of texts of which nine in ten are numbers is read as numbers, its other texts as missing. A column without
-any value is left out. A node without a row has the means and no value of any text, and a column `no row` says 1. Missing are empty cells and those that say NA, N/A, NaN or null.
+A number stays as it is; where it is missing, the mean of its column stands for it, and a column `name missing` says 1.
+A text becomes a column 0/1 for each of its values, in sorted order, and one for no value where values are missing. A
+column of texts of which nine in ten are numbers is read as numbers, its other texts as missing. A column without any
+value is left out. A node without a row has the means and no value of any text, and a column `no row` says 1. Missing
+are empty cells and those that say NA, N/A, NaN or null.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 
 @dataclass(frozen=True)
 class ColumnCode:
-    """One column of the table. `values`: its distinct texts, None for a column of numbers; `fill`: the number that replaces a missing one; `gaps`: whether an added column marks missing values."""
+    """One column of the table. `values`: its distinct texts, None for a column of numbers; `fill`: the number that
+    replaces a missing one; `gaps`: whether an added column marks missing values.
+    """
 
     name: str
     values: tuple[str, ...] | None = None
@@ -48,7 +53,9 @@ class ColumnCode:
 
     @property
     def blank(self) -> list[float]:
-        """The numbers for a node without a row. The gap column stays 0: the column `no row` marks the node once for all columns."""
+        """The numbers for a node without a row. The gap column stays 0: the column `no row` marks the node once for all
+        columns.
+        """
         known = [self.fill] if self.values is None else [0.0] * len(self.values)
         return [*known, 0.0] if self.gaps else known
 
@@ -88,7 +95,9 @@ class FeatureEncoding:
 
 @dataclass(frozen=True)
 class EncodedFeatures:
-    """`x [r, F]`, the encoding that made it, and how many values were missing, by column; `unseen`: texts that the encoding has no column for."""
+    """`x [r, F]`, the encoding that made it, and how many values were missing, by column; `unseen`: texts that the
+    encoding has no column for.
+    """
 
     x: np.ndarray
     encoding: FeatureEncoding
@@ -105,7 +114,9 @@ def encode_table(
     fill: bool,
     known: FeatureEncoding | None,
 ) -> EncodedFeatures:
-    """The columns of a table as numbers, by an encoding that is known already or by one that is made of them; without `fill`, a missing value is an error."""
+    """The columns of a table as numbers, by an encoding that is known already or by one that is made of them; without
+    `fill`, a missing value is an error.
+    """
     blocks: list[np.ndarray] = []
     codes: list[ColumnCode] = []
     missing: dict[str, int] = {}
@@ -135,7 +146,8 @@ def encode_table(
                     else "is empty"
                 )
                 raise InputError(
-                    f"{where} {what} for node {quote_text(names[int(gaps[0])])}: fill it in, or leave --missing-values at fill"
+                    f"{where} {what} for node {quote_text(names[int(gaps[0])])}: fill it in, or leave --missing-values"
+                    " at fill"
                 )
             missing[name] = len(gaps)
         codes.append(code)
@@ -169,7 +181,9 @@ def encode_matrix(x: np.ndarray, known: FeatureEncoding | None = None) -> Encode
 
 
 def _as_mostly_numbers(column: pa.ChunkedArray, *, always: bool) -> np.ndarray | None:
-    """A column as numbers, NaN where a cell is no number; None if too few cells are numbers. `always`: convert it however few are."""
+    """A column as numbers, NaN where a cell is no number; None if too few cells are numbers. `always`: convert it
+    however few are.
+    """
     numbers = as_numbers(column)
     if numbers is not None:
         return numbers

@@ -1,4 +1,6 @@
-"""The bytes of a user's file, unzipped where they are gzip; what is to be refused is refused while it is read, before it takes memory."""
+"""The bytes of a user's file, unzipped where they are gzip; what is to be refused is refused while it is read, before
+it takes memory.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from typing import BinaryIO
 from llwlc.errors import InputError
 
 UNZIPPED_LIMIT = 2 << 30
-"""Bytes that a compressed file may unpack to unless told otherwise: a file of some kilobytes can hold more than any memory."""
+"""Bytes that a compressed file may unpack to unless told otherwise: a file of some kilobytes can hold more than any
+memory.
+"""
 CHUNK = 1 << 20
 KEPT = 32 << 20
 """Bytes that are kept while the rest of a file is checked; a longer file is read a second time once it has passed."""
@@ -31,7 +35,9 @@ class UserFile:
         self.head = next(self.chunks(), b"")[:4096]
 
     def chunks(self) -> Iterator[bytes]:
-        """The content from its beginning, at most a megabyte at a time; one that unpacks to more than the limit is refused."""
+        """The content from its beginning, at most a megabyte at a time; one that unpacks to more than the limit is
+        refused.
+        """
         self._stream.seek(0)
         if self._zipped:
             yield from _unzipped(self.path, self._stream, self.limit)
@@ -63,7 +69,9 @@ class UserFile:
 
 @contextmanager
 def open_file(path: Path, limit: int | None = UNZIPPED_LIMIT) -> Iterator[UserFile]:
-    """A file or pipe. A gzip file that unpacks to more than `limit` bytes is refused (None: any number), as is a pipe that delivers more."""
+    """A file or pipe. A gzip file that unpacks to more than `limit` bytes is refused (None: any number), as is a pipe
+    that delivers more.
+    """
     try:
         mode = path.stat().st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
@@ -93,7 +101,8 @@ def read_bytes(path: Path, limit: int | None = UNZIPPED_LIMIT, check: Callable[[
 
 def make_size_error(path: Path, limit: int) -> InputError:
     return InputError(
-        f"{path} unpacks to more than {limit / 2**30:.3g} GB: if it is meant to, lift the limit with --unzipped-limit (unzipped_limit=)"
+        f"{path} unpacks to more than {limit / 2**30:.3g} GB: if it is meant to, lift the limit with --unzipped-limit"
+        " (unzipped_limit=)"
     )
 
 
@@ -108,7 +117,9 @@ def _copy_pipe(path: Path, pipe: BinaryIO, copy: BinaryIO, limit: int | None) ->
 
 
 def _unzipped(path: Path, stream: BinaryIO, limit: int | None) -> Iterator[bytes]:
-    """All members of a gzip file, one behind the other, as the gzip program reads them; zeros behind the last are padding."""
+    """All members of a gzip file, one behind the other, as the gzip program reads them; zeros behind the last are
+    padding.
+    """
     size, rest = 0, stream.read(CHUNK)
     try:
         while rest[:2] == b"\x1f\x8b":

@@ -63,7 +63,9 @@ def _size(path: Path, values: np.ndarray) -> tuple[int, int]:
 
 
 def _values(file: UserFile, skip: int, wanted: int, nodes: int) -> Iterator[np.ndarray]:
-    """The six-bit values behind the first `skip` characters, of which there must be as many as `wanted`, and no second graph."""
+    """The six-bit values behind the first `skip` characters, of which there must be as many as `wanted`, and no second
+    graph.
+    """
     count, ended = 0, False
     for chunk in file.chunks():
         data, skip = chunk[skip:], max(skip - len(chunk), 0)

@@ -15,7 +15,8 @@ ID_COLUMNS = ("node", "id", "name", "nodeid", "node_id", "index")
 
 
 def guess_id_column(table: pa.Table, first: str, nodes: pa.Array) -> str:
-    """The column that names the nodes of a graph: the `first` choice where it names half of them, else the one that names most, if that is half.
+    """The column that names the nodes of a graph: the `first` choice where it names half of them, else the one that
+    names most, if that is half.
 
     >>> table = pa.table({"name": ["Ada", "Bob"], "key": ["a", "b"]})
     >>> guess_id_column(table, "name", pa.array(["a", "b"]))
@@ -41,7 +42,9 @@ def guess_id_column(table: pa.Table, first: str, nodes: pa.Array) -> str:
 
 
 def find_id_column(path: Path, columns: Sequence[str], node: str | None, others: Sequence[str] = ()) -> str:
-    """The column of node ids: the one that was named, else one with a usual name, else the first; a column that is not there is an error."""
+    """The column of node ids: the one that was named, else one with a usual name, else the first; a column that is not
+    there is an error.
+    """
     for name in (*others, *([] if node is None else [node])):
         if name not in columns:
             raise InputError(

@@ -1,4 +1,6 @@
-"""Matrix Market: a sparse adjacency matrix as text; the sizes in its header are checked before memory is allocated for them."""
+"""Matrix Market: a sparse adjacency matrix as text; the sizes in its header are checked before memory is allocated for
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ NODE_BYTES = 64
 
 
 def read_matrix_market(file: UserFile) -> EdgeSource:
-    """Entry (i, j) is an edge between nodes i and j, called by their numbers from 1 as in the file; values are weights unless all are 1, zeros are no edges. Of a matrix that is not
-    square, rows are nodes L1, L2, … and columns R1, R2, … Of a symmetric one the stored triangle is taken: links are undirected.
+    """Entry (i, j) is an edge between nodes i and j, called by their numbers from 1 as in the file; values are weights
+    unless all are 1, zeros are no edges. Of a matrix that is not square, rows are nodes L1, L2, … and columns R1, R2, …
+    Of a symmetric one the stored triangle is taken: links are undirected.
 
     scipy's compiled reader is not used: some damaged files make it crash the process.
     """

@@ -1,4 +1,6 @@
-"""Tables that are in memory already: pandas and polars frames, arrow tables, arrays of names; and what a graph file says of its edges."""
+"""Tables that are in memory already: pandas and polars frames, arrow tables, arrays of names; and what a graph file
+says of its edges.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from llwlc._support.text import describe_error, quote_text
 from llwlc.errors import InputError
 
 TableSource = Any
-"""A path, or a table in memory: a pandas or polars frame, an arrow table, an array of names `[m, 2]`, a list of pairs, a mapping from names to columns."""
+"""A path, or a table in memory: a pandas or polars frame, an arrow table, an array of names `[m, 2]`, a list of pairs,
+a mapping from names to columns.
+"""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,8 @@ def to_arrow(source: TableSource) -> pa.Table:
         if isinstance(error, InputError | UnicodeError):
             raise
         raise InputError(
-            f"a table is a file, a pandas or polars frame, an arrow table or a list of pairs; this {type(source).__name__} is none ({describe_error(error)})"
+            "a table is a file, a pandas or polars frame, an arrow table or a list of pairs; this"
+            f" {type(source).__name__} is none ({describe_error(error)})"
         ) from error
 
 
@@ -105,7 +110,8 @@ def is_frame(source: TableSource) -> bool:
 
 
 def convert_like(source: TableSource, table: pa.Table, rows: np.ndarray, added: Collection[str]) -> Any:
-    """`table` as the type of its `source`: a pandas or polars frame, or an arrow table. `rows` `[k]`: the source's rows that it holds; `added`: its columns that the source does not have.
+    """`table` as the type of its `source`: a pandas or polars frame, or an arrow table. `rows` `[k]`: the source's rows
+    that it holds; `added`: its columns that the source does not have.
 
     A pandas frame keeps its index.
     """

@@ -34,7 +34,9 @@ DAMAGE = (
 
 
 def read_npz(path: Path, limit: int | None = UNZIPPED_LIMIT) -> dict[str, np.ndarray]:
-    """All arrays by their names. Pickled objects are refused, and so is a file whose arrays take more than `limit` bytes together."""
+    """All arrays by their names. Pickled objects are refused, and so is a file whose arrays take more than `limit`
+    bytes together.
+    """
     data = read_bytes(path, limit)
     if data.startswith(npy.MAGIC_PREFIX):
         raise InputError(f"{path} holds one array (npy), whatever its name says: write it with numpy.savez(path, x=x)")

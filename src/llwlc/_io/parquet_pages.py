@@ -1,6 +1,7 @@
 """The sizes that the headers of Parquet pages state: a reader allocates and unpacks by these, whatever the footer says.
 
-The footer is read here too: arrow's own view of a column chunk aborts the process where the chunk's statistics are damaged.
+The footer is read here too: arrow's own view of a column chunk aborts the process where the chunk's statistics are
+damaged.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def _pages(data: bytes, at: int, end: int) -> Iterator[int]:
 
 
 class _Compact:
-    """Thrift's compact protocol, as far as Parquet needs it: integers, lists and structures; texts and numbers of other types are passed over."""
+    """Thrift's compact protocol, as far as Parquet needs it: integers, lists and structures; texts and numbers of other
+    types are passed over.
+    """
 
     def __init__(self, data: bytes, at: int, end: int) -> None:
         self.data, self.at, self.end = data, at, end

@@ -1,5 +1,5 @@
-"""The memory that a Parquet file needs, computed before it is read: one value repeated often, or one long text that many rows refer to, takes little
-space in the file and much in memory."""
+"""The memory that a Parquet file needs, computed before it is read: one value repeated often, or one long text that
+many rows refer to, takes little space in the file and much in memory."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from llwlc._io.parquet_pages import page_bytes
 
 
 def copy_to_arrow(data: bytes) -> pa.BufferReader:
-    """The bytes copied into arrow's own memory. A thread of arrow's pool may release them after reading; if they belong to Python and the interpreter
-    is shutting down, the process aborts (apache/arrow#49942)."""
+    """The bytes copied into arrow's own memory. A thread of arrow's pool may release them after reading; if they belong
+    to Python and the interpreter is shutting down, the process aborts (apache/arrow#49942)."""
     copy = pa.BufferOutputStream()
     copy.write(data)
     return pa.BufferReader(copy.getvalue())
 
 
 def unpacked_bytes(data: bytes, found: pa.parquet.FileMetaData, limit: int) -> int:
-    """The bytes of all columns in memory; if the sizes that the file states are beyond the limit already, the sum of those.
+    """The bytes of all columns in memory; if the sizes that the file states are beyond the limit already, the sum of
+    those.
 
     The statistics of column chunks are not read: damaged ones make arrow abort the process.
     """

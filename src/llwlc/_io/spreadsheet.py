@@ -11,7 +11,8 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def escape_formulas(table: pa.Table) -> pa.Table:
-    """The table with ' before every text, column names too, that a spreadsheet would take for a formula; plain numbers stay.
+    """The table with ' before every text, column names too, that a spreadsheet would take for a formula; plain numbers
+    stay.
 
     >>> escape_formulas(pa.table({"source": ["=HYPERLINK(1)", "-3", "Ada"]}))["source"].to_pylist()
     ["'=HYPERLINK(1)", '-3', 'Ada']

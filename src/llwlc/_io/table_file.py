@@ -92,9 +92,10 @@ def open_table(
 ) -> TableFile:
     """Looks into a file and finds out its kind, separator and columns.
 
-    Parquet is known by its first bytes. In text, leading lines that start with "# " or "%" are skipped; the separator is the
-    first of tab, comma, semicolon and space that cuts the first lines into equally many fields; with `header` None, a first line
-    whose first two fields are numbers is data. A compressed file that unpacks to more than `unzipped_limit` bytes is refused.
+    Parquet is known by its first bytes. In text, leading lines that start with "# " or "%" are skipped; the separator
+    is the first of tab, comma, semicolon and space that cuts the first lines into equally many fields; with `header`
+    None, a first line whose first two fields are numbers is data. A compressed file that unpacks to more than
+    `unzipped_limit` bytes is refused.
     """
     with open_file(Path(path), unzipped_limit) as file:
         return table_of(file, header=header, separator=separator)
@@ -221,7 +222,9 @@ def _single_spaces(data: bytes) -> bytes:
 
 
 def _has_spaced_quotes(data: bytes, separator: bytes) -> bool:
-    """Whether spaces stand between a separator and a quote, outside of quoted cells: the cell ", " has such a sequence inside."""
+    """Whether spaces stand between a separator and a quote, outside of quoted cells: the cell ", " has such a sequence
+    inside.
+    """
     spaced = separator + rb' +"'
     if not re.search(spaced, data):
         return False
@@ -230,7 +233,9 @@ def _has_spaced_quotes(data: bytes, separator: bytes) -> bool:
 
 
 def _unspaced_quotes(path: Path, data: bytes, skip: int, separator: str) -> bytes:
-    """The table after its first `skip` lines, without spaces between a separator and a quote: arrow would read such quotes as part of a name."""
+    """The table after its first `skip` lines, without spaces between a separator and a quote: arrow would read such
+    quotes as part of a name.
+    """
     text = io.StringIO(data.decode("utf-8-sig"), newline="")
     for _ in range(skip):
         text.readline()
@@ -243,7 +248,8 @@ def check_distinct_columns(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise InputError(
-            f"{path} has two columns called {quote_text(twice[0])}: rename one, or use --no-header if there is no header"
+            f"{path} has two columns called {quote_text(twice[0])}: rename one, or use --no-header if there is no"
+            " header"
         )
     return tuple(names)
 

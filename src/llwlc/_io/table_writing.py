@@ -22,7 +22,8 @@ WRITABLE = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz
 
 
 def write_table(path: str | Path, table: pa.Table, format: str | None = None) -> None:
-    """CSV, TSV, Parquet or JSON lines by the ending, or as told, text also as `.gz`; the file appears complete or not at all.
+    """CSV, TSV, Parquet or JSON lines by the ending, or as told, text also as `.gz`; the file appears complete or not
+    at all.
 
     >>> import tempfile
     >>> out = Path(tempfile.mkdtemp()) / "scores.csv"
@@ -37,7 +38,8 @@ def write_table(path: str | Path, table: pa.Table, format: str | None = None) ->
 
 
 def serialize_table(table: pa.Table, format: str) -> bytes:
-    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is no finite number.
+    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is no finite
+    number.
 
     >>> serialize_table(pa.table({"source": ["Ada"], "score": [0.5]}), "jsonl")
     b'{"source": "Ada", "score": 0.5}\\n'
@@ -67,7 +69,9 @@ def infer_format(path: Path) -> str:
 
 
 def check_writable(path: str | Path, format: str | None = None) -> None:
-    """Raises an error for an ending or a folder that `write_table` cannot use: a long job calls this before it starts."""
+    """Raises an error for an ending or a folder that `write_table` cannot use: a long job calls this before it
+    starts.
+    """
     path = Path(path)
     if format is None and not path.name.endswith(WRITABLE):
         raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")

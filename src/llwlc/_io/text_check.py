@@ -1,4 +1,6 @@
-"""Text of rows and cells, checked piece by piece as it is read, so that a line without an end is refused at its first megabytes and not when it fills the memory."""
+"""Text of rows and cells, checked piece by piece as it is read, so that a line without an end is refused at its first
+megabytes and not when it fills the memory.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +64,8 @@ class TextCheck:
         except UnicodeDecodeError as error:
             line = self._lines + error.object.count(b"\n", 0, error.start) + 1
             raise InputError(
-                f"{self.path} is not UTF-8 text (byte 0x{error.object[error.start]:02x} in line {line}): save it as UTF-8, "
-                "for example with iconv -f latin1 -t utf-8"
+                f"{self.path} is not UTF-8 text (byte 0x{error.object[error.start]:02x} in line {line}): save it as"
+                " UTF-8, for example with iconv -f latin1 -t utf-8"
             ) from None
 
     def _require_rows(self, chunk: bytes) -> None:
@@ -74,7 +76,8 @@ class TextCheck:
         self._leading += len(chunk)
         if not self._started and self._leading > LONGEST_LINE:
             raise InputError(
-                f"{self.path} begins with {self._leading:,} bytes of blank lines and comments: remove them, or check what wrote it"
+                f"{self.path} begins with {self._leading:,} bytes of blank lines and comments: remove them, or check"
+                " what wrote it"
             )
 
     def _require_ends(self, chunk: bytes, separators: bytes) -> None:
@@ -98,7 +101,8 @@ class TextCheck:
 
     def _too_long(self, what: str, longest: int) -> InputError:
         return InputError(
-            f"{self.path} has {what} of more than {longest:,} characters, in or after line {self._lines + 1:,}: check what wrote it, and the separator"
+            f"{self.path} has {what} of more than {longest:,} characters, in or after line {self._lines + 1:,}: check"
+            " what wrote it, and the separator"
         )
 
     def _require_closed_quotes(self, chunk: bytes, separators: bytes) -> None:
@@ -116,7 +120,8 @@ class TextCheck:
         lengths = np.r_[end, len(body)][: len(begin)] - begin
         if len(lengths) and lengths.max() > LONGEST_CELL:
             raise InputError(
-                f"{self.path} has a quote that is not closed, or a cell of more than {LONGEST_CELL:,} characters, in or after line {self._lines + 1:,}: mend it"
+                f"{self.path} has a quote that is not closed, or a cell of more than {LONGEST_CELL:,} characters, in or"
+                f" after line {self._lines + 1:,}: mend it"
             )
         self._inside, self._quoted = inside, int(lengths[-1]) if inside else 0
 
@@ -124,10 +129,11 @@ class TextCheck:
 def _quoted_cells(
     values: NDArray[np.uint8], separators: bytes, inside: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """Where quoted cells begin and end among these characters, and whether the last is still open; `inside`: whether one was at the first of them.
+    """Where quoted cells begin and end among these characters, and whether the last is still open; `inside`: whether
+    one was at the first of them.
 
-    A run of an even number of quotes changes nothing: the quotes are text, or an empty cell. One of an odd number ends a cell that is open; outside it begins one if a separator is before
-    it, and is text if not.
+    A run of an even number of quotes changes nothing: the quotes are text, or an empty cell. One of an odd number ends
+    a cell that is open; outside it begins one if a separator is before it, and is text if not.
     """
     runs: NDArray[np.int64] = np.flatnonzero(values == ord('"'))
     gaps = np.diff(runs)

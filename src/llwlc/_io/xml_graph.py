@@ -1,7 +1,8 @@
 """GraphML and GEXF: nodes, edges and the attributes of edges, from a stream of elements.
 
-The parser is expat with our own handlers, not a tree: memory grows with nodes and edges alone. A document type is refused before anything is made of it, since entities that
-it declares can hold more than any memory, or name files. Attributes of nodes are not read: give features as a table.
+The parser is expat with our own handlers, not a tree: memory grows with nodes and edges alone. A document type is
+refused before anything is made of it, since entities that it declares can hold more than any memory, or name files.
+Attributes of nodes are not read: give features as a table.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def read_gexf(file: UserFile) -> EdgeSource:
 
 
 class XmlReader:
-    """What both formats share: collects edges as pairs of node numbers, and values of edges, in the order of the file."""
+    """What both formats share: collects edges as pairs of node numbers, and values of edges, in the order of the
+    file.
+    """
 
     root = ""
 
@@ -198,7 +201,8 @@ def _read(file: UserFile, reader: XmlReader) -> EdgeSource:
 
     def refuse(*_: object) -> None:
         raise InputError(
-            f"{path} declares a document type (<!DOCTYPE ...>), whose entities could hold anything: remove that declaration"
+            f"{path} declares a document type (<!DOCTYPE ...>), whose entities could hold anything: remove that"
+            " declaration"
         )
 
     parser = xml.parsers.expat.ParserCreate()

@@ -1,6 +1,8 @@
-"""Backends: implementations of subgraphs and bases, in the order in which they are tried, and the reason why one was passed over.
+"""Backends: implementations of subgraphs and bases, in the order in which they are tried, and the reason why one was
+passed over.
 
-Nothing in this package knows of `Subgraphs` or torch modules: arrays in, arrays out, so that every later package may call it.
+Nothing in this package knows of `Subgraphs` or torch modules: arrays in, arrays out, so that every later package may
+call it.
 """
 
 from __future__ import annotations

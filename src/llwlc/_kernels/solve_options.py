@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class SolveOptions(NamedTuple):
-    """κ = `steps` vectors of the `normalized` or the combinatorial Laplacian; a candidate below `tolerance` adds nothing, a constraint below
-    `rank_tolerance` depends on those before it."""
+    """κ = `steps` vectors of the `normalized` or the combinatorial Laplacian; a candidate below `tolerance` adds
+    nothing, a constraint below `rank_tolerance` depends on those before it."""
 
     steps: int
     normalized: bool

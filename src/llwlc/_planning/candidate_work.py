@@ -15,8 +15,9 @@ from llwlc.training._limits import Limits
 
 @dataclass(frozen=True)
 class CandidateWork:
-    """`nodes` of a graph with so many `valid` links, `listed` of which propose candidates, `found` in all; `shortlist`: those that the network ranks; `num_eval_nodes`: whose lists are made to
-    measure a fit, `compared`: the candidates that measure it, `measured`: those of them that the network ranks."""
+    """`nodes` of a graph with so many `valid` links, `listed` of which propose candidates, `found` in all; `shortlist`:
+    those that the network ranks; `num_eval_nodes`: whose lists are made to measure a fit, `compared`: the candidates
+    that measure it, `measured`: those of them that the network ranks."""
 
     nodes: int
     valid: int
@@ -65,7 +66,9 @@ class CandidateWork:
         return self._making + self.calibration_seconds(links)
 
     def fallback_seconds(self, links: int, pool: int) -> float:
-        """Seconds of all of this, but for the recommendation, where an untrained score ranks, which takes as long as the statistics of a pair, after so many training links."""
+        """Seconds of all of this, but for the recommendation, where an untrained score ranks, which takes as long as
+        the statistics of a pair, after so many training links.
+        """
         ranked = self.found + self.shortlist + self.measured
         asking = 3 * self.rates.heuristics + ranked * self.rates.describe_pair
         return self.finding(links, pool) + self._making_measured + self._comparing + asking

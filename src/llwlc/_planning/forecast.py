@@ -23,17 +23,20 @@ from llwlc.training._evaluation_links import MAX_HARD_NEGATIVES
 from llwlc.training._node_features import NodeFeatures
 
 USUAL_EPOCHS = 0.7
-"""Most trainings run through all epochs, the others mostly stop after the first dozen, as the validation score no longer improves: what is expected lies between, so that it is far off for neither."""
+"""Most trainings run through all epochs, the others mostly stop after the first dozen, as the validation score no
+longer improves: what is expected lies between, so that it is far off for neither.
+"""
 FINISHING = 1.2
 """Seconds to write the run and to print it, however small the graph."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each stage, and of training where it stops at the usual epoch, and at the earliest.
+    """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each
+    stage, and of training where it stops at the usual epoch, and at the earliest.
 
-    The last stages, `finishing` and `recommend`, are what the command line does after a fit. `fallback`: seconds more where an untrained score takes the network's place, as its own
-    candidates are found, calibrated and measured.
+    The last stages, `finishing` and `recommend`, are what the command line does after a fit. `fallback`: seconds more
+    where an untrained score takes the network's place, as its own candidates are found, calibrated and measured.
     """
 
     links: int

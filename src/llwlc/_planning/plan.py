@@ -1,7 +1,8 @@
 """Plans: what a fit leaves out so that it ends within a time budget, chosen by what each omission is known to cost.
 
-Every choice below has a cost in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that end in time and fit in memory, the one
-of least cost is taken. A plan is a preset: once it is written, nothing depends on the clock.
+Every choice below has a cost in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that
+end in time and fit in memory, the one of least cost is taken. A plan is a preset: once it is written, nothing depends
+on the clock.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ REACH: tuple[Omission, ...] = (
 )
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 SHARE_COST_FACTOR = 30.0
-"""Training on m links instead of M costs some `SHARE_COST_FACTOR` · (m^-½ − M^-½) points of AUC: a fifth of 2,000 links more than half a point, a twentieth of a million a tenth."""
+"""Training on m links instead of M costs some `SHARE_COST_FACTOR` · (m^-½ − M^-½) points of AUC: a fifth of 2,000 links
+more than half a point, a twentieth of a million a tenth.
+"""
 FEWEST_LINKS = 1000
 """A share leaves at least this many training links, or all if there are fewer."""
 EPOCHS: tuple[Omission, ...] = ((0.0, {}), (0.1, {"epochs": 20}), (0.4, {"epochs": 10}), (1.0, {"epochs": 5}))
@@ -51,7 +54,9 @@ POOLS: tuple[Omission, ...] = (
 
 
 HALF_PRECISION: Omission = (0.03, {"stored_bits": 16})
-"""Half precision of what is stored: tried where a combination does not fit otherwise, and only there, as it saves no time."""
+"""Half precision of what is stored: tried where a combination does not fit otherwise, and only there, as it saves no
+time.
+"""
 
 
 def _evaluation_limits(num_eval_links: int, *, shortlist: int, **rest: int) -> dict[str, int]:
@@ -107,14 +112,20 @@ PLANNED_OPTIONS = (
 )
 """The options of a preset that a plan may change."""
 SAFETY, SAFETY_OF_FALLBACK = 1.3, 1.15
-"""Safety factors: a fit may take so many times the forecast, through other work or hubs that the sample missed; less is allowed for where an untrained score takes the network's place."""
+"""Safety factors: a fit may take so many times the forecast, through other work or hubs that the sample missed; less is
+allowed for where an untrained score takes the network's place.
+"""
 MOST_BYTES = 2 << 30
-"""Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its graph; half of the free memory if that is less."""
+"""Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
+graph; half of the free memory if that is less.
+"""
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """`preset`: the settings to keep to; `cost`: points of AUC that what is left out is known to cost; `minutes`: the budget, None for none."""
+    """`preset`: the settings to keep to; `cost`: points of AUC that what is left out is known to cost; `minutes`: the
+    budget, None for none.
+    """
 
     preset: Preset
     forecast: Forecast
@@ -162,7 +173,9 @@ def _words(preset: Preset) -> Iterator[str]:
 
 
 def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) -> Iterator[Omission]:
-    """All combinations of omissions for a graph of so many training links, each with its cost; options in `kept` are not changed."""
+    """All combinations of omissions for a graph of so many training links, each with its cost; options in `kept` are
+    not changed.
+    """
 
     def allowed(choices: tuple[Omission, ...]) -> list[Omission]:
         found: dict[tuple[Any, ...], Omission] = {}
@@ -205,7 +218,8 @@ def make_plan(
     device: torch.device | str = "cpu",
     spent: float = 0.0,
 ) -> FitPlan:
-    """The plan that leaves out least and ends within `minutes`, of which `spent` seconds are gone; options in `kept` stay as they are.
+    """The plan that leaves out least and ends within `minutes`, of which `spent` seconds are gone; options in `kept`
+    stay as they are.
 
     If no plan does, the error states what the smallest one takes.
     """
@@ -240,19 +254,23 @@ def make_plan(
             least = needed, FitPlan(found, ahead, cost, minutes)
     if least is None:
         raise InputError(
-            f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set: make memory free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
+            f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set:"
+            " make memory free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
         )
     needed, smallest = least
     takes = f"{needed:.0f} seconds" if needed < 90 else f"{needed / 60:.0f} minutes"
     again = "run the same command again, as kernels had to be compiled, once for this machine; or "
     raise InputError(
-        f"the smallest plan for this graph takes about {takes} ({smallest.sentence}): "
-        f"{again if needed - compiling <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it needs"
+        f"the smallest plan for this graph takes about {takes} ({smallest.sentence}):"
+        f" {again if needed - compiling <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to"
+        " take all the time it needs"
     )
 
 
 def add_margin(ahead: Forecast) -> float:
-    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong, and a smaller one where an untrained score takes the network's place, which is rare."""
+    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong, and a smaller one
+    where an untrained score takes the network's place, which is rare.
+    """
     return max(SAFETY * ahead.seconds, SAFETY_OF_FALLBACK * ahead.at_most)
 
 

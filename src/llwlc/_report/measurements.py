@@ -23,7 +23,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bin:
-    """Test links of one kind: how many, the share of them above the score that `FALSE_POSITIVE_RATE` of all non-links exceed, and the same of non-links."""
+    """Test links of one kind: how many, the share of them above the score that `FALSE_POSITIVE_RATE` of all non-links
+    exceed, and the same of non-links.
+    """
 
     name: str
     links: int
@@ -34,7 +36,9 @@ class Bin:
 
 @dataclass(frozen=True)
 class LinkMeasurements:
-    """`links`, `non_links`: scores; `reliability`: probability said at a prior of one half, share that are links, for bins of equal width that are not empty."""
+    """`links`, `non_links`: scores; `reliability`: probability said at a prior of one half, share that are links, for
+    bins of equal width that are not empty.
+    """
 
     links: Floats
     non_links: Floats

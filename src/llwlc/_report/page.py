@@ -54,7 +54,10 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
     data = {"names": names, "links": links, "parts": parts}
     script = read_asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action"
+        " 'none'"
+    )
     title = html_text(f"{model.run_.info.graph_name}: missing links")
     body = "".join(_sections(model, measure_test_links(model), len(links)))
     return (
@@ -62,8 +65,10 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>'
         f"<style>{read_asset('report.css')}</style></head><body><header><h1>{title}</h1>"
-        f'<nav><a href="#links">Missing links</a> <a href="#measured">Measured</a> <a href="#graph">Graph</a> <a href="#card">Model card</a></nav></header><main>{body}</main>'
-        f'<footer>llwlc {VERSION}</footer><script type="application/json" id="data">{escape_for_script(data)}</script><script>{script}</script></body></html>\n'
+        '<nav><a href="#links">Missing links</a> <a href="#measured">Measured</a> <a href="#graph">Graph</a> <a'
+        f' href="#card">Model card</a></nav></header><main>{body}</main>'
+        f'<footer>llwlc {VERSION}</footer><script type="application/json"'
+        f' id="data">{escape_for_script(data)}</script><script>{script}</script></body></html>\n'
     )
 
 
@@ -96,7 +101,8 @@ def _sections(model: LinkPredictor, found: LinkMeasurements, links: int) -> list
                 charts.draw_reliability_diagram(
                     ranking.reliability.bins, ("predicted probability", "observed share of hidden links")
                 ),
-                f"Reliability of the best {100 * len(ranking.reliability.bins):,} candidates, {ranking.population} links hidden",
+                f"Reliability of the best {100 * len(ranking.reliability.bins):,} candidates, {ranking.population}"
+                " links hidden",
             )
         )
     parts.append(

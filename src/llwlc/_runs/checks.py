@@ -1,7 +1,7 @@
 """Checks of a run folder before its arrays are passed to kernels.
 
-A manifest shows that files are unchanged, not who wrote them: a hostile folder can have matching digests. Kernels do not check indices, so every index
-is checked here, once, in time linear in the size of the arrays.
+A manifest shows that files are unchanged, not who wrote them: a hostile folder can have matching digests. Kernels do
+not check indices, so every index is checked here, once, in time linear in the size of the arrays.
 """
 
 from __future__ import annotations
@@ -190,8 +190,8 @@ def _check_numbers(where: Path, found: object) -> None:
 
 
 def check_csr(where: Path, arrays: Mapping[str, Tensor], prefix: str = "") -> int:
-    """Checks that arrays are a valid undirected graph: rows in order, columns ascending and in range, every link in both directions with the same
-    weight above zero. Returns the number of nodes."""
+    """Checks that arrays are a valid undirected graph: rows in order, columns ascending and in range, every link in
+    both directions with the same weight above zero. Returns the number of nodes."""
     for name in ("indptr", "indices"):
         if name not in arrays or arrays[name].dtype != torch.int64 or arrays[name].ndim != 1:
             raise _wrong(where, f"{prefix}{name} is missing, or no list of 64-bit integers")

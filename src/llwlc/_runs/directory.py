@@ -1,4 +1,6 @@
-"""The run directory: everything that scoring on another machine needs, without a pickle; a damaged or foreign one is refused with a reason."""
+"""The run directory: everything that scoring on another machine needs, without a pickle; a damaged or foreign one is
+refused with a reason.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,8 @@ def save(folder: Path, run: Run) -> None:
     """Writes the directory; the manifest is written last, so a directory without it is unfinished."""
     if run.fitted.model.name not in MODELS:
         raise InputError(
-            f"a run of {run.fitted.title} could not be read again: register its class, with @llwlc.models.register(NAME), to store it"
+            f"a run of {run.fitted.title} could not be read again: register its class, with"
+            " @llwlc.models.register(NAME), to store it"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +152,9 @@ def save(folder: Path, run: Run) -> None:
 
 
 def find_leftovers(folder: Path) -> list[Path]:
-    """The files that an interrupted fit can leave behind: a checkpoint, a partly written one, a partly written run, its lock."""
+    """The files that an interrupted fit can leave behind: a checkpoint, a partly written one, a partly written run, its
+    lock.
+    """
     whole = (CHECKPOINT, LOCK) if is_finished(folder) else (CHECKPOINT, LOCK, PLAN)
     return [
         p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(PARTIAL_PREFIX)
@@ -167,7 +172,9 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def load(folder: Path, config: RunConfig | None = None) -> Run:
-    """Reads a directory that `save` wrote, here or on another machine; `config`: its configuration, if it was read already."""
+    """Reads a directory that `save` wrote, here or on another machine; `config`: its configuration, if it was read
+    already.
+    """
     begun = " (it holds an unfinished one: run the same llwlc fit again)" if (folder / CHECKPOINT).exists() else ""
     config = read_config(folder, unfinished=begun) if config is None else config
     try:
@@ -226,7 +233,9 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
 
 
 def _links(folder: Path, config: RunConfig, stored: dict[str, Tensor]) -> Graph:
-    """The graph without its features: opened where the run was fitted on a packed one, else from the arrays of `GRAPH`."""
+    """The graph without its features: opened where the run was fitted on a packed one, else from the arrays of
+    `GRAPH`.
+    """
     if PACKED_NEED in config.info.needs:
         return replace(open_graph(folder / PACKED), report=None)
     names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
@@ -258,8 +267,9 @@ def _model_tensors(fitted: FitResult) -> dict[str, Tensor]:
 
 
 def _graph_tensors(graph: Graph, features: Tensor | None, node_types: Sequence[str] | None) -> dict[str, Tensor]:
-    """Links, names, raw features as `x` (or `x.indptr` and so on where they are sparse), compact ones as `features`; of a packed graph no links and names, which are in its folder.
-    Further arrays may be added: a reader takes what it knows."""
+    """Links, names, raw features as `x` (or `x.indptr` and so on where they are sparse), compact ones as `features`; of
+    a packed graph no links and names, which are in its folder. Further arrays may be added: a reader takes what it
+    knows."""
     packed = graph.folder is not None
     links = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
     parts = {"features": features} | ({} if packed else links)

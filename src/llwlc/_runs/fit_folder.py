@@ -15,7 +15,9 @@ from llwlc.training._checkpoint import Checkpoint, read_checkpoint
 
 
 def find_finished_run(folder: Path, fingerprint: str) -> RunConfig | None:
-    """The configuration of this run where the folder holds it finished, else None; a folder with another run, or with other files, is refused."""
+    """The configuration of this run where the folder holds it finished, else None; a folder with another run, or with
+    other files, is refused.
+    """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     if not folder.is_dir():
@@ -38,7 +40,9 @@ def find_finished_run(folder: Path, fingerprint: str) -> RunConfig | None:
 
 @contextmanager
 def make_run_folder(folder: Path) -> Iterator[None]:
-    """Makes and locks the folder of a run; removes it again where bad input, or an interrupt, stops the fit before anything is in it."""
+    """Makes and locks the folder of a run; removes it again where bad input, or an interrupt, stops the fit before
+    anything is in it.
+    """
     new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)

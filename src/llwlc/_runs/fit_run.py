@@ -56,7 +56,9 @@ def fit_run(
     on_plan: OnPlan | None = None,
     ranks: Ranks | None = None,
 ) -> Run | None:
-    """The run of a model on a split; None in a process that only takes part in its training. `begin`: when the budget of `minutes` began; `plan`: a run whose plan is repeated."""
+    """The run of a model on a split; None in a process that only takes part in its training. `begin`: when the budget
+    of `minutes` began; `plan`: a run whose plan is repeated.
+    """
     resources = Resources(torch.device(device), cache, owner=out, ranks=ranks)
     if ranks is not None and not isinstance(model, Distributable):
         raise InputError(f"{model.title} is trained by one process: start it without torchrun")
@@ -84,7 +86,8 @@ def fit_run(
         resources = replace(resources, seconds=60 * minutes - (time.perf_counter() - begin))
         if expected > 1:
             print_notice(
-                f"{model.title}: all of training is expected to take {expected:,.0f} s; no epoch begins after {minutes:g} minutes"
+                f"{model.title}: all of training is expected to take {expected:,.0f} s; no epoch begins after"
+                f" {minutes:g} minutes"
             )
     mark = fingerprint(content, model, seed)
     done = None if out is None else find_finished_run(out, mark)
@@ -110,7 +113,8 @@ def fit_run(
             on_epoch=on_epoch,
             on_features=None if written is not None else _forecaster(model, split, allowed, device, on_forecast),
         )
-        # a plan names constraints and the like too, also where a heuristic took the place of the model that it was made for
+        # a plan names constraints and the like too, also where a heuristic took the place of the model that it was made
+        # for
         planned = {} if written is None else written.preset.code
         info = RunInfo(graph_name, mark, parameters, list_needs({**fitted.model.code, **planned}))
         run = Run(fitted, replace(graph, report=None), split, info, labels, written)

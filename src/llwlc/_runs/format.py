@@ -1,7 +1,8 @@
 """The format of a run directory: its files and its manifest.
 
-`manifest.json` names every other file with its size and SHA-256 and is written last, so a folder without it is no finished run. (The files of a packed graph stand in a
-manifest of their own, which it names.) A run of another format is refused; what a reader must have stands in `needs`, and a run whose needs are not met is refused.
+`manifest.json` names every other file with its size and SHA-256 and is written last, so a folder without it is no
+finished run. (The files of a packed graph stand in a manifest of their own, which it names.) A run of another format is
+refused; what a reader must have stands in `needs`, and a run whose needs are not met is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ FILES = (MODEL, GRAPH, SPLIT, METRICS, HISTORY, CARD, CONFIG)
 OPTIONAL = (PICTURE, PLAN)
 """Files that a run may have."""
 PACKED, PACKED_MANIFEST, PACKED_NEED = "graph", f"graph/{MANIFEST}", "graph packed"
-"""The folder with the graph of a run that was fitted on a packed one, the file of it whose digest is the run's, and the need that such a run states."""
+"""The folder with the graph of a run that was fitted on a packed one, the file of it whose digest is the run's, and the
+need that such a run states.
+"""
 REGISTRIES: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS, "readout": READOUTS, "model": MODELS}
 
 
@@ -49,7 +52,8 @@ REGISTRIES: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS,
 class RunInfo:
     """Facts about a run beside its options and arrays.
 
-    `needs`: code that is no part of this package, as in "constraint common", with the digest it had and the file it came from.
+    `needs`: code that is no part of this package, as in "constraint common", with the digest it had and the file it
+    came from.
     """
 
     graph_name: str
@@ -116,7 +120,8 @@ def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
         if isinstance(error, InputError):  # raised by code that does not know that it reads a run
             raise RunFolderError(str(error)) from error
         raise RunFolderError(
-            f"{folder}/{CONFIG} does not fit together ({type(error).__name__}: {describe_error(error)}): fit again with this version"
+            f"{folder}/{CONFIG} does not fit together ({type(error).__name__}: {describe_error(error)}): fit again with"
+            " this version"
         ) from error
 
 
@@ -145,9 +150,11 @@ def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:
     shortlist, curves = parts["shortlist"], parts["calibration"]
     return RankingConfig(
         read_record(CandidateConfig, parts["candidates"], where),
-        None
-        if shortlist is None
-        else Shortlist(*(_numbers(shortlist[name]) for name in ("centre", "scale", "weight"))),
+        (
+            None
+            if shortlist is None
+            else Shortlist(*(_numbers(shortlist[name]) for name in ("centre", "scale", "weight")))
+        ),
         CandidateCalibration(*(_curve(curves[name]) for name in ("sharing", "apart"))),
         float(parts["missing_per_known"]),
     )
@@ -177,12 +184,13 @@ def _require_needs(folder: Path, needs: Mapping[str, Mapping[str, str]]) -> None
         came = f" (from {about['file']})" if about.get("file") else ""
         if name not in REGISTRIES[kind]:
             raise RunFolderError(
-                f"the run {folder} needs the {kind} {name!r}{came}, which is no part of llwlc: load it with --plugin FILE, in Python "
-                "import the module that registers it"
+                f"the run {folder} needs the {kind} {name!r}{came}, which is no part of llwlc: load it with --plugin"
+                " FILE, in Python import the module that registers it"
             )
         if REGISTRIES[kind][name].digest != about.get("digest"):
             warnings.warn(
-                f"the {kind} {name!r}{came} has changed since the run {folder} was fitted: its scores may differ from those measured",
+                f"the {kind} {name!r}{came} has changed since the run {folder} was fitted: its scores may differ from"
+                " those measured",
                 stacklevel=2,
             )
 
@@ -226,7 +234,8 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 def _other_format(folder: Path, found: object) -> RunFolderError:
     return RunFolderError(
-        f"{folder} has format {str(found)[:60]}, this version reads {FORMAT}: fit again, or use the version that wrote it"
+        f"{folder} has format {str(found)[:60]}, this version reads {FORMAT}: fit again, or use the version that"
+        " wrote it"
     )
 
 

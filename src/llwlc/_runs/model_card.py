@@ -16,7 +16,9 @@ from llwlc.training._epoch_record import EpochRecord
 
 
 def result_keys(split: LinkSplit) -> tuple[str, ...]:
-    """The columns of result tables: two hit rates, one of them the protocol's own, and metrics that do not depend on the number of negatives."""
+    """The columns of result tables: two hit rates, one of them the protocol's own, and metrics that do not depend on
+    the number of negatives.
+    """
     own = split.metric if split.metric.startswith("hits@") else "hits@50"
     first = "hits@50" if own == "hits@100" else own
     return (first, "hits@100", "hits@fpr0.01", "mrr", "auc", "ap")
@@ -57,16 +59,18 @@ def result_notes(fitted: FitResult, split: LinkSplit) -> str:
     )
     few = len(split.valid_pos) < MIN_LINKS_FOR_CALIBRATION
     return (
-        f"protocol {split.protocol}, seed {split.seed}; {m.test.num_positives:,} test links against {kind}; in percent; "
-        f"{f'false-positive rate of {rates}' if rates else 'too few negatives for HR@K'}; calibration error {100 * m.calibration_error:.1f} % at a prior of "
-        f"{m.calibration_prior:.2g}; {m.parameters:,} parameters, {m.epochs} epochs, "
-        f"{m.seconds:.0f} seconds"
+        f"protocol {split.protocol}, seed {split.seed}; {m.test.num_positives:,} test links against {kind}; in percent;"
+        f" {f'false-positive rate of {rates}' if rates else 'too few negatives for HR@K'}; calibration error"
+        f" {100 * m.calibration_error:.1f} % at a prior of {m.calibration_prior:.2g}; {m.parameters:,} parameters,"
+        f" {m.epochs} epochs, {m.seconds:.0f} seconds"
         + (f"; only {len(split.valid_pos)} validation links, so probabilities are rough" if few else "")
     )
 
 
 def first_sentence(fitted: FitResult) -> str:
-    """What a reader must know before any number: that the run ranks by an untrained score, or that nothing was learned; "" if neither is so."""
+    """What a reader must know before any number: that the run ranks by an untrained score, or that nothing was learned;
+    "" if neither is so.
+    """
     if fitted.fallback is not None:
         return fitted.fallback.sentence
     found = fitted.metrics.test
@@ -74,8 +78,9 @@ def first_sentence(fitted: FitResult) -> str:
     chance = 2 * math.sqrt((pos + neg + 1) / (12 * pos * neg))  # two standard errors of the AUC of a random score
     if found["auc"] <= 0.5 + chance:
         return (
-            f"Nothing could be learned from this graph: {fitted.title} tells test links from other pairs no better than chance does (AUC {100 * found['auc']:.1f}, "
-            f"chance reaches {100 * (0.5 + chance):.1f}). Its recommendations are worth nothing."
+            f"Nothing could be learned from this graph: {fitted.title} tells test links from other pairs no better than"
+            f" chance does (AUC {100 * found['auc']:.1f}, chance reaches {100 * (0.5 + chance):.1f}). Its"
+            " recommendations are worth nothing."
         )
     return ""
 
@@ -119,7 +124,9 @@ RANKING_COLUMNS = ("method", "P@10", "P@50", "P@200", "P@1000", "AP", "own MRR",
 
 
 def ranking_rows(report: RankingReport) -> list[tuple[str, ...]]:
-    """One row a method, ours first: how well its list finds the hidden links, in percent; a dash where there are fewer candidates."""
+    """One row a method, ours first: how well its list finds the hidden links, in percent; a dash where there are fewer
+    candidates.
+    """
     rows = []
     for name, quality in report.methods.items():
         tops = [quality.precision.get(k) for k in TOPS]
@@ -137,11 +144,13 @@ def ranking_notes(report: RankingReport) -> str:
     errors = ", ".join(f"P@{k} {100 * m.error:.1f}" for k, m in ours.precision.items())
     sampled = f", pairs of a sample of {report.nodes:,} nodes" if report.sampled else ""
     return (
-        f"{report.hidden:,} hidden links ({report.population}{sampled}), {100 * report.recall:.1f} % of them among {report.candidates:,} candidates; in percent; "
-        f"a random list has P@K {100 * report.chance:.2f} and AP {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's own list; standard errors of "
-        f"{report.title}: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR {100 * ours.node_mrr.error:.1f}; probabilities of the best "
-        f"{100 * len(report.reliability.bins):,} are off by {100 * report.reliability.error:.1f} points in the mean. A candidate that is not hidden may still be missing, "
-        "so all shares are lower bounds."
+        f"{report.hidden:,} hidden links ({report.population}{sampled}), {100 * report.recall:.1f} % of them among"
+        f" {report.candidates:,} candidates; in percent; a random list has P@K {100 * report.chance:.2f} and AP"
+        f" {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's own list; standard errors of"
+        f" {report.title}: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR"
+        f" {100 * ours.node_mrr.error:.1f}; probabilities of the best {100 * len(report.reliability.bins):,} are off by"
+        f" {100 * report.reliability.error:.1f} points in the mean. A candidate that is not hidden may still be"
+        " missing, so all shares are lower bounds."
     )
 
 

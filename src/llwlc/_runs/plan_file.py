@@ -1,4 +1,6 @@
-"""`plan.json`: the plan of a fit, written before training, so that the same command continues with the same plan, however busy the machine is then."""
+"""`plan.json`: the plan of a fit, written before training, so that the same command continues with the same plan,
+however busy the machine is then.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ PLAN_FORMAT = 1
 
 @dataclass(frozen=True)
 class SavedPlan:
-    """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`: the budget; `cost`: points of AUC that the plan is known to cost; `forecast`:
-    seconds of each stage, and of all together from then on, at most, usually and at least."""
+    """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`:
+    the budget; `cost`: points of AUC that the plan is known to cost; `forecast`: seconds of each stage, and of all
+    together from then on, at most, usually and at least."""
 
     base: str
     preset: Preset

@@ -23,7 +23,9 @@ OnPlan = Callable[[FitPlan], None]
 
 
 def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
-    """The plan in the folder of a fit, begun or finished; None if there is none. `base`: the fingerprint of the fit before anything is left out; the plan of another fit is refused."""
+    """The plan in the folder of a fit, begun or finished; None if there is none. `base`: the fingerprint of the fit
+    before anything is left out; the plan of another fit is refused.
+    """
     found = None if folder is None or not folder.is_dir() else read_plan(folder)
     if found is not None and found.base != base:
         raise RunFolderError(
@@ -41,7 +43,9 @@ def describe_kept_plan(plan: SavedPlan, folder: str, minutes: float | None) -> s
 
 
 def repeat_plan(run: Path, base: str, preset: Preset, kept: Collection[str]) -> SavedPlan:
-    """The plan of another run, to be repeated; options in `kept` are not changed. If that run has no plan, its settings are the plan."""
+    """The plan of another run, to be repeated; options in `kept` are not changed. If that run has no plan, its settings
+    are the plan.
+    """
     found = read_plan(run)
     if found is not None:
         return SavedPlan(base, apply_plan(preset, found.preset, kept), found.minutes, found.cost, {})
@@ -63,7 +67,9 @@ def make_new_plan(
     begin: float,
     on_plan: OnPlan | None,
 ) -> tuple[SavedPlan, tuple[Compactor | None, NodeFeatures]]:
-    """A plan from a short measurement, and the compact features that were computed for it; `begin`: when the budget began."""
+    """A plan from a short measurement, and the compact features that were computed for it; `begin`: when the budget
+    began.
+    """
     known = prepare_features(graph, model)  # type: ignore[arg-type]
     spent = time.perf_counter() - begin
     found = make_plan(

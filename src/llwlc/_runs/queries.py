@@ -81,10 +81,12 @@ class Queries:
 
     @as_verbose
     def score(self, pairs: Pairs, *, prior: float = 0.5, graph: Graph | None = None, unknown: str = "error") -> Scores:
-        """Scores of pairs on all known links, or on another graph. A score depends on the pair and the graph alone: not on the other pairs, their order, nor the order of the two ends.
+        """Scores of pairs on all known links, or on another graph. A score depends on the pair and the graph alone: not
+        on the other pairs, their order, nor the order of the two ends.
 
         Args:
-            pairs: node numbers `[m, 2]`, or names: a list of pairs, an array of text, or a frame with two columns called source and target (or the like).
+            pairs: node numbers `[m, 2]`, or names: a list of pairs, an array of text, or a frame with two columns
+                called source and target (or the like).
             prior: share of the pairs that are expected to be links; probabilities are calibrated for it.
             graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
             unknown: a pair with a node that the graph does not have is an "error", or has NaN for its score ("blank").
@@ -106,7 +108,8 @@ class Queries:
         unknown: str = "error",
         **reading: Any,
     ) -> ScoredTable:
-        """A table of pairs with the added columns score and probability: a pandas or polars frame for a frame, an arrow table for a file or a list.
+        """A table of pairs with the added columns score and probability: a pandas or polars frame for a frame, an arrow
+        table for a file or a list.
 
         The columns of the input keep their names and order; one called score or probability gets the suffix `_given`.
 
@@ -116,7 +119,8 @@ class Queries:
             graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
             source: the column of one end; by default it is found.
             target: the column of the other end.
-            unknown: a pair that cannot be scored, since the graph does not have its nodes, is an "error", is left out ("skip") or has no score ("blank").
+            unknown: a pair that cannot be scored, since the graph does not have its nodes, is an "error", is left out
+                ("skip") or has no score ("blank").
             **reading: further options of `pair_file.read_pairs`.
         """
         return scoring.score_table(
@@ -140,8 +144,9 @@ class Queries:
     ) -> Recommendations:
         """The missing links of the whole graph, or of one node, best first.
 
-        Candidates are the partners on nodes' candidate lists (`_candidates.config`); the model ranks the most promising ones. A probability is the chance of a candidate to be a missing
-        link if a share `missing_share` of all links, known and missing, is missing.
+        Candidates are the partners on nodes' candidate lists (`_candidates.config`); the model ranks the most promising
+        ones. A probability is the chance of a candidate to be a missing link if a share `missing_share` of all links,
+        known and missing, is missing.
 
         Args:
             node: the name of a node, for links of this node only.
@@ -168,12 +173,14 @@ class Queries:
 
     @as_verbose
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
-        """Explains why a pair has its score. The explanation of (v, u) is the same; an existing link is explained as if it did not exist.
+        """Explains why a pair has its score. The explanation of (v, u) is the same; an existing link is explained as if
+        it did not exist.
 
         Args:
             u: one end, by name.
             v: the other end, by name.
-            **options: those of `explain._explainer.Explainer.explain`: `population` ("random" for the score of `score`, "candidates" for that of `recommend`), `prior`, `missing_share`, `max_edges`.
+            **options: those of `explain._explainer.Explainer.explain`: `population` ("random" for the score of `score`,
+                "candidates" for that of `recommend`), `prior`, `missing_share`, `max_edges`.
         """
         numbers = resolve_pairs([(u, v)], self.graph_)
         if numbers[0, 0] == numbers[0, 1]:  # by its name: whoever asks does not know its number
@@ -183,10 +190,12 @@ class Queries:
 
     @as_verbose
     def evaluate_ranking(self, *, hidden: str = "test") -> RankingReport:
-        """How well `recommend` finds the links that the run's split hides: candidates, precision and average precision, beside the heuristics.
+        """How well `recommend` finds the links that the run's split hides: candidates, precision and average precision,
+        beside the heuristics.
 
         Args:
-            hidden: "test" for the test links, or "held-out" for validation and test links together, found from the training links alone.
+            hidden: "test" for the test links, or "held-out" for validation and test links together, found from the
+                training links alone.
         """
         return recommender.measure_recommendations(self.recommender_, self.run_, hidden)
 
@@ -194,8 +203,9 @@ class Queries:
         """The graph as it is now, for `score` and `recommend`.
 
         Args:
-            **sources: files or frames: `graph` replaces the run's graph, the links of `add` are added, `node_list` names nodes that are in the graph even without
-                links, `features` are those of nodes that the run does not know; further options are those of `_runs.update.updated_graph`.
+            **sources: files or frames: `graph` replaces the run's graph, the links of `add` are added, `node_list`
+                names nodes that are in the graph even without links, `features` are those of nodes that the run does
+                not know; further options are those of `_runs.update.updated_graph`.
         """
         return updated_graph(self.graph_, **sources)
 

@@ -38,8 +38,9 @@ def updated_graph(
     missing_values: str = "fill",
     **columns: Any,
 ) -> Graph:
-    """The graph as it is now: `graph` replaces the run's, the links of `add` are added, `node_list` names nodes that are in the graph even without links; `columns` are the options
-    of `read_graph` on columns. `features` are needed for nodes that the run does not know; other nodes keep the run's features unless new ones are given."""
+    """The graph as it is now: `graph` replaces the run's, the links of `add` are added, `node_list` names nodes that
+    are in the graph even without links; `columns` are the options of `read_graph` on columns. `features` are needed for
+    nodes that the run does not know; other nodes keep the run's features unless new ones are given."""
     if isinstance(graph, str | Path) and Path(graph).is_dir():
         if add is not None or node_list is not None or features is not None:
             raise InputError(
@@ -75,20 +76,30 @@ def updated_graph(
 
 
 def transfer_run(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
-    """The run on another graph, and the number that each node of that graph has in it; None if numbers stay the same."""
+    """The run on another graph, and the number that each node of that graph has in it; None if numbers stay the
+    same.
+    """
     graph, fitted = _weighted_alike(run.graph, graph), run.fitted
     if not isinstance(fitted.model, Inductive):
         graph, at = _in_order_of(run.graph, graph, fitted.title)
         return replace(run, graph=graph), at
     features = _features_for(run, graph)
     model = fitted.model.on(run.graph, graph, features)
-    return replace(
-        run, graph=graph, fitted=replace(fitted, model=model, features=features), node_types=_node_types_for(run, graph)
-    ), None
+    return (
+        replace(
+            run,
+            graph=graph,
+            fitted=replace(fitted, model=model, features=features),
+            node_types=_node_types_for(run, graph),
+        ),
+        None,
+    )
 
 
 def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]:
-    """Another graph with its nodes numbered as in the known one, matched by name, and the new number of each of its nodes, for a model that has learned nodes by number."""
+    """Another graph with its nodes numbered as in the known one, matched by name, and the new number of each of its
+    nodes, for a model that has learned nodes by number.
+    """
     at = torch.from_numpy(_places(known, graph))
     if bool((at < 0).any()):
         new = graph.name(int((at < 0).nonzero()[0, 0]))
@@ -105,7 +116,8 @@ def _read(table: TableSource, known: Graph, **columns: Any) -> Graph:
     graph = _quietly(table, **columns)
     if known.weight is not None and graph.weight is None:
         raise InputError(
-            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit again"
+            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit"
+            " again"
         )
     return graph
 
@@ -129,7 +141,9 @@ def _places(known: Graph, graph: Graph) -> np.ndarray:
 
 
 def _features_of(graph: Graph, known: Graph, given: FeatureTable | None) -> Tensor | scipy.sparse.csr_array:
-    """The feature rows of the graph's nodes: the given ones, else those of the known graph, else, if the run was fitted with nodes without a row, the row of such a node."""
+    """The feature rows of the graph's nodes: the given ones, else those of the known graph, else, if the run was fitted
+    with nodes without a row, the row of such a node.
+    """
     n, encoding, old = graph.num_nodes, known.encoding, known.x
     assert old is not None
     no_row = encoding is not None and encoding.no_row
@@ -139,7 +153,8 @@ def _features_of(graph: Graph, known: Graph, given: FeatureTable | None) -> Tens
         rows, fresh = _given_rows(graph, given), _dense(given.x)
         if fresh.shape[1] + no_row != old.shape[1]:
             raise InputError(
-                f"{given.path} has {fresh.shape[1]} columns of features, but the run was fitted on {old.shape[1] - no_row}: give the same columns"
+                f"{given.path} has {fresh.shape[1]} columns of features, but the run was fitted on"
+                f" {old.shape[1] - no_row}: give the same columns"
             )
         fresh = np.concatenate([fresh, np.zeros((len(fresh), int(no_row)), np.float32)], 1)
     lost = np.flatnonzero((rows < 0) & (before < 0))
@@ -160,7 +175,8 @@ def _given_rows(graph: Graph, given: FeatureTable) -> np.ndarray:
     if given.names is None:
         if given.x.shape[0] != graph.num_nodes:
             raise InputError(
-                f"{given.path} has {given.x.shape[0]:,} rows and no names, the updated graph has {graph.num_nodes:,} nodes: name them"
+                f"{given.path} has {given.x.shape[0]:,} rows and no names, the updated graph has {graph.num_nodes:,}"
+                " nodes: name them"
             )
         return np.arange(graph.num_nodes)
     at = find_nodes(given.names, graph.names, graph.num_nodes)
@@ -189,7 +205,8 @@ def _features_for(run: Run, graph: Graph) -> NodeFeatures:
 def _lacks_features(graph: Graph, nodes: np.ndarray) -> InputError:
     missing = [graph.name(int(i)) for i in nodes]
     return InputError(
-        f"the updated graph has {len(missing):,} nodes without known features, such as {format_some_names(missing, 3)}: give their rows (features=, --features), or fit again"
+        f"the updated graph has {len(missing):,} nodes without known features, such as {format_some_names(missing, 3)}:"
+        " give their rows (features=, --features), or fit again"
     )
 
 
@@ -199,7 +216,8 @@ def _weighted_alike(known: Graph, graph: Graph) -> Graph:
         return replace(graph, weight=None)
     if graph.weight is None:
         raise InputError(
-            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit again"
+            "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit"
+            " again"
         )
     return graph
 

@@ -1,6 +1,8 @@
-"""Access checks: Host, Origin and token are checked before anything else, and every answer forbids the browser what the page does not need.
+"""Access checks: Host, Origin and token are checked before anything else, and every answer forbids the browser what the
+page does not need.
 
-A page of another site cannot read or use this server: its Origin differs, and a host name that it points here (DNS rebinding) is not accepted.
+A page of another site cannot read or use this server: its Origin differs, and a host name that it points here (DNS
+rebinding) is not accepted.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 HOST = re.compile(r"(\[[^\[\]]*\]|[^\[\]#]*)(:\d*)?")
-"""A name, or an address in brackets, and a port: `urlsplit` passes over what stands behind a bracket, and over an empty fragment."""
+"""A name, or an address in brackets, and a port: `urlsplit` passes over what stands behind a bracket, and over an empty
+fragment.
+"""
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -37,7 +41,9 @@ SECURITY_HEADERS = [
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """`names`: host names and addresses that are accepted beside those of loopback; `token`, where one is needed; `open_paths`: paths that need none, since they hold no data of the run."""
+    """`names`: host names and addresses that are accepted beside those of loopback; `token`, where one is needed;
+    `open_paths`: paths that need none, since they hold no data of the run.
+    """
 
     names: frozenset[str] = frozenset()
     token: str | None = None
@@ -60,7 +66,10 @@ class AccessPolicy:
             if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
                 return (
                     401,
-                    "a token is needed: send it as Authorization: Bearer TOKEN, or open the address that llwlc serve printed",
+                    (
+                        "a token is needed: send it as Authorization: Bearer TOKEN, or open the address that llwlc"
+                        " serve printed"
+                    ),
                 )
         return None
 

@@ -1,7 +1,8 @@
 """Connections of the server: how many may be open, and how long a client may take.
 
-Where a connection is too many, the one goes that has waited longest for its client, be it for the rest of a request, for the next one, or for an answer to be read. A request that the server
-works on is never ended, and a client that sends its request at once is answered, however many others are slow.
+Where a connection is too many, the one goes that has waited longest for its client, be it for the rest of a request,
+for the next one, or for an answer to be read. A request that the server works on is never ended, and a client that
+sends its request at once is answered, however many others are slow.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _watch_head(self) -> None:
-        """Starts the clock where a request has begun whose head is not whole; more bytes of it do not start it again."""
+        """Starts the clock where a request has begun whose head is not whole; more bytes of it do not start it
+        again.
+        """
         if self.conn.their_state is not h11.IDLE:
             _cancel(self._late)
             self._late = None

@@ -66,17 +66,47 @@ class Interface:
             "items": {"type": "array", "items": text, "minItems": 2, "maxItems": 2},
         }
         return [
-            Endpoint("/health", "GET", "Whether the server answers, and how many requests wait for the model.", self.health),
-            Endpoint("/run", "GET", "The run: its graph and what was measured.", self.run),
-            Endpoint("/nodes", "GET", "Nodes whose name contains a text.", self.nodes, query={"search": text}, required=("search",)),
-            Endpoint("/score", "POST", "Scores and probabilities among random pairs.", self.score, body={"pairs": pairs, "prior": share}, required=("pairs",)),
-            Endpoint("/recommend", "GET", "The likeliest missing links, of one node or of the whole graph.", self.recommend, query={"node": text, "top": top}),
             Endpoint(
-                "/explain", "GET", "Why a pair has its score.", self.explain,
-                query={"u": text, "v": text, "population": {"type": "string", "enum": list(POPULATIONS)}, "edges": {"type": "integer", "minimum": 1, "maximum": self.limits.edges}},
+                "/health", "GET", "Whether the server answers, and how many requests wait for the model.", self.health
+            ),
+            Endpoint("/run", "GET", "The run: its graph and what was measured.", self.run),
+            Endpoint(
+                "/nodes",
+                "GET",
+                "Nodes whose name contains a text.",
+                self.nodes,
+                query={"search": text},
+                required=("search",),
+            ),
+            Endpoint(
+                "/score",
+                "POST",
+                "Scores and probabilities among random pairs.",
+                self.score,
+                body={"pairs": pairs, "prior": share},
+                required=("pairs",),
+            ),
+            Endpoint(
+                "/recommend",
+                "GET",
+                "The likeliest missing links, of one node or of the whole graph.",
+                self.recommend,
+                query={"node": text, "top": top},
+            ),
+            Endpoint(
+                "/explain",
+                "GET",
+                "Why a pair has its score.",
+                self.explain,
+                query={
+                    "u": text,
+                    "v": text,
+                    "population": {"type": "string", "enum": list(POPULATIONS)},
+                    "edges": {"type": "integer", "minimum": 1, "maximum": self.limits.edges},
+                },
                 required=("u", "v"),
             ),
-        ]  # fmt: skip
+        ]
 
     async def health(self, request: Request) -> dict[str, Any]:
         return {"status": "ok", "version": VERSION, "waiting": self.worker.waiting}
@@ -183,10 +213,10 @@ def make_openapi(endpoints: list[Endpoint]) -> dict[str, Any]:
         operation: dict[str, Any] = {
             "summary": point.about,
             "operationId": point.path.strip("/"),
-            "responses": {
-                "200": {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}}
-            }
-            | dict.fromkeys(("400", "401", "403", "408", "413", *(["415"] if point.body else []), "429"), sentence),
+            "responses": (
+                {"200": {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}}}
+                | dict.fromkeys(("400", "401", "403", "408", "413", *(["415"] if point.body else []), "429"), sentence)
+            ),
         }
         if point.query:
             operation["parameters"] = [

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Of one request: bytes of its body, pairs, links, edges of an explanation, seconds it may take; and how many works may wait for the model."""
+    """Of one request: bytes of its body, pairs, links, edges of an explanation, seconds it may take; and how many works
+    may wait for the model.
+    """
 
     body: int = 1_000_000
     pairs: int = 10_000

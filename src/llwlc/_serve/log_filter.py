@@ -12,7 +12,9 @@ SECONDS = 10.0
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes one record of a kind in `seconds`; the next that passes says how many were left out. A kind is a line of code and a type of exception, so there are few."""
+    """Passes one record of a kind in `seconds`; the next that passes says how many were left out. A kind is a line of
+    code and a type of exception, so there are few.
+    """
 
     def __init__(self, seconds: float = SECONDS) -> None:
         super().__init__()

@@ -26,7 +26,8 @@ async def read_body(request: Request, limits: RequestLimits) -> dict[str, Any]:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
                 size += len(chunk)
-                # a body that is too large is read for a while and dropped: a client that is still sending would not see the answer
+                # a body that is too large is read for a while and dropped: a client that is still sending would not see
+                # the answer
                 if size > OVERSIZE_FACTOR * limits.body:
                     break
                 raw += chunk if size <= limits.body else b""
@@ -65,7 +66,8 @@ def parse_node(value: Any, what: str, limits: RequestLimits) -> str:
     if not isinstance(value, str) or not value:
         raise RequestError(
             400,
-            f"{what} is the name of a node, got {quote_value(value) if isinstance(value, str) else type(value).__name__}",
+            f"{what} is the name of a node, got"
+            f" {quote_value(value) if isinstance(value, str) else type(value).__name__}",
         )
     if len(value) > limits.name:
         raise RequestError(413, f"{what} is longer than {limits.name} characters, which no node's name is")

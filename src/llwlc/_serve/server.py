@@ -44,7 +44,8 @@ def make_server(
 
     Args:
         app: What `make_app` returned.
-        most: How many connections may be open at once; by default 256, or a quarter of the files that this process may open.
+        most: How many connections may be open at once; by default 256, or a quarter of the files that this process may
+            open.
         head_seconds: How long the line and the headers of a request may take to arrive.
     """
     connection = make_connection_class(most, head_seconds)
@@ -57,7 +58,8 @@ def make_server(
         ws="none",
         timeout_keep_alive=10,
         h11_max_incomplete_event_size=256 * 1024,  # two names of 10,000 characters, as an address writes them
-        # accepted in one go: few of those that may be open, so that each is read before so many newer ones come that it has to go
+        # accepted in one go: few of those that may be open, so that each is read before so many newer ones come that it
+        # has to go
         backlog=max(1, connection.most // 8),
     )
     return _Server(config)
@@ -79,7 +81,8 @@ def serve_run(
     require_token: bool = False,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serves until it is interrupted. Where other machines can reach it, it requires a token, which is part of the printed address.
+    """Serves until it is interrupted. Where other machines can reach it, it requires a token, which is part of the
+    printed address.
 
     Args:
         model: A fitted predictor.
@@ -101,7 +104,8 @@ def serve_run(
     shown = f"[{called}]" if ":" in called else called
     where = f"http://{shown}:{listening.getsockname()[1]}/"
     say(
-        f"{model.run_.info.graph_name} is served at {where}{'' if token is None else '#token=' + token} (Ctrl-C ends it)"
+        f"{model.run_.info.graph_name} is served at {where}{'' if token is None else '#token=' + token} (Ctrl-C"
+        " ends it)"
     )
     with limit_log():
         make_server(app).run(sockets=[listening])

@@ -18,8 +18,8 @@ MAX_CACHED_RESULTS = 200
 class Worker:
     """A thread of its own: the model is used by one request at a time, while the server goes on answering others.
 
-    A request that times out (408) is cancelled while it waits; once it runs it is finished, since every request is bounded, and its result is cached for the next
-    one.
+    A request that times out (408) is cancelled while it waits; once it runs it is finished, since every request is
+    bounded, and its result is cached for the next one.
     """
 
     def __init__(self, limits: RequestLimits) -> None:
@@ -34,7 +34,9 @@ class Worker:
         return len(self._running)
 
     async def do(self, key: Hashable, work: Callable[[], Any], weight: int = 1) -> Any:
-        """The result of the work, kept under its key; the same work is never done twice at once. `weight`: of the result, 1 for about half a megabyte."""
+        """The result of the work, kept under its key; the same work is never done twice at once. `weight`: of the
+        result, 1 for about half a megabyte.
+        """
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key][1]

@@ -1,4 +1,6 @@
-"""Checks of options: a value of a wrong type or outside its range is refused by name, before anything is computed with it."""
+"""Checks of options: a value of a wrong type or outside its range is refused by name, before anything is computed with
+it.
+"""
 
 from __future__ import annotations
 

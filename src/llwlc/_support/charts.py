@@ -1,4 +1,6 @@
-"""Charts: as SVG text, in the colours of the page they stand in or as a file of their own, and as matplotlib figures (extra `plots`)."""
+"""Charts: as SVG text, in the colours of the page they stand in or as a file of their own, and as matplotlib figures
+(extra `plots`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def choose_ticks(low: float, high: float, whole: bool = False) -> list[float]:
 
 
 def _axis(low: float, high: float) -> tuple[float, float]:
-    """The ends of an axis; values that differ by rounding alone lie on a line, since there are no ticks between them."""
+    """The ends of an axis; values that differ by rounding alone lie on a line, since there are no ticks between
+    them.
+    """
     size = max(abs(low), abs(high), 1e-9)
     return (low, high) if high - low > 1e-9 * size else (low, low + max(size, 1.0))
 
@@ -64,11 +68,11 @@ class Frame:
         ) or html_text(heading)
         about = html_text(f"{self.titles[1]} by {self.titles[0]}")
         return (
-            f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{about}">'
-            f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="currentColor" opacity="0.5"/>{inside}{"".join(ticks)}'
-            f'<text x="{WIDTH - RIGHT}" y="12" text-anchor="end" xml:space="preserve">{legend}</text>'
-            f'<text x="4" y="12">{html_text(self.titles[1])}</text>'
-            f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{html_text(self.titles[0])}</text></svg>'
+            f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{about}"><path d="M{LEFT}'
+            f' {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"'
+            f' opacity="0.5"/>{inside}{"".join(ticks)}<text x="{WIDTH - RIGHT}" y="12" text-anchor="end"'
+            f' xml:space="preserve">{legend}</text><text x="4" y="12">{html_text(self.titles[1])}</text><text'
+            f' x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{html_text(self.titles[0])}</text></svg>'
         )
 
 
@@ -105,23 +109,34 @@ def histogram(series: Mapping[str, Sequence[float]], titles: tuple[str, str], bi
         for k, share in enumerate(counts_of):
             if share:
                 x, y = frame.x(low + k * width), frame.y(share)
-                inside += f'<rect x="{x}" y="{y}" width="{max(frame.x(low + (k + 1) * width) - x - 0.5, 0.5):.1f}" height="{frame.y(0) - y:.1f}" fill="{COLOURS[i]}" opacity="0.55"/>'
+                inside += (
+                    f'<rect x="{x}" y="{y}" width="{max(frame.x(low + (k + 1) * width) - x - 0.5, 0.5):.1f}"'
+                    f' height="{frame.y(0) - y:.1f}" fill="{COLOURS[i]}" opacity="0.55"/>'
+                )
     return frame.svg(inside, list(series))
 
 
 def draw_reliability_diagram(
     bins: Points, titles: tuple[str, str], *, names: Sequence[str] = (), heading: str = ""
 ) -> str:
-    """A point for each bin of predicted probabilities, by the observed share; on the dashed line they agree. `names`: of the points, shown on hovering."""
+    """A point for each bin of predicted probabilities, by the observed share; on the dashed line they agree. `names`:
+    of the points, shown on hovering.
+    """
     if not bins and not heading:
         return ""
     top = min(1.05 * max([0.05, *(value for pair in bins for value in pair)]), 1.0)
     frame = Frame((0, top), (0, top), titles)
-    inside = f'<line x1="{frame.x(0)}" y1="{frame.y(0)}" x2="{frame.x(top)}" y2="{frame.y(top)}" stroke="currentColor" opacity="0.5" stroke-dasharray="4"/>'
+    inside = (
+        f'<line x1="{frame.x(0)}" y1="{frame.y(0)}" x2="{frame.x(top)}" y2="{frame.y(top)}" stroke="currentColor"'
+        ' opacity="0.5" stroke-dasharray="4"/>'
+    )
     for i, (predicted, observed) in enumerate(bins):
         about = f"{names[i]}: " if names else ""
         about += f"predicted {100 * predicted:.1f} %, observed {100 * observed:.1f} %"
-        inside += f'<circle cx="{frame.x(predicted)}" cy="{frame.y(observed)}" r="4.5" fill="{COLOURS[0]}" opacity="0.85"><title>{html_text(about)}</title></circle>'
+        inside += (
+            f'<circle cx="{frame.x(predicted)}" cy="{frame.y(observed)}" r="4.5" fill="{COLOURS[0]}"'
+            f' opacity="0.85"><title>{html_text(about)}</title></circle>'
+        )
     return frame.svg(inside, heading=heading)
 
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 def run_child(
     code: str, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, seconds: float | None = None
 ) -> int:
-    """The exit code of another Python that runs `code`, which calls `watch_parent` first. What it prints is dropped. After `seconds` it
-    is ended, which counts as a failure."""
+    """The exit code of another Python that runs `code`, which calls `watch_parent` first. What it prints is dropped.
+    After `seconds` it is ended, which counts as a failure."""
     command = [sys.executable, "-c", code, *arguments]
     quiet = subprocess.DEVNULL
     where = None if environment is None else os.environ | dict(environment)

@@ -1,7 +1,7 @@
 """`compiled`: numba's compiler with the settings of all kernels, and its results kept between runs.
 
-The functions release the GIL and run in plain threads (`threads.py`) rather than under numba's `prange`: no OpenMP runtime beside
-torch's, nothing that dies in a forked data loader, and a compile time that is several times shorter.
+The functions release the GIL and run in plain threads (`threads.py`) rather than under numba's `prange`: no OpenMP
+runtime beside torch's, nothing that dies in a forked data loader, and a compile time that is several times shorter.
 """
 
 from __future__ import annotations
@@ -39,24 +39,29 @@ def compiled(function: F) -> F:
 
 
 def in_order(function: F) -> F:
-    """`compiled`, with sums in the order in which they are written: for short loops over scattered entries, which are slower when the compiler vectorises
-    them."""
+    """`compiled`, with sums in the order in which they are written: for short loops over scattered entries, which are
+    slower when the compiler vectorises them."""
     return _compiled(function, FASTMATH - {"reassoc"})
 
 
 def exact(function: F) -> F:
-    """`compiled`, with every operation as it is written: for results that have to equal another program's to the last bit."""
+    """`compiled`, with every operation as it is written: for results that have to equal another program's to the last
+    bit.
+    """
     return _compiled(function, set())
 
 
 def entered(function: F) -> F:
-    """`compiled`, for the first function of a kernel that makes no array of its own: it counts no references to those it is given, which its caller holds."""
+    """`compiled`, for the first function of a kernel that makes no array of its own: it counts no references to those
+    it is given, which its caller holds.
+    """
     return _compiled(function, FASTMATH, _nrt=False)
 
 
 def inner(function: F) -> F:
-    """`entered`, for functions that only other compiled functions call, never Python: without the code that reads Python's objects. For a record of a hundred arrays that takes longer
-    to compile than what is done with them, and nobody needs references to each of them counted."""
+    """`entered`, for functions that only other compiled functions call, never Python: without the code that reads
+    Python's objects. For a record of a hundred arrays that takes longer to compile than what is done with them, and
+    nobody needs references to each of them counted."""
     return _compiled(function, FASTMATH, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
@@ -87,16 +92,18 @@ def _by_one(path: str, compile_for: Callable[..., object]) -> Callable[..., obje
 
 @cache
 def cache_dir(module: str) -> str:
-    """The folder for the machine code of a module, named after its source and that of all it imports from this package: numba looks only
-    at the file of the function that is called, not at those of the functions inlined into it, and would run stale code after an edit there."""
+    """The folder for the machine code of a module, named after its source and that of all it imports from this package:
+    numba looks only at the file of the function that is called, not at those of the functions inlined into it, and
+    would run stale code after an edit there."""
     folder = code_root() / f"{module.removeprefix(PACKAGE + '.')}-{source_digest(module)[:16]}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return str(folder)
 
 
 def source_digest(module: str) -> str:
-    """A hash of the source of a module and of every module it imports, directly or not, from its own package, `_kernels` and `_support`: the code
-    of kernels stands there. (The package of a user's own module is the outermost one.)"""
+    """A hash of the source of a module and of every module it imports, directly or not, from its own package,
+    `_kernels` and `_support`: the code of kernels stands there. (The package of a user's own module is the outermost
+    one.)"""
     top = module.split(".")[0]
     own = {_package_of(module), "_kernels", "_support"}
     digest, seen, waiting = hashlib.sha256(), set[str](), [module]
@@ -121,7 +128,9 @@ def _package_of(module: str) -> str:
 
 
 def _imported(tree: ast.AST, tops: set[str]) -> Iterator[str]:
-    """The modules of these outermost packages that a source imports, at the top or inside a function; and imported names, which may be modules themselves."""
+    """The modules of these outermost packages that a source imports, at the top or inside a function; and imported
+    names, which may be modules themselves.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] in tops)
@@ -131,7 +140,9 @@ def _imported(tree: ast.AST, tops: set[str]) -> Iterator[str]:
 
 
 def _file_of(module: str) -> Path | None:
-    """The file of a module, None where that name is no module. Found without importing it: it is being imported right now."""
+    """The file of a module, None where that name is no module. Found without importing it: it is being imported right
+    now.
+    """
     if _package_of(module) == module:  # a user's own, outside this package
         file = getattr(sys.modules.get(module), "__file__", None)
         return Path(file) if file else None

@@ -1,9 +1,9 @@
 """Random draws that belong to a link: a counter hash instead of a generator's state.
 
-A draw is a function of (seed, epoch, min and max of the pair, node) alone, so it never depends on the batch, its order, the
-device or the backend; nor on how nodes are numbered, where the numbers passed in stand for names (`Graph.identity`). The mixing
-function is splitmix64's finaliser; torch has no unsigned 64-bit arithmetic, so it is written on int64, whose multiplication wraps
-around and whose right shift is masked to a logical one.
+A draw is a function of (seed, epoch, min and max of the pair, node) alone, so it never depends on the batch, its order,
+the device or the backend; nor on how nodes are numbered, where the numbers passed in stand for names
+(`Graph.identity`). The mixing function is splitmix64's finaliser; torch has no unsigned 64-bit arithmetic, so it is
+written on int64, whose multiplication wraps around and whose right shift is masked to a logical one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 MIX_2 = 0x94D049BB133111EB - (1 << 64)
 
 START_STREAM, DELETION_STREAM, CAP_STREAM, DROPOUT_STREAM = 0, 2, 3, 4
-"""The streams of `draw`: start vectors, deleted vertices, the nodes that a capped hop keeps, what dropout drops. No stream serves two purposes."""
+"""The streams of `draw`: start vectors, deleted vertices, the nodes that a capped hop keeps, what dropout drops. No
+stream serves two purposes.
+"""
 
 
 def _shift(x: Tensor, bits: int) -> Tensor:
@@ -43,9 +45,11 @@ def draw(seed: int, epoch: int, low: Tensor, high: Tensor, node: Tensor, stream:
 
 
 def window(seed: int, low: Tensor, high: Tensor, node: Tensor, stream: int) -> Tensor:
-    """64 bits of (seed, pair, node) for taking the nodes with the lowest of them: how far the node's own bits are beyond the pair's, on the circle of 2⁶⁴ numbers.
+    """64 bits of (seed, pair, node) for taking the nodes with the lowest of them: how far the node's own bits are
+    beyond the pair's, on the circle of 2⁶⁴ numbers.
 
-    So a pair takes the nodes that follow it. All pairs see the nodes in one order, in which long rows can be kept: a pair then finds those that it takes without a look at the others.
+    So a pair takes the nodes that follow it. All pairs see the nodes in one order, in which long rows can be kept: a
+    pair then finds those that it takes without a look at the others.
     """
     h = _key(seed, 0, stream, node.device)
     return mix(h ^ node) - _pair(h, low, high)

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 
 class Estimator:
-    """The base of a class whose `__init__` stores each parameter under its own name, and further keyword arguments in `options`.
+    """The base of a class whose `__init__` stores each parameter under its own name, and further keyword arguments in
+    `options`.
 
     `sklearn.base.clone`, `get_params` and `set_params` work; what is fitted ends in `_`.
 

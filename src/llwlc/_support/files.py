@@ -1,7 +1,8 @@
-"""Files and folders that are written whole or not at all: under another name first, synced, then renamed; and digests of files.
+"""Files and folders that are written whole or not at all: under another name first, synced, then renamed; and digests
+of files.
 
-A process that is killed leaves at most files whose names end in `PARTIAL`, which the next process that writes the same file removes. A full disk, a read-only
-folder and a file size limit raise an `InputError` that names the file.
+A process that is killed leaves at most files whose names end in `PARTIAL`, which the next process that writes the same
+file removes. A full disk, a read-only folder and a file size limit raise an `InputError` that names the file.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def check_parent_folder(path: Path) -> None:
 
 @contextmanager
 def open_atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary file to write to, which replaces `path` when the block succeeds: a kill at any moment leaves the old file or the new one.
+    """A temporary file to write to, which replaces `path` when the block succeeds: a kill at any moment leaves the old
+    file or the new one.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "greeting.txt"
@@ -85,7 +87,9 @@ def open_atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def open_staging_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to write to; when the block succeeds, each file and folder in it is moved to `path`, which may hold others."""
+    """A temporary folder to write to; when the block succeeds, each file and folder in it is moved to `path`, which may
+    hold others.
+    """
     with _beside(path) as partial:
         partial.mkdir()
         yield partial
@@ -101,8 +105,8 @@ def open_staging_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`, of this process: where two processes write the same file, the last to finish wins. Removes what is left under it, and what
-    ended processes have left under theirs."""
+    """A temporary name beside `path`, of this process: where two processes write the same file, the last to finish
+    wins. Removes what is left under it, and what ended processes have left under theirs."""
     partial = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{PARTIAL}")
     _OWN.add(partial)
     try:
@@ -113,7 +117,8 @@ def _beside(path: Path) -> Iterator[Path]:
         raise
     except OSError as error:
         raise StorageError(
-            f"{path} cannot be written ({error.strerror or error}): make room or choose another place, and run the same again"
+            f"{path} cannot be written ({error.strerror or error}): make room or choose another place, and run the same"
+            " again"
         ) from error
     finally:
         _OWN.discard(partial)
@@ -148,8 +153,9 @@ def _to_disk(path: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
-    """A safetensors file, whole or not at all, written tensor by tensor: a mapped one is never in memory as a whole. (The library's own writer makes a copy of all of them first, and leaves
-    files of random names behind when it is killed.)"""
+    """A safetensors file, whole or not at all, written tensor by tensor: a mapped one is never in memory as a whole.
+    (The library's own writer makes a copy of all of them first, and leaves files of random names behind when it is
+    killed.)"""
     # wide types first, as the library does, so that every tensor begins at a multiple of its type
     named = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header: dict[str, object] = {} if about is None else {"__metadata__": dict(about)}
@@ -167,7 +173,9 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8, whatever the encoding of this machine, since others have to read it. Bytes that are no text, as in some file names, are written as codes."""
+    """Writes UTF-8, whatever the encoding of this machine, since others have to read it. Bytes that are no text, as in
+    some file names, are written as codes.
+    """
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package: `homes` maps each name to its module in the package ("" where the name is a
-    module itself, a full path `llwlc.…` for a module of an earlier package).
+    """`__getattr__` and `__dir__` of a package: `homes` maps each name to its module in the package ("" where the name
+    is a module itself, a full path `llwlc.…` for a module of an earlier package).
 
     >>> find, names = lazy("llwlc", {"InputError": "errors", "_support": ""})
     >>> find("InputError").__name__, find("_support").__name__, names()

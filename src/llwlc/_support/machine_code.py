@@ -1,6 +1,7 @@
 """The cache of compiled kernels: in a folder that only this user can write, each file with its digest.
 
-numba stores machine code as pickles, which execute code as they are read, and does not check whether the file was changed.
+numba stores machine code as pickles, which execute code as they are read, and does not check whether the file was
+changed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ if sys.platform != "win32":
 
 @cache
 def code_root() -> Path:
-    """A folder for machine code that only this user can write: `NUMBA_CACHE_DIR`, else one in the home or temporary directory.
+    """A folder for machine code that only this user can write: `NUMBA_CACHE_DIR`, else one in the home or temporary
+    directory.
 
     Where there is none, a temporary one for this process.
     """
@@ -64,7 +66,9 @@ def _in_home() -> Path | None:
 
 
 class ChecksummedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
-    """numba's cache files of one function, each with its digest: a damaged file counts as missing, and the function is compiled again."""
+    """numba's cache files of one function, each with its digest: a damaged file counts as missing, and the function is
+    compiled again.
+    """
 
     def _read(self, path: str) -> Any:
         with contextlib.suppress(OSError):
@@ -93,7 +97,9 @@ class ChecksummedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 class KernelLocator(_SourceFileBackedLocatorMixin, _CacheLocator):  # type: ignore[misc]
-    """Where numba keeps the machine code of one function: as with `NUMBA_CACHE_DIR`, a subfolder for the folder of its source."""
+    """Where numba keeps the machine code of one function: as with `NUMBA_CACHE_DIR`, a subfolder for the folder of its
+    source.
+    """
 
     def __init__(self, function: Any, file: str, folder: str) -> None:
         self._py_file, self._lineno = file, function.__code__.co_firstlineno
@@ -105,7 +111,9 @@ class KernelLocator(_SourceFileBackedLocatorMixin, _CacheLocator):  # type: igno
 
 @dataclass(frozen=True)
 class KernelFolder:
-    """Finds functions below `path`, in the place of numba's locator for its setting `CACHE_DIR`, which is one for all users of numba in this process."""
+    """Finds functions below `path`, in the place of numba's locator for its setting `CACHE_DIR`, which is one for all
+    users of numba in this process.
+    """
 
     path: str
 
@@ -152,11 +160,14 @@ _compiling: set[str] = set()
 
 @contextmanager
 def lock_compilation(path: str) -> Iterator[None]:
-    """While this process looks for a compiled function in the cache, whose lock is this file, compiles and stores it, no other one does; those that wait then find it there.
+    """While this process looks for a compiled function in the cache, whose lock is this file, compiles and stores it,
+    no other one does; those that wait then find it there.
 
-    Otherwise each would run code of its own, and a function that is compiled with others from the cache rounds in other places than one that is compiled together with them: a fit that is
-    interrupted and resumed would not end in the same bits. And two that store at a time would take each other's place in the index. No two processes wait for each other: a lock is
-    held only while those of functions that are called from there are taken. The caller holds numba's own lock, which is that of threads.
+    Otherwise each would run code of its own, and a function that is compiled with others from the cache rounds in other
+    places than one that is compiled together with them: a fit that is interrupted and resumed would not end in the same
+    bits. And two that store at a time would take each other's place in the index. No two processes wait for each other:
+    a lock is held only while those of functions that are called from there are taken. The caller holds numba's own
+    lock, which is that of threads.
     """
     if path in _compiling or sys.platform == "win32":  # by this process already, or no flock there
         yield

@@ -29,7 +29,8 @@ def load_plugin(path: Path | str) -> list[str]:
     _run(path.resolve(), str(path))
     if len(ADDED) == before:
         raise InputError(
-            f"plugin {path} registers nothing: put a line such as @llwlc.constraints.register('name') above a function in it"
+            f"plugin {path} registers nothing: put a line such as @llwlc.constraints.register('name') above a function"
+            " in it"
         )
     return ADDED[before:]
 
@@ -43,7 +44,8 @@ def _run(path: Path, called: str) -> None:
     module = module_from_spec(spec)
     sys.modules[name] = module  # `inspect` looks up the file of a class there
     try:
-        # compiled here: the import system would leave a __pycache__ beside the file, and use it within a second of an edit
+        # compiled here: the import system would leave a __pycache__ beside the file, and use it within a second of an
+        # edit
         exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         raise InputError(

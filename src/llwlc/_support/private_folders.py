@@ -10,9 +10,10 @@ from pathlib import Path
 def make_private_folder(path: Path) -> Path | None:
     """The folder by its real path, made where it is missing; None where another user could put files into it.
 
-    The folder has to belong to this user and be closed to others for writing, and so has every folder above it, since whoever can write there could
-    replace it. Above it, folders of root are accepted as well, and shared ones with the sticky bit, such as /tmp, in which users can rename only
-    their own files. Symbolic links of other users are not followed.
+    The folder has to belong to this user and be closed to others for writing, and so has every folder above it, since
+    whoever can write there could replace it. Above it, folders of root are accepted as well, and shared ones with the
+    sticky bit, such as /tmp, in which users can rename only their own files. Symbolic links of other users are not
+    followed.
     """
     if not hasattr(os, "getuid"):  # no owners and modes there; the user's profile is private
         return _made(path)

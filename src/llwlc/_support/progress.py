@@ -1,4 +1,6 @@
-"""Progress bars with rate and time left, on stderr; where that is no terminal, a line every ten seconds instead. A call from Python shows none unless it is asked to."""
+"""Progress bars with rate and time left, on stderr; where that is no terminal, a line every ten seconds instead. A call
+from Python shows none unless it is asked to.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,11 @@ _wanted: ContextVar[bool] = ContextVar("llwlc_show_progress", default=False)
 
 @contextmanager
 def show_progress(show: bool = True) -> Iterator[None]:
-    """Shows progress bars and notices on stderr inside the block, as the command line does. Elsewhere there are no bars, and notices are records of the logger "llwlc" at level INFO.
+    """Shows progress bars and notices on stderr inside the block, as the command line does. Elsewhere there are no
+    bars, and notices are records of the logger "llwlc" at level INFO.
 
-    The setting is a context variable: it holds for this thread, and for others only where they are given its context (`contextvars.copy_context`).
+    The setting is a context variable: it holds for this thread, and for others only where they are given its context
+    (`contextvars.copy_context`).
 
     Args:
         show: False for a silent block inside one that shows them.
@@ -72,9 +76,11 @@ def as_verbose(method: F) -> F:
 
 @contextmanager
 def make_progress(console: Console | None = None) -> Iterator[Progress]:
-    """A rich `Progress` with the columns of all commands; where the console is no terminal, a line every `LINE_SECONDS` says how far the running step is.
+    """A rich `Progress` with the columns of all commands; where the console is no terminal, a line every `LINE_SECONDS`
+    says how far the running step is.
 
-    Inside another such block it returns that block's `Progress`: two displays would draw over each other. Where no progress is shown, nor a console given, it draws nothing.
+    Inside another such block it returns that block's `Progress`: two displays would draw over each other. Where no
+    progress is shown, nor a console given, it draws nothing.
     """
     if console is None and not _wanted.get():
         yield Progress(disable=True)
@@ -140,7 +146,8 @@ def track(
     completed: int = 0,
     console: Console | None = None,
 ) -> Iterator[T]:
-    """Yields the steps one by one, under a bar; a bar below another one disappears when it is done. `completed`: steps of the `total` that were done before.
+    """Yields the steps one by one, under a bar; a bar below another one disappears when it is done. `completed`: steps
+    of the `total` that were done before.
 
     >>> list(track(range(3), "adding"))
     [0, 1, 2]

@@ -1,4 +1,6 @@
-"""Index arithmetic for ragged batches: the rows of many graphs, concatenated, with a pointer to where each graph begins."""
+"""Index arithmetic for ragged batches: the rows of many graphs, concatenated, with a pointer to where each graph
+begins.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def expand(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Slots(NamedTuple):
-    """The positions of ragged rows in a padded `[graphs, width]` layout: `at [N]`, flat; None if every graph has `width` rows already."""
+    """The positions of ragged rows in a padded `[graphs, width]` layout: `at [N]`, flat; None if every graph has
+    `width` rows already.
+    """
 
     at: Tensor | None
     graphs: int

@@ -26,7 +26,8 @@ def read_record(kind: type[T], data: Mapping[str, Any], where: str) -> T:
     unknown = sorted(set(data) - set(known))
     if unknown:
         raise RunFolderError(
-            f"{where} has an option {unknown[0]!r} that this version of llwlc does not know: fit again, or use the version that wrote it"
+            f"{where} has an option {unknown[0]!r} that this version of llwlc does not know: fit again, or use the"
+            " version that wrote it"
         )
     for name, written in known.items():
         if name not in data:

@@ -1,7 +1,8 @@
-"""Registries: what comes in kinds is one small record, found by its name; help texts, lists and error messages are made from it.
+"""Registries: what comes in kinds is one small record, found by its name; help texts, lists and error messages are made
+from it.
 
-A record names its code by module path and loads it on first use, so that a list prints without importing torch. A user's own record holds
-the function itself.
+A record names its code by module path and loads it on first use, so that a list prints without importing torch. A
+user's own record holds the function itself.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Registry(Generic[R]):
         self._records: dict[str, R] = {}
 
     def add(self, record: R) -> R:
-        """Adds a record. Names of this package cannot be replaced; a record from outside is replaced by a newer one of the same name and file."""
+        """Adds a record. Names of this package cannot be replaced; a record from outside is replaced by a newer one of
+        the same name and file.
+        """
         if not isinstance(record.name, str) or not record.name.replace("_", "").replace("-", "").isalnum():
             raise InputError(f"a {self.kind} is called by letters, digits, _ and -, got {record.name!r}")
         known = self._records.get(record.name)
@@ -75,7 +78,8 @@ class Registry(Generic[R]):
             raise InputError(f"there is a {self.kind} called {record.name!r} already: choose another name")
         if known is not None and _file(known) != _file(record):
             raise InputError(
-                f"there is a {self.kind} called {record.name!r} already, from {_file(known) or 'no file'}: choose another name"
+                f"there is a {self.kind} called {record.name!r} already, from {_file(known) or 'no file'}: choose"
+                " another name"
             )
         self._records[record.name] = record
         if not record.builtin:
@@ -159,7 +163,8 @@ def first_line(function: Callable[..., Any]) -> str:
 
 
 def code_digest(code: Any) -> str:
-    """A hash of the code of a function or class: of the file that defines it, with its helpers; without a file, of its source or bytecode.
+    """A hash of the code of a function or class: of the file that defines it, with its helpers; without a file, of its
+    source or bytecode.
 
     Captured values (a closure's numbers and arrays) are part of the hash.
     """

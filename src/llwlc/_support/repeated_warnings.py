@@ -1,6 +1,7 @@
 """Warnings of the library, each once: a step that is done for every part of a split would repeat it for each.
 
-Which were shown is known to the task that asked for it (a context variable), so `warnings.showwarning` and the filters, which are one for all threads, stay the program's.
+Which were shown is known to the task that asked for it (a context variable), so `warnings.showwarning` and the filters,
+which are one for all threads, stay the program's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ _silent: ContextVar[tuple[type[Warning], ...]] = ContextVar("silent", default=()
 
 
 def warn(text: str, category: type[Warning] = UserWarning, *, stacklevel: int = 1) -> None:
-    """`warnings.warn`, unless an enclosing `deduplicate_warnings` has shown it or an enclosing `suppress_warnings` leaves it out.
+    """`warnings.warn`, unless an enclosing `deduplicate_warnings` has shown it or an enclosing `suppress_warnings`
+    leaves it out.
 
     Args:
         text: what the user should know.
@@ -33,7 +35,8 @@ def warn(text: str, category: type[Warning] = UserWarning, *, stacklevel: int = 
 
 @contextmanager
 def deduplicate_warnings() -> Iterator[None]:
-    """Inside the block, a `warn` that differs from an earlier one in its numbers alone is not shown again; blocks may be nested.
+    """Inside the block, a `warn` that differs from an earlier one in its numbers alone is not shown again; blocks may
+    be nested.
 
     >>> with deduplicate_warnings():
     ...     pass

@@ -48,9 +48,9 @@ def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | N
         except Exception as error:
             missing = next(file for file in files if not (places[0] / file).exists())
             raise DatasetError(
-                f"{name}: {folder}/{missing} is not in the data root {data_root(root)}, and fetching it "
-                f"failed ({type(error).__name__}: {describe_error(error)}). Put the files there, point LLWLC_DATA or root= at a folder that has "
-                "them, or try again with a network"
+                f"{name}: {folder}/{missing} is not in the data root {data_root(root)}, and fetching it failed"
+                f" ({type(error).__name__}: {describe_error(error)}). Put the files there, point LLWLC_DATA or root= at"
+                " a folder that has them, or try again with a network"
             ) from error
         absent = [file for file in files if not (target / file).exists()]
         if absent:

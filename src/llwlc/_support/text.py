@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from html import escape
 
-# control characters, marks that have no width or change the direction of writing, and lone surrogates; joiners are part of words and of emoji
+# control characters, marks that have no width or change the direction of writing, and lone surrogates; joiners are part
+# of words and of emoji
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
 def escape_controls(text: str, keep: str = "") -> str:
-    r"""The text on one line, with characters that move the cursor, change colours or hide words written as codes, except for those in `keep`.
+    r"""The text on one line, with characters that move the cursor, change colours or hide words written as codes,
+    except for those in `keep`.
 
     >>> escape_controls("Ada\x1b[2J\nBob")
     'Ada\\x1b[2J\\nBob'

@@ -12,7 +12,8 @@ from threading import Semaphore, local
 
 import torch
 
-# least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads wait for the last run
+# least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads
+# wait for the last run
 MIN_CHUNK_LINKS, MAX_CHUNK_LINKS = 64, 256
 # bytes of scratch of all threads together; no more threads are started than fit
 SCRATCH_BYTES = 4 << 30
@@ -39,7 +40,9 @@ def choose_num_threads(links: int, bytes_each: int) -> int:
 
 
 def run_over_links(links: int, threads: int, make: Callable[[], Callable[[int, int], None]]) -> None:
-    """Calls `work(begin, end)` for runs of links until none is left; `make` builds the work of one thread with its own scratch."""
+    """Calls `work(begin, end)` for runs of links until none is left; `make` builds the work of one thread with its own
+    scratch.
+    """
     run = choose_chunk_size(links)
     starts = count(0, run)  # next() on it is atomic under the GIL
 
@@ -57,8 +60,8 @@ def run_over_links(links: int, threads: int, make: Callable[[], Callable[[int, i
 
 
 def run_over_parts(parts: int, make: Callable[[], Callable[[int], None]]) -> None:
-    """Calls `work(part)` for every part. The calling thread works too, and waits only for parts that other threads have begun: on a busy machine a thread may start
-    after all parts are done."""
+    """Calls `work(part)` for every part. The calling thread works too, and waits only for parts that other threads have
+    begun: on a busy machine a thread may start after all parts are done."""
     numbers, threads = count(), min(get_kernel_threads(), parts)
     undone, failed, done = Semaphore(0), list[BaseException](), [False]
 
@@ -103,11 +106,13 @@ def use_one_thread() -> Iterator[None]:
     """torch on one thread: on batches of small graphs several threads mostly wait for each other, above all on a busy
     machine; and one thread adds in one order, so the last bit does not depend on the load of the machine.
 
-    Kernels keep their threads: each link, or group of links, is computed by one thread, so its bits do not depend on their number. Several threads may be inside at once."""
+    Kernels keep their threads: each link, or group of links, is computed by one thread, so its bits do not depend on
+    their number. Several threads may be inside at once."""
     if getattr(_here, "limited", False):
         yield
         return
-    # not torch's number of this moment: a thread that begins while another one is inside has 1 of it, and would leave 1 behind
+    # not torch's number of this moment: a thread that begins while another one is inside has 1 of it, and would leave 1
+    # behind
     threads = get_kernel_threads()
     _before.append(threads)
     _here.limited = True

@@ -1,12 +1,14 @@
 """Symbols of compiled kernels: names in machine code that no other process gives to another function.
 
-numba tells functions of one name and signature apart by a number that every process counts from one, and machine code contains copies of all functions that are called from there. So files of
-two processes may hold different functions under one symbol, of which a third process takes the first for both (numba's issue 10486); `np.sort` and `np.argsort`, for one, are made of
-functions of the same names. Here a kernel has a number drawn at random, and so has its copy of every function that somebody else numbered: numba's own, or a user's, compiled for this
-kernel or long before. Numbers from `FIRST` on are random ones; numba's count never gets there.
+numba tells functions of one name and signature apart by a number that every process counts from one, and machine code
+contains copies of all functions that are called from there. So files of two processes may hold different functions
+under one symbol, of which a third process takes the first for both (numba's issue 10486); `np.sort` and `np.argsort`,
+for one, are made of functions of the same names. Here a kernel has a number drawn at random, and so has its copy of
+every function that somebody else numbered: numba's own, or a user's, compiled for this kernel or long before. Numbers
+from `FIRST` on are random ones; numba's count never gets there.
 
-Nothing of numba is replaced: the compiler and the library of code are subclasses that only our functions are given, and other users of numba in this process keep its count.
-The callees' numbers are changed in copies of their code.
+Nothing of numba is replaced: the compiler and the library of code are subclasses that only our functions are given, and
+other users of numba in this process keep its count. The callees' numbers are changed in copies of their code.
 """
 
 from __future__ import annotations
@@ -21,12 +23,15 @@ from numba.core.environment import Environment, lookup_environment
 
 FIRST = 1 << 63
 NUMBER = re.compile(r"B(\d+)v(\d+)")
-"""The number of a function in its symbols, with the number of characters that follow: `B3v17` (`numba.core.itanium_mangler.mangle_abi_tag`)."""
+"""The number of a function in its symbols, with the number of characters that follow: `B3v17`
+(`numba.core.itanium_mangler.mangle_abi_tag`).
+"""
 ENVIRONMENT = "_ZN08NumbaEnv"
 
 _numbers: dict[int, int] = {}
-"""Random number of each function by numba's, drawn when the first kernel links it, so that kernels of this process agree. A forked process has those of functions that
-its parent had too, and draws others for those that it compiles itself. Read and written under numba's lock."""
+"""Random number of each function by numba's, drawn when the first kernel links it, so that kernels of this process
+agree. A forked process has those of functions that its parent had too, and draws others for those that it compiles
+itself. Read and written under numba's lock."""
 
 
 def draw_number() -> int:
@@ -68,8 +73,9 @@ class KernelCompiler(Compiler):  # type: ignore[misc]
 
 
 class PairsCodegen(JITCPUCodegen):  # type: ignore[misc]
-    """numba's code generator, and its engine, with SLP vectorisation on, which joins neighbouring scalar operations to short vectors. Kernels read rows in fours and vectors in
-    pairs for it. numba's own setting is one for all its users."""
+    """numba's code generator, and its engine, with SLP vectorisation on, which joins neighbouring scalar operations to
+    short vectors. Kernels read rows in fours and vectors in pairs for it. numba's own setting is one for all its
+    users."""
 
     def __init__(self, shared: JITCPUCodegen) -> None:
         self.__dict__ = shared.__dict__
@@ -79,7 +85,9 @@ class PairsCodegen(JITCPUCodegen):  # type: ignore[misc]
 
 
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The machine code of a kernel, all symbols of which are unique: its callees are renamed before they are linked, so they are shared and inlined as ever."""
+    """The machine code of a kernel, all symbols of which are unique: its callees are renamed before they are linked, so
+    they are shared and inlined as ever.
+    """
 
     def __init__(self, codegen: JITCPUCodegen, name: str) -> None:
         super().__init__(codegen, name)
@@ -147,7 +155,9 @@ def _rename(module: Any) -> dict[str, str]:
 
 
 def _copied(original: Environment, name: str) -> Environment:
-    """The constants of a function under the name of its copy, where numba finds them as it stores and loads the copy."""
+    """The constants of a function under the name of its copy, where numba finds them as it stores and loads the
+    copy.
+    """
     copy = lookup_environment(name)
     if copy is None:
         copy = Environment(original.globals)

@@ -41,7 +41,9 @@ from llwlc.graph._graph import Graph
 
 CACHE_FORMAT = 4  # part of the hash: raise it when the arrays or the numerics behind them change
 CACHE_LIMIT = 20 << 30
-"""Bytes that the cache may hold unless LLWLC_CACHE_LIMIT says otherwise, in gigabytes; beyond, the least recently used entries are deleted."""
+"""Bytes that the cache may hold unless LLWLC_CACHE_LIMIT says otherwise, in gigabytes; beyond, the least recently used
+entries are deleted.
+"""
 DIGESTS, OWNER = "digests.json", "owner"
 ABANDONED_AFTER = 86_400  # seconds after which an unfinished folder is deleted
 MIN_FREE_BYTES = 1 << 30
@@ -85,7 +87,8 @@ def load_or_encode(
     owner: Path | None = None,
     about: str = "eigenbases",
 ) -> EncodedLinks:
-    """The bases of these pairs: from the cache, or computed on the graph's device and stored there, or kept in memory where they do not fit. Damaged ones are computed again, with a warning.
+    """The bases of these pairs: from the cache, or computed on the graph's device and stored there, or kept in memory
+    where they do not fit. Damaged ones are computed again, with a warning.
 
     `owner`: the folder of the run that they belong to; when it is gone, they are deleted first.
     """
@@ -112,8 +115,8 @@ def load_or_encode(
 
 
 def cache_key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> str:
-    """The hash of everything a basis depends on, the code of a user's own constraint included. The device type is part of it: CPU and GPU
-    differ in the last bits."""
+    """The hash of everything a basis depends on, the code of a user's own constraint included. The device type is part
+    of it: CPU and GPU differ in the last bits."""
     options = {f.name: getattr(config, f.name) for f in fields(config)}
     options.pop("redraw")  # the epoch, below, is what it comes to
     options["constraints"] = [family.name for family in config.families]
@@ -133,7 +136,9 @@ def cache_key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> s
 
 
 def _write(folder: Path, parts: Iterator[dict[str, Tensor]], links: int, owner: Path | None) -> None:
-    """Writes an entry whole or not at all, with a digest of each array. Other entries are deleted for it as soon as the first part shows how large it will be."""
+    """Writes an entry whole or not at all, with a digest of each array. Other entries are deleted for it as soon as the
+    first part shows how large it will be.
+    """
     digests = {name: hashlib.sha256() for name in FIELD_TYPES}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +164,9 @@ def _append(file: BinaryIO, digest: hashlib._Hash, data: Tensor) -> None:
 
 
 def measure_store_seconds(data: EncodedLinks) -> float:
-    """How long it takes to store these bases and to read them again, measured in a file of its own; on a full disk, as long as it went."""
+    """How long it takes to store these bases and to read them again, measured in a file of its own; on a full disk, as
+    long as it went.
+    """
     begin = time.perf_counter()
     with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
         for name in FIELD_TYPES:
@@ -175,7 +182,8 @@ def _evict_for(folder: Path, needed: int) -> None:
     limit, cache = cache_limit(), folder.parent
     if needed > limit:
         raise CacheFullError(
-            f"the bases take some {needed / 2**30:.1f} GB, more than the cache may hold ({limit / 2**30:g} GB, LLWLC_CACHE_LIMIT)"
+            f"the bases take some {needed / 2**30:.1f} GB, more than the cache may hold ({limit / 2**30:g} GB,"
+            " LLWLC_CACHE_LIMIT)"
         )
     found = list_entries(cache)
     excess = sum(entry.size for entry in found) + needed - limit
@@ -192,7 +200,9 @@ def _evict_for(folder: Path, needed: int) -> None:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """Bases that the cache holds: `used` last, in seconds since 1970, `size` in bytes; `abandoned`: their run is gone, or they were never finished; `busy`: another process is writing them."""
+    """Bases that the cache holds: `used` last, in seconds since 1970, `size` in bytes; `abandoned`: their run is gone,
+    or they were never finished; `busy`: another process is writing them.
+    """
 
     folder: Path
     used: float
@@ -239,7 +249,9 @@ def _usage(folder: Path) -> tuple[float, int]:
 
 
 def _read(folder: Path, links: int, config: BasisConfig, memory_budget: int) -> EncodedLinks:
-    """The arrays: in memory if they take no more than the budget, else memory-mapped. (Copied out of a map they would be in memory twice for a moment.)"""
+    """The arrays: in memory if they take no more than the budget, else memory-mapped. (Copied out of a map they would
+    be in memory twice for a moment.)
+    """
     steps, types = config.steps, {name: stored_type(name, config) for name in FIELD_TYPES}
     rows = int(_array(folder, "sizes", links, types["sizes"], mapped=False).sum())
     count = {"sizes": links, "vectors": rows * steps} | dict.fromkeys(("values", "mask", "residual"), links * steps)

@@ -22,8 +22,9 @@ else:
 Laplacian = Literal["normalized", "combinatorial"]
 LAPLACIANS: tuple[str, ...] = get_args(Laplacian)
 DEFAULT_CAP = 10_000
-"""Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes near it (Pubmed's
-largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every basis around it."""
+"""Nodes that one hop keeps unless told otherwise. No subgraph of the citation, co-authorship or vessel graphs comes
+near it (Pubmed's largest has 2030 nodes); a hub with a million neighbours would otherwise be a million rows of every
+basis around it."""
 
 MAX_HOPS = 127
 """Hops are stored in a byte; real graphs rarely have distances above a few dozen."""
@@ -39,7 +40,7 @@ MAX_DISTANCE = 21
 class BasisConfig:
     """How a pair of nodes becomes an eigenbasis. Every field is checked when the record is made.
 
-    >>> BasisConfig(constraints="neumann+vertex_deleted", count=4).stochastic    # deleted vertices are redrawn each epoch
+    >>> BasisConfig(constraints="neumann+vertex_deleted", count=4).stochastic    # deleted vertices are redrawn
     True
     >>> BasisConfig(start="qury")
     Traceback (most recent call last):
@@ -69,7 +70,9 @@ class BasisConfig:
     )
     """Kept are those that follow the pair in one random order of all nodes (`counter.window`); None for all."""
     seed: int = option(0, least=-(2**63), most=2**63 - 1)
-    """Seed of all random draws for a link; they identify a node by its name, so that the order of a file does not matter, or by its number where it has no name."""
+    """Seed of all random draws for a link; they identify a node by its name, so that the order of a file does not
+    matter, or by its number where it has no name.
+    """
     distance_cap: int = option(
         3, "distances from the ends are distinguished up to this one", least=1, most=MAX_DISTANCE
     )

@@ -51,16 +51,16 @@ def eigenbasis(
 ) -> Eigenbasis:
     """Ritz pairs of PLP for every subgraph: L its Laplacian, P the projector onto the null space of its constraints.
 
-    A graph with nothing to span (null space {0}, start in the range of C) or with entries that are not finite has an empty mask; the
-    others of its batch are not affected. Computed in float64, stored in `dtype`.
+    A graph with nothing to span (null space {0}, start in the range of C) or with entries that are not finite has an
+    empty mask; the others of its batch are not affected. Computed in float64, stored in `dtype`.
 
     Args:
         subs: B subgraphs with N nodes in all.
         cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos.
         steps: κ, the number of basis vectors.
-        start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋ − 1),
-            `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on neither batch nor order),
-            `"constraint"` (P L C 1), a signal `[N]` or a block `[N, b]`.
+        start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋
+            − 1), `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on
+            neither batch nor order), `"constraint"` (P L C 1), a signal `[N]` or a block `[N, b]`.
         laplacian: `"normalized"`, or `"combinatorial"` (the paper's).
         complete: return all eigenpairs on the null space.
         dtype: float32 or float64, of the result.
@@ -131,8 +131,8 @@ def compute_gpu_eigenbasis(
     solve: SolveOptions,
     dtype: torch.dtype,
 ) -> tuple[Eigenbasis, Tensor]:
-    """`eigenbasis` by the CUDA kernel, and the degrees of the nodes `[N]`; `weight [E]` the same in both directions, or None. `cons` is a number where the kernel makes the
-    columns by itself: `kernel_plan.neumann_bits`."""
+    """`eigenbasis` by the CUDA kernel, and the degrees of the nodes `[N]`; `weight [E]` the same in both directions, or
+    None. `cons` is a number where the kernel makes the columns by itself: `kernel_plan.neumann_bits`."""
     from llwlc._kernels.cuda import solving
     from llwlc._kernels.cuda.driver import engine_of
 
@@ -185,8 +185,8 @@ def _columns(subs: Subgraphs, cons: ConstraintColumns | Tensor | None) -> tuple[
         return torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device), None
     if not isinstance(cons, Tensor) and not hasattr(cons, "columns"):
         raise InputError(
-            f"cons must be Constraints, a tensor [N, k] or None, got {type(cons).__name__}: constraints.by_name(subs, ...) makes them of "
-            "a name, constraints.custom(subs, ...) of an array"
+            f"cons must be Constraints, a tensor [N, k] or None, got {type(cons).__name__}: constraints.by_name(subs,"
+            " ...) makes them of a name, constraints.custom(subs, ...) of an array"
         )
     columns, deleted = (cons.to_dense(), None) if isinstance(cons, Tensor) else (cons.columns, cons.deleted)
     if not isinstance(cons, Tensor) and not torch.equal(cons.ptr, subs.ptr):
@@ -194,7 +194,7 @@ def _columns(subs: Subgraphs, cons: ConstraintColumns | Tensor | None) -> tuple[
     columns = columns[:, None] if columns.ndim == 1 else columns
     if columns.ndim != 2 or columns.shape[0] != subs.num_nodes:
         raise InputError(
-            f"cons has shape {tuple(columns.shape)}, but the subgraphs have {subs.num_nodes} nodes in all: columns are [N, k], "
-            "made for these same subgraphs"
+            f"cons has shape {tuple(columns.shape)}, but the subgraphs have {subs.num_nodes} nodes in all: columns are"
+            " [N, k], made for these same subgraphs"
         )
     return columns.double(), deleted

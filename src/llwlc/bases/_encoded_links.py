@@ -1,7 +1,7 @@
 """EncodedLinks: the eigenbases of many links as arrays, in the form that a network reads.
 
-With fixed constraints nothing in a basis is learned, so it is computed once for a (graph, pairs, configuration) and kept as plain arrays, in
-memory or in the cache (`bases._cache`).
+With fixed constraints nothing in a basis is learned, so it is computed once for a (graph, pairs, configuration) and
+kept as plain arrays, in memory or in the cache (`bases._cache`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ FIELD_TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class EncodedLinks:
-    """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`;
-    `pair [B, P]`, the `PairInputs` of each pair where they are wanted; they are cheap and not cached. `vectors` have 32 bits an entry, or 16 where the configuration says so.
+    """The bases of B links. Shapes: `sizes [B]`, `values`, `mask`, `residual [B, κ]`, `vectors [N, κ]`, `node`,
+    `label`, `degree [N]`; `pair [B, P]`, the `PairInputs` of each pair where they are wanted; they are cheap and not
+    cached. `vectors` have 32 bits an entry, or 16 where the configuration says so.
 
     In every graph row 0 is u and row 1 is v, the smaller id first, so (u, v) and (v, u) are one link to the last bit.
     """
@@ -83,7 +84,9 @@ class EncodedLinks:
         return LinkBatch(basis, node, label, self.degree[rows], ptr[:-1], ptr[:-1] + 1, self._pair(index), draws)
 
     def uniform_batch(self, index: Tensor, width: int, draws: Tensor | None = None) -> LinkBatch:
-        """`batch` with `width` rows for each link, padded with empty rows: all shapes are known beforehand, so nothing waits for the device. No link may be larger."""
+        """`batch` with `width` rows for each link, padded with empty rows: all shapes are known beforehand, so nothing
+        waits for the device. No link may be larger.
+        """
         place = torch.arange(width, device=index.device)
         live = (place < self.sizes[index].unsqueeze(1)).flatten()
         rows = (self.ptr[index].unsqueeze(1) + place).flatten().clamp(max=len(self.node) - 1)
@@ -100,7 +103,9 @@ class EncodedLinks:
         )
 
     def draws(self, index: Tensor, *, seed: int, epoch: int) -> Tensor:
-        """64 random bits for each of the links at these positions, for dropout in an epoch; they depend on the pair, not on its position."""
+        """64 random bits for each of the links at these positions, for dropout in an epoch; they depend on the pair,
+        not on its position.
+        """
         low, high = self.node[self.ptr[index]].long(), self.node[self.ptr[index] + 1].long()
         return draw(seed, epoch, low, high, torch.zeros_like(low), DROPOUT_STREAM)
 
@@ -119,7 +124,9 @@ class EncodedLinks:
         return make_encoded_links(moved).with_pair(self.pair)
 
     def as_float32(self, index: Tensor) -> tuple[EncodedLinks, Tensor]:
-        """What holds the links at these positions with vectors of 32 bits, as compiled code reads them, and their positions there: nothing is copied where they are stored so."""
+        """What holds the links at these positions with vectors of 32 bits, as compiled code reads them, and their
+        positions there: nothing is copied where they are stored so.
+        """
         if self.vectors.dtype != torch.float16:
             return self, index
         rows, _ = expand(self.ptr[index], self.sizes[index])
@@ -132,7 +139,9 @@ class EncodedLinks:
 def encode_pairs(
     graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0, about: str = "eigenbases"
 ) -> EncodedLinks:
-    """The bases of these pairs `[B, 2]` in the memory of the graph's device. `about` heads the progress bar; none where it is empty."""
+    """The bases of these pairs `[B, 2]` in the memory of the graph's device. `about` heads the progress bar; none where
+    it is empty.
+    """
     parts = list(iterate_encoded_parts(graph, pairs, config, epoch=epoch, about=about))
     if len(parts) == 1:
         return make_encoded_links(parts[0])
@@ -140,7 +149,9 @@ def encode_pairs(
 
 
 def place_message_graph(graph: Graph, device: torch.device | str) -> Graph:
-    """The graph on the device that computes the bases of a network on `device`: the GPU where both the network and the kernels run there."""
+    """The graph on the device that computes the bases of a network on `device`: the GPU where both the network and the
+    kernels run there.
+    """
     return replace(graph, time=None, x=None).to(device) if cuda.available() else graph
 
 
@@ -162,7 +173,9 @@ def stored_type(name: str, config: BasisConfig) -> torch.dtype:
 
 
 def encode_chunk(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0) -> dict[str, Tensor]:
-    """The fields of checked pairs, the smaller id first, all at once: by the fused kernel where it can, else from `link_bases`."""
+    """The fields of checked pairs, the smaller id first, all at once: by the fused kernel where it can, else from
+    `link_bases`.
+    """
     if choose("auto", find_unfit_backends(graph, config), what="these links").name == "numba":
         return _by_kernel(graph, pairs, config, epoch)
     return encode_subgraphs(*link_bases_checked(graph, pairs, config, epoch=epoch, dtype=torch.float32), config)

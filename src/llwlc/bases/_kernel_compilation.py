@@ -1,7 +1,8 @@
 """Compiles kernels before they are needed, in another process, once for a machine.
 
-Machine code that a process compiled itself and the same code loaded from disk differ in inlining, and so in the last bits of sums: a run that compiled
-would differ from one that resumes it. So long work begins with a warm-up; the computation of bases itself never starts a process.
+Machine code that a process compiled itself and the same code loaded from disk differ in inlining, and so in the last
+bits of sums: a run that compiled would differ from one that resumes it. So long work begins with a warm-up; the
+computation of bases itself never starts a process.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ _READY: set[str] = set()  # kernels that this process has found in the cache
 
 @dataclass(frozen=True)
 class KernelCompilation:
-    """Kernels of a module: another process compiles and caches them by running `code` with the argument `what`; `about`: their purpose, for messages."""
+    """Kernels of a module: another process compiles and caches them by running `code` with the argument `what`;
+    `about`: their purpose, for messages.
+    """
 
     code: str
     what: str
@@ -78,7 +81,9 @@ class KernelCompilation:
 
     @cached_property
     def stamp(self) -> Path:
-        """The file that marks them as compiled. (Its name is a digest of sources, which two threads must not compute at once in Python 3.11.)"""
+        """The file that marks them as compiled. (Its name is a digest of sources, which two threads must not compute at
+        once in Python 3.11.)
+        """
         from llwlc._support.compiler import cache_dir
 
         # numba finds machine code by the path and age of its source: each copy of this package has its own
@@ -87,7 +92,9 @@ class KernelCompilation:
         return Path(cache_dir(self.module)) / f"ready-{hashlib.sha256(json.dumps(copy).encode()).hexdigest()[:16]}"
 
     def compile_in_subprocess(self) -> None:
-        """Compiles in another process, with a message before and after. Where compiling fails, the later call itself raises the error."""
+        """Compiles in another process, with a message before and after. Where compiling fails, the later call itself
+        raises the error.
+        """
         from llwlc._support.machine_code import code_root
 
         begin, stamp = time.perf_counter(), self.stamp

@@ -25,14 +25,18 @@ def make_solve_options(steps: int, laplacian: str, dtype: torch.dtype) -> SolveO
 
 
 def neumann_bits(config: BasisConfig) -> int:
-    """The Neumann columns that the CUDA kernel is to make; 0 with other constraints, or where the start needs explicit columns."""
+    """The Neumann columns that the CUDA kernel is to make; 0 with other constraints, or where the start needs explicit
+    columns.
+    """
     columns = [column for family in config.families for column in family.kernel or ("given",)]
     alone = bool(columns) and set(columns) <= set(NEUMANN) and len(set(columns)) == len(columns)
     return sum(NEUMANN[column] for column in columns) if alone and config.start in ("query", "random") else 0
 
 
 def why_not_fusible(config: BasisConfig) -> str:
-    """Why the fused CPU kernel cannot make these bases, "" where it can: otherwise the stages are computed one by one."""
+    """Why the fused CPU kernel cannot make these bases, "" where it can: otherwise the stages are computed one by
+    one.
+    """
     from llwlc.bases._starts import STARTS
 
     for family in config.families:

@@ -10,7 +10,9 @@ from llwlc.subgraphs._batch import Subgraphs, symmetric_weight
 
 
 def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
-    """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the weights."""
+    """D − A, or D^(−1/2) (D − A) D^(−1/2) with L_ii = 0 at isolated nodes, in float64; differentiable in the
+    weights.
+    """
     row, col, weight = subs.row, subs.col, symmetric_weight(subs)
     degree = weighted_degree(subs, weight)
     if kind == "combinatorial":
@@ -21,5 +23,7 @@ def laplacian_of(subs: Subgraphs, kind: str) -> Operator:
 
 
 def weighted_degree(subs: Subgraphs, weight: Tensor) -> Tensor:
-    """Degrees, summed in float64 as in the constraint columns: with float32 sums the closed-form projector would belong to another null space."""
+    """Degrees, summed in float64 as in the constraint columns: with float32 sums the closed-form projector would belong
+    to another null space.
+    """
     return torch.zeros(subs.num_nodes, dtype=torch.float64, device=weight.device).index_add(0, subs.row, weight)

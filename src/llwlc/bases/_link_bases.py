@@ -1,4 +1,6 @@
-"""`link_bases`: from pairs to constrained eigenbases in one call, fused where a backend can; `stream_bases`: batch by batch."""
+"""`link_bases`: from pairs to constrained eigenbases in one call, fused where a backend can; `stream_bases`: batch by
+batch.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def link_bases(
 ) -> tuple[Subgraphs, Eigenbasis]:
     """The enclosing subgraphs of pairs and the Ritz pairs of PLP on each.
 
-    The same as `subgraphs.extract`, `constraints.by_name` and `eigenbasis` one after the other, in one pass where a backend can.
+    The same as `subgraphs.extract`, `constraints.by_name` and `eigenbasis` one after the other, in one pass where a
+    backend can.
 
     Args:
         graph: the links that are known.
@@ -57,12 +60,14 @@ def link_bases(
         config: how a pair becomes a basis; None is the default `BasisConfig`.
         epoch: number of the epoch: what is drawn at random for a link differs from epoch to epoch.
         dtype: float32 or float64, of the basis.
-        backend: `"numba"` is a compiled kernel that takes one link at a time through all stages, in as many threads as torch uses;
-            `"cuda"`, for a graph on a GPU (`graph.to("cuda")`), gives each link a block of threads; `"reference"` is the
-            specification in torch; `"auto"` takes the kernel of the graph's device where it can do what is asked.
-        **options: fields of `BasisConfig` that change `config`: `hops`, `constraints` (a name, several joined by "+", see
-            `constraints.FAMILIES`, or a function from `Subgraphs` to `Constraints`), `count` (deleted vertices), `steps`, `start`,
-            `laplacian`, `max_nodes_per_hop` (None for no limit; a warning says how many pairs met the usual one), `seed`.
+        backend: `"numba"` is a compiled kernel that takes one link at a time through all stages, in as many threads as
+            torch uses; `"cuda"`, for a graph on a GPU (`graph.to("cuda")`), gives each link a block of threads;
+            `"reference"` is the specification in torch; `"auto"` takes the kernel of the graph's device where it can do
+            what is asked.
+        **options: fields of `BasisConfig` that change `config`: `hops`, `constraints` (a name, several joined by "+",
+            see `constraints.FAMILIES`, or a function from `Subgraphs` to `Constraints`), `count` (deleted vertices),
+            `steps`, `start`, `laplacian`, `max_nodes_per_hop` (None for no limit; a warning says how many pairs met the
+            usual one), `seed`.
 
     Returns:
         `Subgraphs` of B pairs with N nodes in all, and their `Eigenbasis`, `values [B, κ]`, `vectors [N, κ]`.
@@ -90,8 +95,8 @@ def stream_bases(
 ) -> Iterator[tuple[Subgraphs, Eigenbasis]]:
     """`link_bases` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
 
-    On the CPU small batches are faster: the system provides and zeroes memory anew for every large array, while small ones are reused.
-    On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
+    On the CPU small batches are faster: the system provides and zeroes memory anew for every large array, while small
+    ones are reused. On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
 
     Args:
         graph: the links that are known.
@@ -185,7 +190,9 @@ def _staged(
 
 
 def _full(subs: Subgraphs, cap: int | None) -> int:
-    """How many of the subgraphs have a hop of `cap` nodes. Only subgraphs of at least cap + 2 nodes are examined, nearly always none."""
+    """How many of the subgraphs have a hop of `cap` nodes. Only subgraphs of at least cap + 2 nodes are examined,
+    nearly always none.
+    """
     if cap is None:
         return 0
     large = (subs.ptr.diff() >= cap + 2).nonzero()[:, 0].tolist()
@@ -196,7 +203,9 @@ def _full(subs: Subgraphs, cap: int | None) -> int:
 def make_gpu_basis(
     subs: Subgraphs, cons: Constraints | int, config: BasisConfig, *, epoch: int = 0, dtype: torch.dtype = torch.float32
 ) -> Eigenbasis:
-    """The bases of subgraphs on a GPU by the CUDA kernel; `cons` is a number where the kernel makes the columns by itself."""
+    """The bases of subgraphs on a GPU by the CUDA kernel; `cons` is a number where the kernel makes the columns by
+    itself.
+    """
     # both directions of an edge have the same weight in an undirected graph
     weight = None if subs.weight is None else subs.weight.double()
     none = torch.zeros(subs.num_nodes, 0, dtype=torch.float64, device=subs.ptr.device)
@@ -209,11 +218,14 @@ def make_gpu_basis(
 
 
 def warn_of_full_hops(links: int, full: int, cap: int | None) -> None:
-    """Warns that `full` of `links` pairs have a hop at the default cap; of a cap that the user chose, nobody is warned."""
+    """Warns that `full` of `links` pairs have a hop at the default cap; of a cap that the user chose, nobody is
+    warned.
+    """
     if full and cap == DEFAULT_CAP:
-        # a hop is all nodes at one distance from the pair: the second one of a few hundred neighbours is large without any hub
+        # a hop is all nodes at one distance from the pair: the second one of a few hundred neighbours is large without
+        # any hub
         warn(
-            f"{full:,} of {links:,} pairs have {cap:,} or more nodes at one distance from their ends; {cap:,} of them are kept, drawn by the pair. "
-            "Set max_nodes_per_hop to change that, None for no limit",
+            f"{full:,} of {links:,} pairs have {cap:,} or more nodes at one distance from their ends; {cap:,} of them"
+            " are kept, drawn by the pair. Set max_nodes_per_hop to change that, None for no limit",
             stacklevel=4,
         )

@@ -12,11 +12,13 @@ from llwlc.linalg._basis import Eigenbasis
 
 @dataclass(frozen=True, eq=False)
 class LinkBatch:
-    """B enclosing subgraphs with N nodes in all, reduced to what the network reads: their edges are in it only through the basis.
+    """B enclosing subgraphs with N nodes in all, reduced to what the network reads: their edges are in it only through
+    the basis.
 
-    Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered distance
-    class, −1 at padding rows of a uniform basis; `degree [N]` inside the subgraph; `u`, `v [B]` positions of the query nodes; `pair [B, P]`
-    the `PairInputs` of the two ends, where the network reads them; `draws [B]` 64 bits of each link, from which dropout is drawn in training.
+    Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered
+    distance class, −1 at padding rows of a uniform basis; `degree [N]` inside the subgraph; `u`, `v [B]` positions of
+    the query nodes; `pair [B, P]` the `PairInputs` of the two ends, where the network reads them; `draws [B]` 64 bits
+    of each link, from which dropout is drawn in training.
 
     >>> import llwlc
     >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))

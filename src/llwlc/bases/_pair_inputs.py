@@ -1,4 +1,6 @@
-"""PairInputs: exact statistics of a pair for the network, beside its subgraph: common neighbours, degrees, the cosine of the raw features."""
+"""PairInputs: exact statistics of a pair for the network, beside its subgraph: common neighbours, degrees, the cosine
+of the raw features.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ PAIR_CHUNK = 65_536
 
 @dataclass(frozen=True, eq=False)
 class PairInputs:
-    """`unit`: rows of length one `[n, F]`, the weighted raw features of the nodes, or None. Counts and degrees enter by their logarithms."""
+    """`unit`: rows of length one `[n, F]`, the weighted raw features of the nodes, or None. Counts and degrees enter by
+    their logarithms.
+    """
 
     unit: csr_array | NDArray[np.float32] | None = None
 
@@ -34,7 +38,9 @@ class PairInputs:
         return len(STATISTICS) + (self.unit is not None)
 
     def __call__(self, graph: Graph, pairs: Tensor) -> Tensor:
-        """`[m, channels]`, float32, of the pairs `[m, 2]` on a graph, as if they had no link; column 0 is above 0 where they share a neighbour."""
+        """`[m, channels]`, float32, of the pairs `[m, 2]` on a graph, as if they had no link; column 0 is above 0 where
+        they share a neighbour.
+        """
         if graph.indptr.is_cuda and cuda.available():
             from llwlc._kernels.cuda.driver import engine_of
 

@@ -1,8 +1,8 @@
 """Linear constraints Cᵀf = 0 on the signals of enclosing subgraphs, each column a statement about a part of the graph.
 
-A new constraint is one small function from subgraphs to `Constraints`; `custom` wraps its columns, `stack` and `combine` compose it with the
-others, and `register` gives it a name that `link_bases`, `LinkPredictor`, the cache and the command line (`--plugin my_constraints.py`) know.
-Common neighbours of the pair, for example, made to sum to zero:
+A new constraint is one small function from subgraphs to `Constraints`; `custom` wraps its columns, `stack` and
+`combine` compose it with the others, and `register` gives it a name that `link_bases`, `LinkPredictor`, the cache and
+the command line (`--plugin my_constraints.py`) know. Common neighbours of the pair, for example, made to sum to zero:
 
     @llwlc.constraints.register("common")
     def common(subs):
@@ -10,13 +10,16 @@ Common neighbours of the pair, for example, made to sum to zero:
         return llwlc.constraints.custom(subs, both.double(), names=["common"])
 
 What to know when writing one:
-- a row for each node of the batch (N in all), a column for each constraint; `subs.graph` says which graph a node belongs to, and
-  no entry mixes graphs. Where a constraint does not apply to a graph, its column is zero there, which constrains nothing;
-- only the span of the columns matters: neither scale, sign nor order, so a *learnable* constraint is a learnable combination of
-  columns (`combine`), while a learnable factor on one column changes nothing at all. Dependent columns do no harm;
+- a row for each node of the batch (N in all), a column for each constraint; `subs.graph` says which graph a node
+  belongs to, and no entry mixes graphs. Where a constraint does not apply to a graph, its column is zero there, which
+  constrains nothing;
+- only the span of the columns matters: neither scale, sign nor order, so a *learnable* constraint is a learnable
+  combination of columns (`combine`), while a learnable factor on one column changes nothing at all. Dependent columns
+  do no harm;
 - build it from tensor operations on `subs.weight` and gradients with respect to edge weights come for free;
-- randomness comes from `llwlc._support.counter_hash`, so that a draw belongs to a link and never depends on the batch. A function that has a parameter
-  `seed`, `epoch` or `count` is given that; one with `epoch` is redrawn in every epoch of training;
+- randomness comes from `llwlc._support.counter_hash`, so that a draw belongs to a link and never depends on the batch.
+  A function that has a parameter `seed`, `epoch` or `count` is given that; one with `epoch` is redrawn in every epoch
+  of training;
 - columns are float64: a column's null space is lost long before a float32 basis is.
 """
 

@@ -16,8 +16,9 @@ def neumann(subs: Subgraphs, *, boundary: bool = True, degree: bool = True) -> C
 
     Args:
         subs: B subgraphs with N nodes in all.
-        boundary: Σ (f(y) − f(x)) = 0 over the edges between y ∈ S and x ∈ δS. The entry of a node is the number of S–δS edges at it,
-            positive on S, negative on δS: not its degree, as the paper's text has it, against its own equation and examples.
+        boundary: Σ (f(y) − f(x)) = 0 over the edges between y ∈ S and x ∈ δS. The entry of a node is the number of S–δS
+            edges at it, positive on S, negative on δS: not its degree, as the paper's text has it, against its own
+            equation and examples.
         degree: Σ_{x∈S} d_x f(x) = 0, with the degrees inside the enclosing subgraph.
 
     Returns:

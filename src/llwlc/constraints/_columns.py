@@ -17,10 +17,10 @@ from llwlc.subgraphs._batch import Subgraphs
 class Constraints:
     """The columns of C for a ragged batch of B graphs with N nodes in all.
 
-    Shapes: `columns [N, k]` float64, a zero column where a graph has no such constraint; `ptr [B + 1]`, graph b owns the rows
-    `ptr[b]` to `ptr[b + 1]`; `names`, one for each column; `deleted [N]` true at deleted vertices, only where *all* columns are
-    vertex-deleted ones, since then the projector has a closed form; `cut [B]` true where a graph was too small for the number
-    of constraints asked for.
+    Shapes: `columns [N, k]` float64, a zero column where a graph has no such constraint; `ptr [B + 1]`, graph b owns
+    the rows `ptr[b]` to `ptr[b + 1]`; `names`, one for each column; `deleted [N]` true at deleted vertices, only where
+    *all* columns are vertex-deleted ones, since then the projector has a closed form; `cut [B]` true where a graph was
+    too small for the number of constraints asked for.
 
     >>> Constraints(torch.ones(3, 1).double(), torch.tensor([0, 3]), ("mean zero",), torch.tensor([False]))
     Constraints(1 columns [mean zero], 1 graphs)

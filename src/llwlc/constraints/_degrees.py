@@ -9,7 +9,9 @@ from llwlc.subgraphs._batch import Subgraphs, symmetric_weight
 
 
 def edge_weight(subs: Subgraphs) -> Tensor:
-    """Edge weights `[E]` in float64, 1 where there are none; as in the Laplacian, an edge is one parameter where gradients are asked for."""
+    """Edge weights `[E]` in float64, 1 where there are none; as in the Laplacian, an edge is one parameter where
+    gradients are asked for.
+    """
     if subs.weight is not None and not subs.weight.requires_grad:
         return subs.weight.double()  # both directions are the same already
     return symmetric_weight(subs)

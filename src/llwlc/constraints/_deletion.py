@@ -17,14 +17,15 @@ from llwlc.subgraphs._batch import Subgraphs
 def vertex_deleted(subs: Subgraphs, *, count: VertexCount = 10, seed: int = 0, epoch: int = 0) -> Constraints:
     """One column for each of `count` vertices drawn at random: the degrees in the subgraph, zero at the deleted vertex.
 
-    Every node of the subgraph may be drawn, the query nodes too, as the paper excludes none. The vertices with the lowest (signed) hashes of
-    (seed, epoch, pair, node) are chosen, so a draw belongs to the link: neither the batch nor the order of nodes or pair changes it, nor, where
-    nodes have names, their numbers.
+    Every node of the subgraph may be drawn, the query nodes too, as the paper excludes none. The vertices with the
+    lowest (signed) hashes of (seed, epoch, pair, node) are chosen, so a draw belongs to the link: neither the batch nor
+    the order of nodes or pair changes it, nor, where nodes have names, their numbers.
 
     Args:
         subs: B subgraphs with N nodes in all.
-        count: columns. In a graph of n nodes at most ⌊n/2⌋, since n columns leave nothing of the null space; `cut` of the result marks the
-            graphs where that was fewer than asked for. "all" deletes every vertex in turn, without that limit.
+        count: columns. In a graph of n nodes at most ⌊n/2⌋, since n columns leave nothing of the null space; `cut` of
+            the result marks the graphs where that was fewer than asked for. "all" deletes every vertex in turn, without
+            that limit.
         seed: seed of the random draw.
         epoch: number of the epoch; each epoch has its own draw.
 

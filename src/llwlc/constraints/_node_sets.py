@@ -20,7 +20,8 @@ def induced(
 
     Args:
         subs: B subgraphs with N nodes in all.
-        sets: a mask `[N]` or `[N, k]`, or a list of k sets of node ids of the graph, each cut down to what a subgraph holds of it.
+        sets: a mask `[N]` or `[N, k]`, or a list of k sets of node ids of the graph, each cut down to what a subgraph
+            holds of it.
         names: names of the k columns; by default their numbers.
 
     Returns:

@@ -23,10 +23,11 @@ OPTIONS = ("count", "seed", "epoch")
 
 @dataclass(frozen=True)
 class ConstraintFamily(Record):
-    """A constraint family: `target(subs, **options)` gives `Constraints`; `takes` lists those of the options `count`, `seed` and `epoch` that it has.
+    """A constraint family: `target(subs, **options)` gives `Constraints`; `takes` lists those of the options `count`,
+    `seed` and `epoch` that it has.
 
-    `kernel`: the columns ("boundary", "degree", "deleted") that compiled kernels compute by themselves; None where the function computes the
-    columns and the kernels receive them.
+    `kernel`: the columns ("boundary", "degree", "deleted") that compiled kernels compute by themselves; None where the
+    function computes the columns and the kernels receive them.
     """
 
     takes: tuple[str, ...] = ()
@@ -51,7 +52,8 @@ class ConstraintFamily(Record):
             ) from error
         if not isinstance(made, Constraints):
             raise InputError(
-                f"the constraint {self.name!r} returned {type(made).__name__}, not Constraints: wrap its columns in constraints.custom(subs, ...)"
+                f"the constraint {self.name!r} returned {type(made).__name__}, not Constraints: wrap its columns in"
+                " constraints.custom(subs, ...)"
             )
         return made
 
@@ -93,9 +95,11 @@ FAMILIES.add(
 
 
 def register(name: str, *, about: str = "") -> Callable[[F], F]:
-    """Registers a function from `Subgraphs` to `Constraints` under a name; see `llwlc.constraints` for what to know when writing one.
+    """Registers a function from `Subgraphs` to `Constraints` under a name; see `llwlc.constraints` for what to know
+    when writing one.
 
-    Parameters `count`, `seed` and `epoch` of the function, where it has them, are filled in; one with `epoch` is redrawn in every epoch of training.
+    Parameters `count`, `seed` and `epoch` of the function, where it has them, are filled in; one with `epoch` is
+    redrawn in every epoch of training.
 
     Args:
         name: the name of the constraint for `link_bases`, `LinkPredictor` and the command line.
@@ -127,7 +131,9 @@ def make_family(function: Callable[..., Any], name: str, about: str = "") -> Con
 
 
 def ensure_registered(function: Callable[..., Any]) -> str:
-    """The name of a constraint that was given as a function; one without a name is registered under that of the function."""
+    """The name of a constraint that was given as a function; one without a name is registered under that of the
+    function.
+    """
     known = next((record.name for record in FAMILIES.records() if record.load() is function), None)
     if known is not None:
         return known
@@ -156,8 +162,8 @@ def find_families(name: str) -> tuple[ConstraintFamily, ...]:
     for part in parts:
         if part not in FAMILIES:
             raise InputError(
-                f'constraints: unknown name {part!r}; choose from {", ".join(FAMILIES)}, join some by "+", or register your own '
-                "(llwlc.constraints.register, on the command line --plugin FILE)"
+                f'constraints: unknown name {part!r}; choose from {", ".join(FAMILIES)}, join some by "+", or register'
+                " your own (llwlc.constraints.register, on the command line --plugin FILE)"
             )
     return tuple(FAMILIES[part] for part in parts)
 

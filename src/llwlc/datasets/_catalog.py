@@ -23,10 +23,11 @@ F = TypeVar("F", bound=Callable[..., "Graph"])
 class DatasetInfo(Record):
     """What a dataset is and where its files are in the data root; `target(*arguments, root=root)` loads it.
 
-    `nodes`, `edges` and `features` are those of the graph that `load` returns; for ogbl-collab and ogbl-vessel, `edges` is the
-    number that OGB publishes, over all parts of the split and with repeated pairs. `split(name, root=..., **options)` returns the dataset's own
-    split, where it has one, and `metric` is what its evaluator measures there. `name` and `about` are shown in lists, `origin` and `licence` say where
-    the data come from, `files` is their place in the data root.
+    `nodes`, `edges` and `features` are those of the graph that `load` returns; for ogbl-collab and ogbl-vessel, `edges`
+    is the number that OGB publishes, over all parts of the split and with repeated pairs.
+    `split(name, root=..., **options)` returns the dataset's own split, where it has one, and `metric` is what its
+    evaluator measures there. `name` and `about` are shown in lists, `origin` and `licence` say where the data come
+    from, `files` is their place in the data root.
 
     >>> info("cora").nodes, info("cora").about
     (2708, 'citations, words of papers')
@@ -75,45 +76,143 @@ DATASETS.add(
          *_PLANETOID, "planetoid/PubMed", ("PubMed",))
 )  # fmt: skip
 DATASETS.add(
-    DatasetInfo("coauthor-cs", "co-authorship in computer science, keywords", f"{_PACKAGE}._small:coauthor_cs", 18333, 81894, 6805,
-         "github.com/EdisonLeeeee/GraphData", "MIT", "attributed/coauthor_cs.npz")
-)  # fmt: skip
+    DatasetInfo(
+        "coauthor-cs",
+        "co-authorship in computer science, keywords",
+        f"{_PACKAGE}._small:coauthor_cs",
+        18333,
+        81894,
+        6805,
+        "github.com/EdisonLeeeee/GraphData",
+        "MIT",
+        "attributed/coauthor_cs.npz",
+    )
+)
 DATASETS.add(
-    DatasetInfo("usair", "US air lines between airports", f"{_PACKAGE}._small:seal", 332, 2126, 0, *_SEAL, "seal/USAir.mat", ("USAir",))
-)  # fmt: skip
+    DatasetInfo(
+        "usair",
+        "US air lines between airports",
+        f"{_PACKAGE}._small:seal",
+        332,
+        2126,
+        0,
+        *_SEAL,
+        "seal/USAir.mat",
+        ("USAir",),
+    )
+)
 DATASETS.add(
-    DatasetInfo("celegans", "neurons of a worm", f"{_PACKAGE}._small:seal", 297, 2148, 0, *_SEAL, "seal/Celegans.mat", ("Celegans",))
-)  # fmt: skip
+    DatasetInfo(
+        "celegans",
+        "neurons of a worm",
+        f"{_PACKAGE}._small:seal",
+        297,
+        2148,
+        0,
+        *_SEAL,
+        "seal/Celegans.mat",
+        ("Celegans",),
+    )
+)
 DATASETS.add(
-    DatasetInfo("ns", "co-authorship in network science", f"{_PACKAGE}._small:seal", 1589, 2742, 0, *_SEAL, "seal/NS.mat", ("NS",))
-)  # fmt: skip
+    DatasetInfo(
+        "ns",
+        "co-authorship in network science",
+        f"{_PACKAGE}._small:seal",
+        1589,
+        2742,
+        0,
+        *_SEAL,
+        "seal/NS.mat",
+        ("NS",),
+    )
+)
 DATASETS.add(
-    DatasetInfo("power", "power grid of the western US", f"{_PACKAGE}._small:seal", 4941, 6594, 0, *_SEAL, "seal/Power.mat", ("Power",))
-)  # fmt: skip
+    DatasetInfo(
+        "power",
+        "power grid of the western US",
+        f"{_PACKAGE}._small:seal",
+        4941,
+        6594,
+        0,
+        *_SEAL,
+        "seal/Power.mat",
+        ("Power",),
+    )
+)
 DATASETS.add(
-    DatasetInfo("vessel-sample", "blood vessels of a piece of brain, coordinates", f"{_PACKAGE}._small:vessel_sample", 2970, 3035, 3,
-         "github.com/jocpae/VesselGraph", "MIT", "vessel_sample")
-)  # fmt: skip
+    DatasetInfo(
+        "vessel-sample",
+        "blood vessels of a piece of brain, coordinates",
+        f"{_PACKAGE}._small:vessel_sample",
+        2970,
+        3035,
+        3,
+        "github.com/jocpae/VesselGraph",
+        "MIT",
+        "vessel_sample",
+    )
+)
 DATASETS.add(
     DatasetInfo("ogbl-ddi", "drugs that interact; training links", f"{_PACKAGE}._ogb:ogb_graph", 4267, 1067911, 0,
          "ogb.stanford.edu", "MIT", "ogb/ogbl_ddi", ("ogbl-ddi",), f"{_PACKAGE}._ogb:ogb_split", "hits@20")
 )  # fmt: skip
 DATASETS.add(
-    DatasetInfo("ogbl-collab", "co-authorship by year, word embeddings; training links", f"{_PACKAGE}._ogb:ogb_graph", *COAUTHOR_SIZE, 128,
-         "ogb.stanford.edu", "ODC-BY", "ogb/ogbl_collab", ("ogbl-collab",), f"{_PACKAGE}._ogb:ogb_split", "hits@50")
-)  # fmt: skip
+    DatasetInfo(
+        "ogbl-collab",
+        "co-authorship by year, word embeddings; training links",
+        f"{_PACKAGE}._ogb:ogb_graph",
+        *COAUTHOR_SIZE,
+        128,
+        "ogb.stanford.edu",
+        "ODC-BY",
+        "ogb/ogbl_collab",
+        ("ogbl-collab",),
+        f"{_PACKAGE}._ogb:ogb_split",
+        "hits@50",
+    )
+)
 DATASETS.add(
-    DatasetInfo("ogbl-vessel", "blood vessels of a mouse brain, coordinates; training links", f"{_PACKAGE}._ogb:ogb_graph", *VESSEL_SIZE, 3,
-         "ogb.stanford.edu", "see ogb.stanford.edu/docs/linkprop", "ogb/ogbl_vessel", ("ogbl-vessel",), f"{_PACKAGE}._ogb:ogb_split", "auc")
-)  # fmt: skip
+    DatasetInfo(
+        "ogbl-vessel",
+        "blood vessels of a mouse brain, coordinates; training links",
+        f"{_PACKAGE}._ogb:ogb_graph",
+        *VESSEL_SIZE,
+        3,
+        "ogb.stanford.edu",
+        "see ogb.stanford.edu/docs/linkprop",
+        "ogb/ogbl_vessel",
+        ("ogbl-vessel",),
+        f"{_PACKAGE}._ogb:ogb_split",
+        "auc",
+    )
+)
 DATASETS.add(
-    DatasetInfo("coauthor-like", "generated, of ogbl-collab's size and shape", f"{_PACKAGE}._generated:load_generated", *COAUTHOR_SIZE, 0,
-         "llwlc, seed 0", "MIT", "", ("coauthor-like",))
-)  # fmt: skip
+    DatasetInfo(
+        "coauthor-like",
+        "generated, of ogbl-collab's size and shape",
+        f"{_PACKAGE}._generated:load_generated",
+        *COAUTHOR_SIZE,
+        0,
+        "llwlc, seed 0",
+        "MIT",
+        "",
+        ("coauthor-like",),
+    )
+)
 DATASETS.add(
-    DatasetInfo("vessel-like", "generated, of ogbl-vessel's size and shape", f"{_PACKAGE}._generated:load_generated", *VESSEL_SIZE, 3,
-         "llwlc, seed 0", "MIT", "", ("vessel-like",))
-)  # fmt: skip
+    DatasetInfo(
+        "vessel-like",
+        "generated, of ogbl-vessel's size and shape",
+        f"{_PACKAGE}._generated:load_generated",
+        *VESSEL_SIZE,
+        3,
+        "llwlc, seed 0",
+        "MIT",
+        "",
+        ("vessel-like",),
+    )
+)
 
 
 def register(
@@ -178,8 +277,9 @@ def info(name: str) -> DatasetInfo:
 def load(name: str, *, root: str | Path | None = None) -> Graph:
     """The graph of this name.
 
-    Files come from the data root, which is only read, or else from the cache (`LLWLC_CACHE`, else `~/.cache/llwlc/derived`), into which they
-    are fetched where there is a network. An `ogbl-*` graph holds its training links alone, as OGB's own does.
+    Files come from the data root, which is only read, or else from the cache (`LLWLC_CACHE`, else
+    `~/.cache/llwlc/derived`), into which they are fetched where there is a network. An `ogbl-*` graph holds its
+    training links alone, as OGB's own does.
 
     Args:
         name: one of `names()`.
@@ -207,7 +307,8 @@ def load_split(
     repeats: bool = True,
     seed: int = 0,
 ) -> LinkSplit:
-    """The split that comes with an `ogbl-*` dataset. `splits.make(graph, protocol="ogb")` gives the same split for a graph that was loaded by name.
+    """The split that comes with an `ogbl-*` dataset. `splits.make(graph, protocol="ogb")` gives the same split for a
+    graph that was loaded by name.
 
     Args:
         name: name of the dataset.
@@ -219,7 +320,7 @@ def load_split(
 
     >>> load_split("cora")
     Traceback (most recent call last):
-    llwlc.errors.InputError: cora comes without a split: make one with llwlc.splits.make (those with one: ogbl-ddi, ogbl-collab, ogbl-vessel)
+    llwlc.errors.InputError: cora comes without a split: make one with llwlc.splits.make ...
     """
     record = info(name)
     if not record.split:

@@ -12,7 +12,9 @@ from llwlc.graph._graph import Graph
 
 
 def cora(*, root: str | Path | None = None) -> Graph:
-    """2708 papers, 5278 citations, 1433 words; nodes in the order of the original `cora.content`. See NOTICE for its origin."""
+    """2708 papers, 5278 citations, 1433 words; nodes in the order of the original `cora.content`. See NOTICE for its
+    origin.
+    """
     with (files("llwlc.datasets") / "files" / "cora.npz").open("rb") as file, np.load(file) as arrays:
         edges, features = arrays["edges"].astype(np.int64), arrays["features"].astype(np.int64)
     ones = np.ones(len(features), dtype=np.float32)

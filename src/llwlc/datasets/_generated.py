@@ -47,9 +47,10 @@ def load_generated(kind: str, *, root: str | Path | None = None) -> Graph:
 def _coauthor(rng: np.random.Generator, scale: float) -> Graph:
     """Papers by teams, each team a clique; a link's weight counts its papers, its time is the year of the last.
 
-    Authors arrive one after the other in groups of heavy-tailed size. Everybody's first paper is written with the newcomers
-    just before or after and with earlier members of the group, the earlier the likelier, which gives the degrees a heavy tail;
-    one co-author in twenty comes from any group. Further papers have no newcomer. The number of papers grows exponentially with time.
+    Authors arrive one after the other in groups of heavy-tailed size. Everybody's first paper is written with the
+    newcomers just before or after and with earlier members of the group, the earlier the likelier, which gives the
+    degrees a heavy tail; one co-author in twenty comes from any group. Further papers have no newcomer. The number of
+    papers grows exponentially with time.
     """
     n, m = (round(scale * size) for size in COAUTHOR_SIZE)
     share = rng.pareto(1.5, n // 60) + 0.2
@@ -106,8 +107,8 @@ def _first(pairs: Array, source: Array, n: int, m: int) -> tuple[Array, Array]:
 def _vessel(rng: np.random.Generator, scale: float) -> Graph:
     """A jittered cubic grid of bifurcations; neighbours join at random as long as both have room for one more vessel.
 
-    The edges of the grid form six perfect matchings (three axes, even and odd). Edges of one matching share no node, so they are all
-    decided at once; several rounds with a rising probability keep the axes alike.
+    The edges of the grid form six perfect matchings (three axes, even and odd). Edges of one matching share no node, so
+    they are all decided at once; several rounds with a rising probability keep the axes alike.
     """
     n, m = (round(scale * size) for size in VESSEL_SIZE)
     side = int(np.ceil(n ** (1 / 3)))

@@ -1,7 +1,7 @@
 """The link-prediction graphs of the Open Graph Benchmark, from its own files on disk, with the splits they come with.
 
-Read here without the `ogb` package, whose `torch.load` fails on current torch (ogb#508): the split files are pickles of numpy
-arrays, and torch reads those safely once it is told that numpy arrays are wanted. `ogb` serves only to download.
+Read here without the `ogb` package, whose `torch.load` fails on current torch (ogb#508): the split files are pickles of
+numpy arrays, and torch reads those safely once it is told that numpy arrays are wanted. `ogb` serves only to download.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ SAFE_GLOBALS: list[Any] = [
 
 @dataclass(frozen=True)
 class LinkTable:
-    """A list of links as in the file, with its repeated pairs: `pairs [m, 2]`, `weight [m]` and `year [m]` where the file has them."""
+    """A list of links as in the file, with its repeated pairs: `pairs [m, 2]`, `weight [m]` and `year [m]` where the
+    file has them.
+    """
 
     pairs: Tensor
     weight: Tensor | None = None
@@ -70,7 +72,9 @@ class LinkTable:
 
 
 def ogb_graph(name: str, *, root: str | Path | None = None) -> Graph:
-    """The graph as OGB gives it out: the training links only; repeated pairs merged, weights summed, the latest year kept."""
+    """The graph as OGB gives it out: the training links only; repeated pairs merged, weights summed, the latest year
+    kept.
+    """
     graph, links = _raw(name, _folder(name, root))
     return links.graph(graph)
 
@@ -86,10 +90,11 @@ def ogb_split(
 ) -> LinkSplit:
     """The split that OGB fixed, with its own negatives (training negatives are drawn by `seed` where it has none).
 
-    `valid_messages`: validation links carry messages at test time, which ogbl-collab's rules allow. `since`: training links of
-    earlier years are left out, of the positives and of the messages (2007 and 2010 are usual on ogbl-collab). `repeats`: a pair
-    that the files list several times (once a year on ogbl-collab) stays so in every part, as in OGB's own evaluation, and
-    `LinkSplit.repeated` counts it; `False` keeps each training pair once and leaves validation and test as they are.
+    `valid_messages`: validation links carry messages at test time, which ogbl-collab's rules allow. `since`: training
+    links of earlier years are left out, of the positives and of the messages (2007 and 2010 are usual on ogbl-collab).
+    `repeats`: a pair that the files list several times (once a year on ogbl-collab) stays so in every part, as in OGB's
+    own evaluation, and `LinkSplit.repeated` counts it; `False` keeps each training pair once and leaves validation and
+    test as they are.
     """
     folder = _folder(name, root)
     graph, raw = _raw(name, folder)
@@ -129,7 +134,9 @@ def ogb_split(
 
 
 def _by_design(split: LinkSplit) -> dict[str, int]:
-    """What an audit finds among the links and messages alone, with counts: on ogbl-collab a pair that publishes again occurs again, in the same part or a later one."""
+    """What an audit finds among the links and messages alone, with counts: on ogbl-collab a pair that publishes again
+    occurs again, in the same part or a later one.
+    """
     links = {name: getattr(split, name) for name in ("train_pos", "valid_pos", "test_pos")}
     stages = {name: getattr(split, name) for name in STAGES}
     found = audit_parts(links, stages, num_nodes=split.train_graph.num_nodes).findings
@@ -202,7 +209,9 @@ def _csv(path: Path) -> np.ndarray:
 
 
 def _read_split(folder: Path) -> dict[str, dict[str, Any]]:
-    """`split_dict.pt`, or one file a part; ogbl-ddi in the data root has no `train.pt`: its links are those of `raw/`."""
+    """`split_dict.pt`, or one file a part; ogbl-ddi in the data root has no `train.pt`: its links are those of
+    `raw/`.
+    """
     if (folder / "split_dict.pt").exists():
         return _torch(folder / "split_dict.pt")
     found = {part: folder / f"{part}.pt" for part in ("train", "valid", "test") if (folder / f"{part}.pt").exists()}

@@ -20,7 +20,9 @@ PARTS = ("tx", "allx", "graph", "test.index")
 
 
 def _dtype(name: str, align: int, copy: int) -> np.dtype[Any]:
-    """numpy's type of that name. The files date from Python 2: they carry integers where numpy now wants booleans, and warns of others."""
+    """numpy's type of that name. The files date from Python 2: they carry integers where numpy now wants booleans, and
+    warns of others.
+    """
     return np.dtype(name, align=bool(align), copy=bool(copy))
 
 

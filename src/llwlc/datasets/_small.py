@@ -23,7 +23,9 @@ VESSEL_FOLDERS = {"example_nodes.csv": "data", "example_edges.csv": "sample_data
 
 
 def seal(name: str, *, root: str | Path | None = None) -> Graph:
-    """`USAir`, `Celegans`, `NS` or `Power`: the adjacency matrix `net` of SEAL's `.mat` file; no features, no weights."""
+    """`USAir`, `Celegans`, `NS` or `Power`: the adjacency matrix `net` of SEAL's `.mat` file; no features, no
+    weights.
+    """
 
     def fetch(target: Path) -> None:
         _download(f"{GITHUB}/muhanzhang/SEAL/master/{SEAL_FOLDERS[name]}/data/{name}.mat", target)
@@ -76,8 +78,8 @@ def vessel_sample(*, root: str | Path | None = None) -> Graph:
 def normalise_coordinates(x: Tensor) -> Tensor:
     """Every axis to mean 0 and standard deviation 1, computed in double precision.
 
-    OGB's example divides every axis by its Euclidean norm instead, which leaves numbers of size 1/√n: on 3.5 million nodes a
-    network would hardly see them. The two differ by a shift and a factor an axis.
+    OGB's example divides every axis by its Euclidean norm instead, which leaves numbers of size 1/√n: on 3.5 million
+    nodes a network would hardly see them. The two differ by a shift and a factor an axis.
 
     >>> normalise_coordinates(torch.tensor([[1.0, 5.0], [3.0, 5.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]

@@ -14,10 +14,11 @@ from llwlc.graph._graph import Graph
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a graph is like: numbers of `nodes`, `edges`, `features` and `isolated` nodes, mean `degree` 2m/n, `largest_degree`.
+    """What a graph is like: numbers of `nodes`, `edges`, `features` and `isolated` nodes, mean `degree` 2m/n,
+    `largest_degree`.
 
-    `one_hop` and `two_hop`: mean and standard deviation of the number of nodes in a link's enclosing subgraph, over `links` of the edges: all of
-    them, or a sample where there are many.
+    `one_hop` and `two_hop`: mean and standard deviation of the number of nodes in a link's enclosing subgraph, over
+    `links` of the edges: all of them, or a sample where there are many.
 
     >>> import llwlc
     >>> found = statistics(llwlc.datasets.load("cora"))
@@ -73,7 +74,8 @@ def statistics(graph: Graph, *, exact: int = 50_000, sample: int = 5_000, seed: 
 def subgraph_sizes(graph: Graph, pairs: Tensor, hops: int, *, chunk: int = 1000) -> np.ndarray:
     """The number of nodes in each pair's enclosing subgraph, `[B]`, without extracting it.
 
-    Those are the nodes that (e_u + e_v)ᵀ (A + I)^hops reaches. A link between u and v makes no difference, since both are in the subgraph anyway.
+    Those are the nodes that (e_u + e_v)ᵀ (A + I)^hops reaches. A link between u and v makes no difference, since both
+    are in the subgraph anyway.
     """
     n = graph.num_nodes
     near = scipy.sparse.csr_array(

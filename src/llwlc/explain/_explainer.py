@@ -46,7 +46,9 @@ from llwlc.training._calibration import Calibration
 MAX_EDGES = 500
 """Edges of a subgraph that are removed one by one, unless told otherwise; those nearest to the pair first."""
 MAX_COPIED_EDGES = 8_000_000
-"""Edges that all altered subgraphs of one explanation have together: beyond, fewer are tried, so that a hub takes seconds and not minutes."""
+"""Edges that all altered subgraphs of one explanation have together: beyond, fewer are tried, so that a hub takes
+seconds and not minutes.
+"""
 MAX_PATHS = 200
 REFERENCES, SIMILAR_FROM = 64, 1_000
 ROWS_PER_BATCH = 20_000
@@ -59,7 +61,9 @@ MAX_LISTED = 10
 
 @dataclass(frozen=True, eq=False)
 class Explainer:
-    """A fitted network on its graph. `non_links [m, 2]`: random pairs, of which some serve as the reference; what all explanations share is computed once."""
+    """A fitted network on its graph. `non_links [m, 2]`: random pairs, of which some serve as the reference; what all
+    explanations share is computed once.
+    """
 
     graph: Graph
     model: LLwLC
@@ -73,7 +77,8 @@ class Explainer:
         model = fitted.model
         if not isinstance(model, Explainable):
             raise InputError(
-                f"this is a run of {fitted.title}, which has no constrained eigenbasis: fit without --model, or with --plan full"
+                f"this is a run of {fitted.title}, which has no constrained eigenbasis: fit without --model, or with"
+                " --plan full"
             )
         compile_basis_kernels(graph, model.basis)
         return cls(graph, cast(LLwLC, model), fitted.calibration, ranking, non_links)
@@ -196,14 +201,17 @@ class Explainer:
     def _spectrum(
         self, whole: EncodedLinks, population: CalibratedPopulation
     ) -> tuple[tuple[EigenvectorEffect, ...], tuple[FilterEffect, ...], Tensor]:
-        """What each eigenvector and each filter carries, and the eigenvectors `[n, live]` with their signs made definite."""
+        """What each eigenvector and each filter carries, and the eigenvectors `[n, live]` with their signs made
+        definite.
+        """
         net, live = self.scorer.net, int(whole.mask[0].sum())
         plan = make_ablations(net, live, whole.values.shape[1])
         batch = whole.batch(torch.zeros(plan.copies, dtype=torch.long)).to("cpu", torch.float64)
         odds = log_odds_of(net, apply_gates(net, plan.gates).readout(batch, self.scorer.features), population)
         lost = (odds[0] - odds[1:]).tolist()
         vectors = whole.vectors[:, :live].double()
-        # the sign of an eigenvector is arbitrary: its largest entry (among nearly equal ones that of the smallest id) is made positive
+        # the sign of an eigenvector is arbitrary: its largest entry (among nearly equal ones that of the smallest id)
+        # is made positive
         size = (vectors.abs() > vectors.abs().amax(0) * (1 - 1e-4)).long() * (
             whole.node.max() + 1 - whole.node
         ).unsqueeze(1)
@@ -309,7 +317,9 @@ class Explainer:
 
 
 class Removals(NamedTuple):
-    """What was removed and what each removal cost; `loss [E]` of single edges, None where not tried; `more_paths`: whether there are paths that were not."""
+    """What was removed and what each removal cost; `loss [E]` of single edges, None where not tried; `more_paths`:
+    whether there are paths that were not.
+    """
 
     edges: tuple[Removal, ...]
     common: tuple[Removal, ...]
@@ -319,7 +329,9 @@ class Removals(NamedTuple):
 
 
 def order_edges(around: EnclosingSubgraph) -> Tensor:
-    """The edges in the order of how near they are to the pair: those at an end, those at a common neighbour, and so on."""
+    """The edges in the order of how near they are to the pair: those at an end, those at a common neighbour, and so
+    on.
+    """
     subs, edges = around.subs, around.edges
     far = torch.minimum(subs.dist_u, subs.dist_v) + (subs.dist_u + subs.dist_v)
     far[:2] = 0
@@ -335,7 +347,10 @@ def _notes(tried: int, total: int, paths: int, more_paths: bool) -> tuple[str, .
     """What the numbers mean, and what was left out."""
     notes = [
         "Effects are in log-odds: +1 multiplies the odds of a link by 2.7.",
-        "Without an edge: the score on the graph without it, everything around the pair computed anew; weights of the network, features and calibration are held fixed.",
+        (
+            "Without an edge: the score on the graph without it, everything around the pair computed anew; weights of"
+            " the network, features and calibration are held fixed."
+        ),
     ]
     if tried < total:
         notes.append(f"{tried:,} of {total:,} edges were tried, those nearest to the pair first.")

@@ -15,12 +15,16 @@ TOP = 8
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Reasons):
-    """Why a pair has its score, as text, JSON, HTML and a picture; `LinkPredictor.explain` makes it. All effects are in log-odds.
+    """Why a pair has its score, as text, JSON, HTML and a picture; `LinkPredictor.explain` makes it. All effects are in
+    log-odds.
 
-    `source` and `target` are the ends by name, `linked` says whether they are linked. `predictions` are probabilities: first for the population that is explained, then for the other.
-    `parts` of the readout add up to the log-odds less `reference`, the mean of `references` random pairs. `eigenvectors` and `filters` say what is lost without each. `edges` (of
-    `num_subgraph_edges` in the subgraph), `common_neighbors` and `paths` are sorted by how much is lost without them; a negative loss speaks against the link. `features` that both ends have add
-    up to the `cosine` of their rows. `similar` are existing links that the network reads alike. `drawing` is the subgraph as it is drawn, `notes` are remarks.
+    `source` and `target` are the ends by name, `linked` says whether they are linked. `predictions` are probabilities:
+    first for the population that is explained, then for the other. `parts` of the readout add up to the log-odds less
+    `reference`, the mean of `references` random pairs. `eigenvectors` and `filters` say what is lost without each.
+    `edges` (of `num_subgraph_edges` in the subgraph), `common_neighbors` and `paths` are sorted by how much is lost
+    without them; a negative loss speaks against the link. `features` that both ends have add up to the `cosine` of
+    their rows. `similar` are existing links that the network reads alike. `drawing` is the subgraph as it is drawn,
+    `notes` are remarks.
 
     >>> import networkx, llwlc
     >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
@@ -55,13 +59,17 @@ class Explanation(Reasons):
 
     def __repr__(self) -> str:
         prediction = self.predictions[0]
-        return f"Explanation({self.source!r}, {self.target!r}, probability={prediction.probability:.3f} {prediction.about})"
+        return (
+            f"Explanation({self.source!r}, {self.target!r}, probability={prediction.probability:.3f}"
+            f" {prediction.about})"
+        )
 
     def __str__(self) -> str:
         return self.to_text()
 
     def plot(self, eigenvector: int = 0) -> Any:
-        """The subgraph, nodes coloured by an eigenvector, edges by what they contribute, as a matplotlib figure (extra `plots`).
+        """The subgraph, nodes coloured by an eigenvector, edges by what they contribute, as a matplotlib figure (extra
+        `plots`).
 
         Args:
             eigenvector: its number; 0 has the smallest eigenvalue.

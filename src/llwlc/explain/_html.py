@@ -34,16 +34,18 @@ def as_fragment(found: Reasons, top: int) -> str:
     ]
     drawing = found.drawing
     parts.append(
-        f'<div class="dim">{len(drawing.nodes)} of {drawing.all_nodes:,} nodes and {len(drawing.edges)} of {drawing.all_edges:,} edges of the enclosing subgraph; '
-        "dashed: the pair; blue speaks for the link, orange against it; nodes by the first eigenvector</div>"
+        f'<div class="dim">{len(drawing.nodes)} of {drawing.all_nodes:,} nodes and {len(drawing.edges)} of'
+        f" {drawing.all_edges:,} edges of the enclosing subgraph; dashed: the pair; blue speaks for the link, orange"
+        " against it; nodes by the first eigenvector</div>"
     )
     for title, rows in make_tables(found, top):
         if not rows:
             continue
         widest = max(abs(effect) for _, effect, _ in rows) or 1.0
         lines = "".join(
-            f'<tr><td class="n">{effect:+.2f}</td><td><span class="bar{"" if effect > 0 else " against"}" style="width:{90 * abs(effect) / widest:.0f}px"></span></td>'
-            f'<td>{shown(what)} <span class="dim">{shown(remark)}</span></td></tr>'
+            f'<tr><td class="n">{effect:+.2f}</td><td><span class="bar{"" if effect > 0 else " against"}"'
+            f' style="width:{90 * abs(effect) / widest:.0f}px"></span></td><td>{shown(what)} <span'
+            f' class="dim">{shown(remark)}</span></td></tr>'
             for what, effect, remark in rows
         )
         parts.append(f"<h3>{shown(title)}</h3><table>{lines}</table>")
@@ -54,7 +56,8 @@ def as_fragment(found: Reasons, top: int) -> str:
         )
     if found.similar:
         rows_of_links = "".join(
-            f'<tr><td>{shown(format_path((s.source, s.target)))} <span class="dim">distance {s.distance:.2f}, probability {s.probability:.3f}</span></td></tr>'
+            f'<tr><td>{shown(format_path((s.source, s.target)))} <span class="dim">distance {s.distance:.2f},'
+            f" probability {s.probability:.3f}</span></td></tr>"
             for s in found.similar[:top]
         )
         parts.append(f"<h3>Existing links that the network reads most alike</h3><table>{rows_of_links}</table>")
@@ -65,7 +68,8 @@ def as_fragment(found: Reasons, top: int) -> str:
 def as_page(found: Reasons, top: int) -> str:
     title = shown(f"{found.source} – {found.target}")
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
+        ' content="width=device-width,initial-scale=1">'
         # nothing in it can run or be fetched, whatever a name says
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{title}</title><style>{PAGE}</style></head><body>{as_fragment(found, top)}</body></html>\n"

@@ -1,4 +1,6 @@
-"""Where the nodes of a subgraph are drawn: the pair left and right, the others by springs between them. The same positions for the same subgraph."""
+"""Where the nodes of a subgraph are drawn: the pair left and right, the others by springs between them. The same
+positions for the same subgraph.
+"""
 
 from __future__ import annotations
 

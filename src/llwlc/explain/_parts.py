@@ -1,8 +1,10 @@
-"""The parts of the readout, and what each contributes to the log-odds: exact Shapley values against a sample of random pairs.
+"""The parts of the readout, and what each contributes to the log-odds: exact Shapley values against a sample of random
+pairs.
 
-The heads read one row a link, made of parts: the pooled subgraph, the two ends, their filtered features, the pair's own numbers. A coalition of parts is valued by
-the mean log-odds of rows that have these parts from the link and the others from a reference pair; with so few parts all coalitions are tried, so nothing is sampled but
-the reference pairs. The contributions add up to the link's log-odds less the mean of the references.
+The heads read one row a link, made of parts: the pooled subgraph, the two ends, their filtered features, the pair's own
+numbers. A coalition of parts is valued by the mean log-odds of rows that have these parts from the link and the others
+from a reference pair; with so few parts all coalitions are tried, so nothing is sampled but the reference pairs. The
+contributions add up to the link's log-odds less the mean of the references.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def list_parts(net: LLwLCNet) -> list[ReadoutPart]:
 
 
 def logits(net: LLwLCNet, readout: Tensor) -> tuple[Tensor, Tensor]:
-    """`LLwLCNet.outputs` from its readout `[B, width]`: logits `[B, 1 or 2]`, and whether the ends share a neighbour `[B]`."""
+    """`LLwLCNet.outputs` from its readout `[B, width]`: logits `[B, 1 or 2]`, and whether the ends share a neighbour
+    `[B]`.
+    """
     hidden = net.head[:-1](readout)
     out: Tensor = net.head[-1](hidden)
     pair = net.config.pair_channels
@@ -68,13 +72,16 @@ def log_odds_of(net: LLwLCNet, readout: Tensor, population: CalibratedPopulation
     odds = population.log_odds(out[:, population.output], sharing)
     if not odds.isfinite().all():
         raise InputError(
-            "the network gives log-odds that are NaN or infinite: its weights are damaged, or its training diverged; copy the run again, or fit again"
+            "the network gives log-odds that are NaN or infinite: its weights are damaged, or its training diverged;"
+            " copy the run again, or fit again"
         )
     return odds
 
 
 def shapley_values(net: LLwLCNet, link: Tensor, references: Tensor, population: CalibratedPopulation) -> list[float]:
-    """The Shapley values of `list_parts(net)` for one link's readout `[1, width]` against those of reference pairs `[R, width]`."""
+    """The Shapley values of `list_parts(net)` for one link's readout `[1, width]` against those of reference pairs
+    `[R, width]`.
+    """
     parts = list_parts(net)
     count = len(parts)
     member = (torch.arange(2**count).unsqueeze(1) >> torch.arange(count)) & 1 == 1

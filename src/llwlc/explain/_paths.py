@@ -9,7 +9,8 @@ MAX_PATH_EDGES = 3
 
 
 def find_paths(edges: Tensor, u: int, v: int, most: int) -> list[tuple[int, ...]]:
-    """Simple paths from u to v of 2 and 3 edges, as positions of nodes, at most so many; shorter ones first, then by number.
+    """Simple paths from u to v of 2 and 3 edges, as positions of nodes, at most so many; shorter ones first, then by
+    number.
 
     >>> import torch
     >>> find_paths(torch.tensor([[0, 2], [1, 2], [2, 3], [1, 3]]), 0, 1, 10)

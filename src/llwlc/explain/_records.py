@@ -1,4 +1,6 @@
-"""Reasons: what speaks for a pair and what against it, as plain records. All effects are in log-odds, so that they add up on one scale."""
+"""Reasons: what speaks for a pair and what against it, as plain records. All effects are in log-odds, so that they add
+up on one scale.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Prediction:
-    """A probability and its population. `score`: the log-odds among random pairs, whatever the population, as `LinkPredictor.score` has it; `log_odds`: those of the
-    probability; `low` and `high`, where known, are its 90 % range."""
+    """A probability and its population. `score`: the log-odds among random pairs, whatever the population, as
+    `LinkPredictor.score` has it; `log_odds`: those of the probability; `low` and `high`, where known, are its 90 %
+    range."""
 
     population: str
     about: str
@@ -31,7 +34,9 @@ class PartEffect:
 
 @dataclass(frozen=True)
 class EigenvectorEffect:
-    """An eigenpair of the constrained Laplacian: its value, its entries at the two ends, the log-odds that are lost without it."""
+    """An eigenpair of the constrained Laplacian: its value, its entries at the two ends, the log-odds that are lost
+    without it.
+    """
 
     index: int
     value: float
@@ -51,7 +56,9 @@ class FilterEffect:
 
 @dataclass(frozen=True)
 class Removal:
-    """Nodes along what was removed (an edge, the two edges of a common neighbour, a path), the log-odds lost by it, the probability that is left."""
+    """Nodes along what was removed (an edge, the two edges of a common neighbour, a path), the log-odds lost by it, the
+    probability that is left.
+    """
 
     nodes: tuple[str, ...]
     lost: float
@@ -60,7 +67,9 @@ class Removal:
 
 @dataclass(frozen=True)
 class SharedFeature:
-    """A feature of both ends: its column, the title of that column in the file of features, and its part of the cosine of their raw features."""
+    """A feature of both ends: its column, the title of that column in the file of features, and its part of the cosine
+    of their raw features.
+    """
 
     column: int
     share: float
@@ -69,7 +78,9 @@ class SharedFeature:
 
 @dataclass(frozen=True)
 class SimilarLink:
-    """An existing link that the network reads alike: `distance` of the readouts, and its own probability without itself in the graph."""
+    """An existing link that the network reads alike: `distance` of the readouts, and its own probability without itself
+    in the graph.
+    """
 
     source: str
     target: str
@@ -79,7 +90,9 @@ class SimilarLink:
 
 @dataclass(frozen=True)
 class DrawnNode:
-    """A node as it is drawn: `x` and `y` in −1 to 1, `hop` from the nearer end (0 at the two ends), its entry in each eigenvector."""
+    """A node as it is drawn: `x` and `y` in −1 to 1, `hop` from the nearer end (0 at the two ends), its entry in each
+    eigenvector.
+    """
 
     name: str
     x: float
@@ -90,7 +103,9 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is shown of the enclosing subgraph: the ends first; edges by the position of their nodes, with the log-odds lost without each, None where it was not tried."""
+    """What is shown of the enclosing subgraph: the ends first; edges by the position of their nodes, with the log-odds
+    lost without each, None where it was not tried.
+    """
 
     nodes: tuple[DrawnNode, ...]
     edges: tuple[tuple[int, int, float | None], ...]
@@ -102,8 +117,9 @@ class Drawing:
 class Reasons:
     """Why a pair has its score; the same for (u, v) and (v, u), with the end of the smaller number as `source`.
 
-    `predictions` first for the population that is explained, then for the other. `parts` add up to its log-odds less `reference`, the mean log-odds of `references` random
-    pairs. `edges`, `common_neighbors` and `paths` are sorted by how much is lost without them, most first; a negative loss speaks against the link.
+    `predictions` first for the population that is explained, then for the other. `parts` add up to its log-odds less
+    `reference`, the mean log-odds of `references` random pairs. `edges`, `common_neighbors` and `paths` are sorted by
+    how much is lost without them, most first; a negative loss speaks against the link.
     """
 
     source: str

@@ -1,7 +1,9 @@
-"""A pair's enclosing subgraph with some of its edges removed, many times in one batch, for the scores without these edges.
+"""A pair's enclosing subgraph with some of its edges removed, many times in one batch, for the scores without these
+edges.
 
-The score after a removal is that of the pair on the graph without the edge. Distances, nodes that are then out of reach, degrees, constraints, the
-basis, common neighbours and their weights are all computed anew. Weights of the network, features of the nodes and calibration stay as they are.
+The score after a removal is that of the pair on the graph without the edge. Distances, nodes that are then out of
+reach, degrees, constraints, the basis, common neighbours and their weights are all computed anew. Weights of the
+network, features of the nodes and calibration stay as they are.
 """
 
 from __future__ import annotations
@@ -92,7 +94,9 @@ class EnclosingSubgraph:
         return data if self.inputs is None else data.with_pair(self._pair_inputs(removed))
 
     def _without(self, removed: Tensor) -> Subgraphs:
-        """M copies of the subgraph, each without its removed edges and without the nodes that are then further than `hops` from both ends."""
+        """M copies of the subgraph, each without its removed edges and without the nodes that are then further than
+        `hops` from both ends.
+        """
         old, n, copies = self.subs, self.subs.num_nodes, len(removed)
         arrays = (old.first.numpy(), old.col.numpy(), self._number.numpy(), removed.contiguous().numpy())
 
@@ -172,8 +176,8 @@ def _search(
     far: int,
     out: Integers,
 ) -> None:
-    """Steps of every node from the nearest of the nodes `source` to `last_source` in each copy, on paths through marked nodes that avoid `barred`; at most
-    `far`."""
+    """Steps of every node from the nearest of the nodes `source` to `last_source` in each copy, on paths through marked
+    nodes that avoid `barred`; at most `far`."""
     queue = np.empty(out.shape[1], np.int64)
     for copy in range(len(out)):
         dist, gone, passable = out[copy], removed[copy], among[copy]

@@ -1,6 +1,7 @@
 """Which eigenvectors and which filters carry a score: what is lost when each is silenced.
 
-A block is Σ V f_s(R) Vᵀ X W_s: without eigenvector k every f_s is 0 at its eigenvalue, without filter s one f_s is 0 everywhere. All such networks run as one batch.
+A block is Σ V f_s(R) Vᵀ X W_s: without eigenvector k every f_s is 0 at its eigenvalue, without filter s one f_s is 0
+everywhere. All such networks run as one batch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from llwlc.nn._net import LLwLCNet
 
 
 class Ablations(NamedTuple):
-    """What is silent in each copy of a link: nothing in the first, then one eigenvector each, then one filter each, as (where, which)."""
+    """What is silent in each copy of a link: nothing in the first, then one eigenvector each, then one filter each, as
+    (where, which).
+    """
 
     gates: list[Tensor]
     eigenvectors: int
@@ -54,7 +57,9 @@ def make_ablations(net: LLwLCNet, live: int, steps: int) -> Ablations:
 
 
 def apply_gates(net: LLwLCNet, gates: list[Tensor]) -> LLwLCNet:
-    """A copy of the network, with the same weights in memory, whose filters are multiplied by the gates: the network itself may explain another pair in another thread."""
+    """A copy of the network, with the same weights in memory, whose filters are multiplied by the gates: the network
+    itself may explain another pair in another thread.
+    """
     shared = {id(tensor): tensor for tensor in (*net.parameters(), *net.buffers())}
     own = copy.deepcopy(net, shared)
     for (_, layer), gate in zip(find_spectral_layers(own), gates, strict=True):

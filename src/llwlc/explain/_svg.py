@@ -1,4 +1,6 @@
-"""The enclosing subgraph as an SVG picture: the pair marked, edges coloured by what they contribute, nodes by an eigenvector."""
+"""The enclosing subgraph as an SVG picture: the pair marked, edges coloured by what they contribute, nodes by an
+eigenvector.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from llwlc.explain._records import Drawing
 
 SIDE = 420
 FOR, AGAINST, PLAIN = "#1f6fb2", "#c2571a", "#9aa0a6"
-"""Colours of edges that speak for the link, against it, and that hardly matter; distinguishable without red and green."""
+"""Colours of edges that speak for the link, against it, and that hardly matter; distinguishable without red and
+green.
+"""
 
 
 def edge_colour(lost: float | None, most: float) -> str:
@@ -45,17 +49,20 @@ def as_svg(drawing: Drawing, *, eigenvector: int = 0, labels: int = 14) -> str:
         )
     u, v = nodes[:2]
     parts.append(
-        f'<line x1="{x(u.x)}" y1="{x(u.y)}" x2="{x(v.x)}" y2="{x(v.y)}" stroke="#b3261e" stroke-width="2.5" stroke-dasharray="7 5"><title>the predicted link</title></line>'
+        f'<line x1="{x(u.x)}" y1="{x(u.y)}" x2="{x(v.x)}" y2="{x(v.y)}" stroke="#b3261e" stroke-width="2.5"'
+        ' stroke-dasharray="7 5"><title>the predicted link</title></line>'
     )
     for i, node in enumerate(nodes):
         end = i < 2
         parts.append(
-            f'<circle cx="{x(node.x)}" cy="{x(node.y)}" r="{9 if end else 5}" fill="{node_colour(entries[i], largest)}" '
-            f'stroke="{"#b3261e" if end else "#444"}" stroke-width="{3 if end else 1}"><title>{html_text(node.name)}</title></circle>'
+            f'<circle cx="{x(node.x)}" cy="{x(node.y)}" r="{9 if end else 5}" fill="{node_colour(entries[i], largest)}"'
+            f' stroke="{"#b3261e" if end else "#444"}"'
+            f' stroke-width="{3 if end else 1}"><title>{html_text(node.name)}</title></circle>'
         )
         if end or (i < labels and len(nodes) <= 40):
             parts.append(
-                f'<text x="{x(node.x)}" y="{x(node.y) - (13 if end else 8)}" text-anchor="middle" font-size="{13 if end else 9}">{html_text(shortened(node.name, 24))}</text>'
+                f'<text x="{x(node.x)}" y="{x(node.y) - (13 if end else 8)}" text-anchor="middle"'
+                f' font-size="{13 if end else 9}">{html_text(shortened(node.name, 24))}</text>'
             )
     parts.append("</svg>")
     return "".join(parts)

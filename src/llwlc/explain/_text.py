@@ -29,14 +29,19 @@ def format_probability(prediction: Prediction) -> str:
 
 
 def format_path(nodes: Sequence[str]) -> str:
-    """Nodes in a row of a table, where a name of hundreds of letters would hide the others; the headline has whole names."""
+    """Nodes in a row of a table, where a name of hundreds of letters would hide the others; the headline has whole
+    names.
+    """
     return " – ".join(map(shortened, nodes))
 
 
 def make_tables(found: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
     """Tables of (what, effect in log-odds, remark), under their titles; the largest effects of each."""
     yield (
-        f"What adds up to the score, from an average random pair ({found.reference:+.2f}) to this one ({found.predictions[0].log_odds:+.2f})",
+        (
+            f"What adds up to the score, from an average random pair ({found.reference:+.2f}) to this one"
+            f" ({found.predictions[0].log_odds:+.2f})"
+        ),
         [(part.name, part.effect, part.about) for part in found.parts],
     )
     yield "Edges, and what is lost without each", _removals(found.edges, top)
@@ -93,6 +98,9 @@ def _lines(found: Reasons, top: int) -> Iterator[str]:
         yield ""
         yield "Existing links that the network reads most alike"
         for link in found.similar[:top]:
-            yield f"  {format_path((link.source, link.target))}  (distance {link.distance:.2f}, probability {link.probability:.3f})"
+            yield (
+                f"  {format_path((link.source, link.target))}  (distance {link.distance:.2f}, probability"
+                f" {link.probability:.3f})"
+            )
     yield ""
     yield from found.notes

@@ -28,7 +28,8 @@ def assemble_graph(
     directed: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Graph:
-    """A graph with its report, from the ends `[m]` of pairs in any direction; `directed` as the input says, None where it does not.
+    """A graph with its report, from the ends `[m]` of pairs in any direction; `directed` as the input says, None where
+    it does not.
 
     >>> assemble_graph(np.array([0, 1, 1, 2]), np.array([1, 0, 2, 2]), num_nodes=3).report.line
     '4 rows gave 3 nodes and 2 edges: 1 self-loop dropped, 1 reversed duplicate merged.'
@@ -81,7 +82,9 @@ def issue_warnings(graph: Graph) -> Graph:
 
 
 MIN_WEIGHT, MAX_WEIGHT = 1e-15, 1e15
-"""The range of weights: they are kept in single precision, where their squares and sums must neither overflow nor vanish."""
+"""The range of weights: they are kept in single precision, where their squares and sums must neither overflow nor
+vanish.
+"""
 
 
 def check_weights(values: np.ndarray, *, where: str) -> np.ndarray:
@@ -91,13 +94,14 @@ def check_weights(values: np.ndarray, *, where: str) -> np.ndarray:
         at = int(bad.argmax())
         what = "nothing or NaN" if np.isnan(values[at]) else f"{values[at]:g}"
         raise InputError(
-            f"{where} has {what} in row {at + 1}: weights must be finite and above zero. Drop such rows, or use no weights: --weight none"
+            f"{where} has {what} in row {at + 1}: weights must be finite and above zero. Drop such rows, or use no"
+            " weights: --weight none"
         )
     out = (values < MIN_WEIGHT) | (values > MAX_WEIGHT)
     if out.any():
         at = int(out.argmax())
         raise InputError(
-            f"{where} has {values[at]:g} in row {at + 1}: single precision computes with {MIN_WEIGHT:g} to {MAX_WEIGHT:g}. Scale the weights, "
-            "or use none: --weight none"
+            f"{where} has {values[at]:g} in row {at + 1}: single precision computes with {MIN_WEIGHT:g} to"
+            f" {MAX_WEIGHT:g}. Scale the weights, or use none: --weight none"
         )
     return values

@@ -21,7 +21,8 @@ from llwlc.graph._names import number_nodes
 def from_networkx(graph: Any) -> Graph:
     """Any networkx graph: nodes are called `str(node)` and numbered as in a file, integers by size, others as text.
 
-    Edge attributes `weight` (1 where missing, as networkx has it) and `time`, and the node attribute `x`, are taken along.
+    Edge attributes `weight` (1 where missing, as networkx has it) and `time`, and the node attribute `x`, are taken
+    along.
     """
     nodes = list(graph.nodes)
     called = [str(node) for node in nodes]
@@ -52,7 +53,9 @@ def from_networkx(graph: Any) -> Graph:
 
 
 def to_networkx(graph: Graph) -> Any:
-    """A `networkx.Graph` with nodes by name (or number), edge attributes `weight` and `time`, node attribute `x` (a numpy row)."""
+    """A `networkx.Graph` with nodes by name (or number), edge attributes `weight` and `time`, node attribute `x` (a
+    numpy row).
+    """
     import networkx
 
     called = range(graph.num_nodes) if graph.names is None else graph.names
@@ -70,7 +73,9 @@ def to_networkx(graph: Graph) -> Any:
 
 
 def from_pyg(data: Any) -> Graph:
-    """A homogeneous PyG `Data`: `edge_index`, `edge_weight` (or a one-column `edge_attr`), `edge_time`, `x`, `names`."""
+    """A homogeneous PyG `Data`: `edge_index`, `edge_weight` (or a one-column `edge_attr`), `edge_time`, `x`,
+    `names`.
+    """
     if getattr(data, "edge_index", None) is None or not isinstance(data.edge_index, Tensor):
         raise InputError(
             "this PyG object has no edge_index of its own: give a homogeneous Data (see HeteroData.to_homogeneous)"

@@ -1,4 +1,6 @@
-"""Whether arrays are an undirected graph in CSR, looked at part by part: in memory that does not grow with the graph."""
+"""Whether arrays are an undirected graph in CSR, looked at part by part: in memory that does not grow with the
+graph.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ def _no_values(first: int, last: int) -> NDArray[np.uint64]:
 
 
 def find_csr_fault(indptr: NDArray[np.int64], indices: NDArray[np.int64], values: Values = _no_values) -> int:
-    """`INDPTR_FAULT`, `RANGE_FAULT`, `ORDER_FAULT` or `SYMMETRY_FAULT`; 0 where rows are sorted and every link is there in both directions with the same value. The two directions are
-    compared by a sum of salted
-    hashes, which is zero if they agree, so that nothing has to be transposed."""
+    """`INDPTR_FAULT`, `RANGE_FAULT`, `ORDER_FAULT` or `SYMMETRY_FAULT`; 0 where rows are sorted and every link is there
+    in both directions with the same value. The two directions are compared by a sum of salted hashes, which is zero if
+    they agree, so that nothing has to be transposed."""
     n, salt, total, begin = len(indptr) - 1, np.uint64(secrets.randbits(64)), 0, 0
     while begin < n:
         end = max(begin + 1, int(np.searchsorted(indptr, indptr[begin] + AT_ONCE, side="right")) - 1)

@@ -87,19 +87,24 @@ def read_graph(
 ) -> Graph:
     """The graph of a table, one edge a row, or of a file in a graph format.
 
-    Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are merged:
-    weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are summed too, except
-    where every edge comes in both directions with equal weights: that is an undirected graph written twice, and each weight counts once.
-    The counts are in `graph.report`; a bipartite or strongly directed graph, and features with gaps, raise a `GraphWarning`.
+    Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are
+    merged: weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are
+    summed too, except where every edge comes in both directions with equal weights: that is an undirected graph written
+    twice, and each weight counts once. The counts are in `graph.report`; a bipartite or strongly directed graph, and
+    features with gaps, raise a `GraphWarning`.
 
     Args:
-        path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or a file in one of the
-            graph formats of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's and SNAP's edge lists).
-        source: the column of one end (without a header: "1", "2", ...). By default familiar pairs of names are looked for (source and target,
-            from and to, u and v, ...), then the first two columns are taken. Ids are integers or text; `number_nodes` has their order.
+        path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or
+            a file in one of the graph formats of `edge_source.FORMATS` (GraphML, GEXF, Matrix Market, graph6, KONECT's
+            and SNAP's edge lists).
+        source: the column of one end (without a header: "1", "2", ...). By default familiar pairs of names are looked
+            for (source and target, from and to, u and v, ...), then the first two columns are taken. Ids are integers
+            or text; `number_nodes` has their order.
         target: the column of the other end.
-        weight: the column (in a graph format the attribute) of edge weights; "auto" uses one called `weight`, None none.
-        time: the column (or attribute) of times, numbers or dates; dates become seconds since 1970. "auto" uses one called `time`, None none.
+        weight: the column (in a graph format the attribute) of edge weights; "auto" uses one called `weight`, None
+            none.
+        time: the column (or attribute) of times, numbers or dates; dates become seconds since 1970. "auto" uses one
+            called `time`, None none.
         header: whether the first line names the columns; None finds out.
         separator: one character; None finds out.
         features: a table or npz of node features (`read_features`).
@@ -163,7 +168,9 @@ def read_graph(
 
 
 def edge_table(graph: Graph) -> pa.Table:
-    """Columns source, target, weight and time, each edge once; an isolated node is a self-loop, so that none gets lost."""
+    """Columns source, target, weight and time, each edge once; an isolated node is a self-loop, so that none gets
+    lost.
+    """
     lonely = (graph.degree == 0).nonzero()
     ends = torch.cat([graph.edges, lonely.expand(-1, 2)])
     row, col = graph.edge_index
@@ -231,14 +238,16 @@ def _first_line_may_be_an_edge(
     known = [end for end in ends[:2] if pc.is_in(pa.scalar(end), value_set=seen).as_py()]
     if len(known) < 2:
         doubt = [
-            f"The first line of {file.path} ({quote_text(ends.source)}, {quote_text(ends.target)}) was read as a header, though {quote_text(end)} is a node "
-            "further down. If it is an edge, say so with header=False (--no-header)."
+            f"The first line of {file.path} ({quote_text(ends.source)}, {quote_text(ends.target)}) was read as a"
+            f" header, though {quote_text(end)} is a node further down. If it is an edge, say so with header=False"
+            " (--no-header)."
             for end in known
         ]
         return file, ends, doubt
     note = (
-        f"The first line of {file.path} ({quote_text(ends.source)}, {quote_text(ends.target)}) was read as an edge, since both are nodes further "
-        "down. If it is a header, name its columns with source= and target= (--source, --target)."
+        f"The first line of {file.path} ({quote_text(ends.source)}, {quote_text(ends.target)}) was read as an edge,"
+        " since both are nodes further down. If it is a header, name its columns with source= and target= (--source,"
+        " --target)."
     )
     plain = file.without_header()
     return plain, find_ends(plain), [note]

@@ -1,4 +1,6 @@
-"""EdgeList: the edges of a graph by their numbers, and graphs of some of them, in memory that does not grow with what is asked of a mapped graph."""
+"""EdgeList: the edges of a graph by their numbers, and graphs of some of them, in memory that does not grow with what
+is asked of a mapped graph.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ AT_ONCE = 1 << 21
 
 
 class RowRange(NamedTuple):
-    """The rows from `begin` to `end` of a graph that keeps some edges of another: how long they are, and where their entries stand in the arrays of the other."""
+    """The rows from `begin` to `end` of a graph that keeps some edges of another: how long they are, and where their
+    entries stand in the arrays of the other.
+    """
 
     begin: int
     end: int
@@ -100,7 +104,9 @@ class EdgeList:
         return found
 
     def kept(self, flags: Tensor) -> Graph:
-        """The graph with all its nodes and only the edges whose flag `[m]` is set; each keeps its weight and time. It is mapped if this graph is."""
+        """The graph with all its nodes and only the edges whose flag `[m]` is set; each keeps its weight and time. It
+        is mapped if this graph is.
+        """
         graph, size = self.graph, 2 * int(flags.sum())
         indptr = allocate_array((graph.num_nodes + 1,), torch.long, mapped=self.mapped)
         arrays = {name: getattr(graph, name) for name in ("indices", "weight", "time")}
@@ -208,8 +214,8 @@ def _kept_entries(
     length: Integers,
     at: Integers,
 ) -> int:
-    """Where the kept entries of these rows stand. Rows are asked for in ascending order: an entry (u, v) with v < u belongs to the edge of v that is `below[v]`, and the next
-    such entry of v to the next."""
+    """Where the kept entries of these rows stand. Rows are asked for in ascending order: an entry (u, v) with v < u
+    belongs to the edge of v that is `below[v]`, and the next such entry of v to the next."""
     count = 0
     for u in range(begin, end):
         shift = first[u + 1] - indptr[u + 1]

@@ -48,7 +48,9 @@ class EdgeStream:
     time: str | None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Columns `source` and `target`, names as text; `weight` and `time` where there are any. Bad rows are refused by their number."""
+        """Columns `source` and `target`, names as text; `weight` and `time` where there are any. Bad rows are refused
+        by their number.
+        """
         done = 0
         with arrow_errors(self.file.path):
             for batch in self._read():
@@ -114,7 +116,8 @@ def open_stream(
         spaced = re.search(rb"(?m)^ |[ \t]{2}| \r?$", head) if file.separator == " " else None
         if spaced or (file.separator not in (None, " ") and re.search(rb'[,;\t] +"', head)):
             raise InputError(
-                f"{path} has spaces around its cells, which is not supported when a file is read in batches: write single separators"
+                f"{path} has spaces around its cells, which is not supported when a file is read in batches: write"
+                " single separators"
             )
     ends = find_ends(file, source, target)
     return EdgeStream(file, ends, choose_column(file, "weight", weight), choose_column(file, "time", time))

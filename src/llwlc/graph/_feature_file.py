@@ -28,7 +28,9 @@ from llwlc.graph._names import all_integers, as_names, find_nodes, format_some_n
 
 
 class FeatureTable(NamedTuple):
-    """Feature rows as read: `names [r]` or None (rows in the order of the nodes), `x [r, F]`, `columns` F names, the `encoding` that made them, and `notes` for the user."""
+    """Feature rows as read: `names [r]` or None (rows in the order of the nodes), `x [r, F]`, `columns` F names, the
+    `encoding` that made them, and `notes` for the user.
+    """
 
     path: Path
     names: pa.Array | None
@@ -50,16 +52,18 @@ def read_features(
 ) -> FeatureTable:
     """Features of a table, in a file or in memory, or of an npz file, as float32.
 
-    Table (CSV, TSV, Parquet, also gzipped; a frame): one row a node; `node` names the column of ids, else one called node, id, name,
-    node_id or index, else the first, else, where that one names few of the `nodes` of the graph, the one that names most. Numeric and
-    boolean columns are taken as they are; text, and the columns named in `categorical`, become one column 0/1 for each value, in sorted order (at most 1000 values).
+    Table (CSV, TSV, Parquet, also gzipped; a frame): one row a node; `node` names the column of ids, else one called
+    node, id, name, node_id or index, else the first, else, where that one names few of the `nodes` of the graph, the
+    one that names most. Numeric and boolean columns are taken as they are; text, and the columns named in
+    `categorical`, become one column 0/1 for each value, in sorted order (at most 1000 values).
 
-    npz: `x [r, F]`, or a CSR matrix as `x_indptr`, `x_indices`, `x_data`, `x_shape` or as scipy.sparse.save_npz writes it;
-    `names [r]` beside it, or none: then the rows are the nodes in the graph's order, or, where there are more rows than
-    nodes and the ids are integers, row i belongs to node i.
+    npz: `x [r, F]`, or a CSR matrix as `x_indptr`, `x_indices`, `x_data`, `x_shape` or as scipy.sparse.save_npz writes
+    it; `names [r]` beside it, or none: then the rows are the nodes in the graph's order, or, where there are more rows
+    than nodes and the ids are integers, row i belongs to node i.
 
-    A missing value is filled in by the rule of `feature_encoding`, counted and noted; with `missing_values="error"` it is an error that names node and column, as an infinite value is,
-    or one beyond single precision. `encoding`: read columns as they were read before. A compressed file that unpacks to more than `unzipped_limit` bytes is refused.
+    A missing value is filled in by the rule of `feature_encoding`, counted and noted; with `missing_values="error"` it
+    is an error that names node and column, as an infinite value is, or one beyond single precision. `encoding`: read
+    columns as they were read before. A compressed file that unpacks to more than `unzipped_limit` bytes is refused.
     """
     if missing_values not in ("fill", "error"):
         raise InputError(f"missing_values must be 'fill' or 'error', got {missing_values!r}")
@@ -81,8 +85,9 @@ def read_features(
 
 
 def join_features(graph: Graph, features: FeatureTable, *, isolated: str = "error", fill: bool = True) -> Graph:
-    """The graph with these features, each row at the node that it names. A node without a row gets the mean of each column, and an added column marks it; without `fill`, or where half of
-    the nodes have no row, that is an error. A row that names no node of the graph is an error too, unless `isolated` is "drop"."""
+    """The graph with these features, each row at the node that it names. A node without a row gets the mean of each
+    column, and an added column marks it; without `fill`, or where half of the nodes have no row, that is an error. A
+    row that names no node of the graph is an error too, unless `isolated` is "drop"."""
     n = graph.num_nodes
     names = resolve_names(features, graph.names, n)
     if names is None:
@@ -93,21 +98,25 @@ def join_features(graph: Graph, features: FeatureTable, *, isolated: str = "erro
     lacking, notes = [graph.name(int(i)) for i in np.flatnonzero(row < 0)], list(features.notes)
     if lacking and (not fill or 2 * len(lacking) >= n):
         raise InputError(
-            f"{features.path} has no features for {len(lacking):,} of {n:,} nodes: {format_some_names(lacking)}. Add a row for each, or name the column of ids (node=, --node)"
+            f"{features.path} has no features for {len(lacking):,} of {n:,} nodes: {format_some_names(lacking)}. Add a"
+            " row for each, or name the column of ids (node=, --node)"
         )
     if lacking:
         notes.append(
-            f"{features.path} has no row for {len(lacking):,} of {n:,} nodes ({format_some_names(lacking, 3)}): they got "
-            f"{'the mean of each column' if isinstance(features.x, Tensor) else 'zeros, as it is sparse'}, and a column {NO_ROW!r} marks them (--missing-values error refuses)."
+            f"{features.path} has no row for {len(lacking):,} of {n:,} nodes ({format_some_names(lacking, 3)}): they"
+            f" got {'the mean of each column' if isinstance(features.x, Tensor) else 'zeros, as it is sparse'}, and a"
+            f" column {NO_ROW!r} marks them (--missing-values error refuses)."
         )
     extra = names.filter(pa.array(at < 0)).to_pylist()
     if extra and isolated != "drop":
         raise InputError(
-            f"{features.path} has features for {len(extra):,} node(s) that have no edge: {format_some_names(extra)}. Use isolated='keep' (--isolated keep) to let them in, or 'drop' to leave them out"
+            f"{features.path} has features for {len(extra):,} node(s) that have no edge: {format_some_names(extra)}."
+            " Use isolated='keep' (--isolated keep) to let them in, or 'drop' to leave them out"
         )
     if extra:
         notes.append(
-            f"{features.path}: {len(extra):,} rows of nodes that have no edge are left out ({format_some_names(extra, 3)})."
+            f"{features.path}: {len(extra):,} rows of nodes that have no edge are left out"
+            f" ({format_some_names(extra, 3)})."
         )
     return add_notes(_joined(graph, features, row), notes)
 
@@ -120,7 +129,9 @@ def add_notes(graph: Graph, notes: Sequence[str]) -> Graph:
 
 
 def _joined(graph: Graph, features: FeatureTable, row: np.ndarray) -> Graph:
-    """The graph whose node i has row `row[i]` of the features; where that is −1, the encoding's blank row, and 1 in an added column."""
+    """The graph whose node i has row `row[i]` of the features; where that is −1, the encoding's blank row, and 1 in an
+    added column.
+    """
     lacking, x, encoding = row < 0, features.x, features.encoding
     if encoding is None and isinstance(x, Tensor) and lacking.any():
         encoding = encode_matrix(x.numpy()).encoding
@@ -140,15 +151,17 @@ def _joined(graph: Graph, features: FeatureTable, row: np.ndarray) -> Graph:
 
 
 def resolve_names(features: FeatureTable, names: Sequence[str] | None, num_nodes: int) -> pa.Array | None:
-    """The node that each row belongs to, for a graph with these nodes; None if the rows are in the graph's own order."""
+    """The node that each row belongs to, for a graph with these nodes; None if the rows are in the graph's own
+    order.
+    """
     rows = features.x.shape[0]
     if features.names is not None or rows == num_nodes:
         return features.names
     top = num_nodes - 1 if names is None else int(names[-1]) if all_integers(names) else rows
     if rows < num_nodes or top >= rows:
         raise InputError(
-            f"{features.path} has {rows:,} feature rows and no names, the graph has {num_nodes:,} nodes: give one row a node, "
-            "or an array `names` that says whose they are"
+            f"{features.path} has {rows:,} feature rows and no names, the graph has {num_nodes:,} nodes: give one row a"
+            " node, or an array `names` that says whose they are"
         )
     return pa.array(range(rows)).cast(pa.string())
 
@@ -169,7 +182,8 @@ def _read_table(
     table = file.read(text=[chosen, *texts])
     if node is None and nodes is not None and (better := guess_id_column(table, chosen, nodes)) != chosen:
         notes.append(
-            f"{path}: column {quote_text(better)} names the nodes, since {quote_text(chosen)} names few of them (--node says which)."
+            f"{path}: column {quote_text(better)} names the nodes, since {quote_text(chosen)} names few of them (--node"
+            " says which)."
         )
         chosen, table = better, file.read(text=[better, *texts])
     node = chosen
@@ -183,7 +197,8 @@ def _read_table(
         notes.append(_missing_note(path, encoded.missing))
     for name, count in encoded.unseen.items():
         notes.append(
-            f"{path}: {count:,} values of column {quote_text(name)} did not occur when the run was fitted, and are ignored."
+            f"{path}: {count:,} values of column {quote_text(name)} did not occur when the run was fitted, and are"
+            " ignored."
         )
     return FeatureTable(
         path, names, torch.from_numpy(encoded.x), encoded.encoding.titles, encoded.encoding, tuple(notes)
@@ -191,7 +206,9 @@ def _read_table(
 
 
 def _read_arrays(path: Path, limit: int | None, *, fill: bool, known: FeatureEncoding | None) -> FeatureTable:
-    """The features of an npz file. Missing values of a dense matrix are filled in; those of a sparse one are not, since few sparse matrices have gaps."""
+    """The features of an npz file. Missing values of a dense matrix are filled in; those of a sparse one are not, since
+    few sparse matrices have gaps.
+    """
     names, x = feature_matrix(path, read_npz(path, limit))
     if not isinstance(x, Tensor) or (known is None and not (fill and bool(x.isnan().any()))):
         return FeatureTable(path, names, x, tuple(str(i) for i in range(x.shape[1])))
@@ -207,8 +224,8 @@ def _missing_note(path: Path, missing: Mapping[str, int]) -> str:
     shown = ", ".join(f"{count:,} in {quote_text(name)}" for name, count in list(missing.items())[:5])
     more = f" and {len(missing) - 5:,} columns more" if len(missing) > 5 else ""
     return (
-        f"{path}: {sum(missing.values()):,} missing values ({shown}{more}) got the mean of their column, or no value where it is text; an added column marks them "
-        "(--missing-values error refuses)."
+        f"{path}: {sum(missing.values()):,} missing values ({shown}{more}) got the mean of their column, or no value"
+        " where it is text; an added column marks them (--missing-values error refuses)."
     )
 
 

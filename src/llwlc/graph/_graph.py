@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """The dataset that a graph was loaded as: its name, and how to get the split that it brings, where it brings one."""
+    """The dataset that a graph was loaded as: its name, and how to get the split that it brings, where it brings
+    one.
+    """
 
     name: str
     split: Callable[..., Any] | None = None
@@ -42,10 +44,11 @@ class Graph:
     Every edge is stored in both directions, sorted by row, then by column.
 
     Shapes: `indptr [n + 1]`, `indices [2m]`, `weight [2m]` or None, `time [2m]` or None, `x [n, F]` (a dense tensor, or
-    a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its number).
-    `report` counts what reading or converting dropped and merged, or is None. `origin` names the dataset it was loaded as, or is None.
-    `encoding`: how a table became `x`, so that further rows are read alike, or None. `folder`: the packed graph that its arrays are mapped from, or those of the graph that it is a
-    part of; None in memory.
+    a scipy CSR array where the features are sparse) or None, `names` n strings or None (then a node is called by its
+    number). `report` counts what reading or converting dropped and merged, or is None. `origin` names the dataset it
+    was loaded as, or is None. `encoding`: how a table became `x`, so that further rows are read alike, or None.
+    `folder`: the packed graph that its arrays are mapped from, or those of the graph that it is a part of; None in
+    memory.
 
     >>> graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["Ada", "Bob", "Cleo"])
     >>> graph, graph.degree.tolist(), graph.name(2)
@@ -161,7 +164,9 @@ class Graph:
 
     @cached_property
     def identity(self) -> Tensor | None:
-        """The number by which random draws identify each node, `[n]` (see `compute_identities`); None where nodes have no names: then the node's own number is used."""
+        """The number by which random draws identify each node, `[n]` (see `compute_identities`); None where nodes have
+        no names: then the node's own number is used.
+        """
         return None if self.names is None else get_cached_identities(self.names).to(self.indptr.device)
 
     def name(self, node: int) -> str:
@@ -204,7 +209,8 @@ class Graph:
         )
 
     def to(self, device: torch.device | str) -> Graph:
-        """The graph with its tensors on a device: `extract`, `link_bases` and networks then compute there. Sparse features stay on the CPU.
+        """The graph with its tensors on a device: `extract`, `link_bases` and networks then compute there. Sparse
+        features stay on the CPU.
 
         Args:
             device: "cpu", "cuda" or a torch device.
@@ -252,7 +258,8 @@ class Graph:
         """The graph of an edge list.
 
         Args:
-            path: a file (CSV, TSV, Parquet, GraphML, GEXF, Matrix Market, graph6, SNAP's or KONECT's, also gzipped), a pandas or polars frame, an arrow table or a list of pairs of names.
+            path: a file (CSV, TSV, Parquet, GraphML, GEXF, Matrix Market, graph6, SNAP's or KONECT's, also gzipped), a
+                pandas or polars frame, an arrow table or a list of pairs of names.
             **options: those of `llwlc.graph.read_graph`.
 
         >>> Graph.read([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada")])
@@ -293,7 +300,8 @@ class Graph:
 
     @staticmethod
     def from_networkx(graph: Any) -> Graph:
-        """The graph of a networkx graph with its `weight`, `time` and `x` attributes; nodes are sorted by name, as in a file.
+        """The graph of a networkx graph with its `weight`, `time` and `x` attributes; nodes are sorted by name, as in a
+        file.
 
         Args:
             graph: a `networkx.Graph`, or any other of its graph classes.
@@ -336,7 +344,8 @@ class Graph:
     def from_numpy(
         matrix: np.ndarray, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
     ) -> Graph:
-        """The graph of a dense adjacency matrix, read as `from_scipy` does; an array of edges `[m, 2]` is for `from_edges`.
+        """The graph of a dense adjacency matrix, read as `from_scipy` does; an array of edges `[m, 2]` is for
+        `from_edges`.
 
         Args:
             matrix: `[n, n]`, symmetric or one triangle.

@@ -1,4 +1,6 @@
-"""The number by which random draws identify a node, made from its name: a draw stays with the node however a file numbers it."""
+"""The number by which random draws identify a node, made from its name: a draw stays with the node however a file
+numbers it.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,18 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def compute_identities(names: Sequence[str]) -> Tensor:
-    """A number from 0 to 2^63 − 1 for each name, no two alike. A name that is a number is that number, so that a graph whose nodes are
-    called by their numbers draws as one without names; another name is a hash of its text.
+    """A number from 0 to 2^63 − 1 for each name, no two alike. A name that is a number is that number, so that a graph
+    whose nodes are called by their numbers draws as one without names; another name is a hash of its text.
 
-    >>> compute_identities(["7", "0"]).tolist(), compute_identities(["Ada", "Bob"]).tolist() == compute_identities(["Bob", "Ada"]).flip(0).tolist()
-    ([7, 0], True)
+    >>> compute_identities(["7", "0"]).tolist()
+    [7, 0]
+    >>> compute_identities(["Ada", "Bob"]).tolist() == compute_identities(["Bob", "Ada"]).flip(0).tolist()
+    True
     """
     found = [identity_of(name) for name in names]
     if len(set(found)) < len(found):
-        # Names may share a hash, or occur twice, but kernels need distinct identities: positions in a sorted order are distinct.
+        # Names may share a hash, or occur twice, but kernels need distinct identities: positions in a sorted order are
+        # distinct.
         order = sorted(range(len(names)), key=lambda i: (found[i], names[i]))
         for place, i in enumerate(order):
             found[i] = place

@@ -22,7 +22,8 @@ HEADERS = ("node", "id", "name", "nodeid", "node_id", "index", "names", "nodes")
 def read_names(
     source: TableSource, *, node: str | None = None, unzipped_limit: int | None = UNZIPPED_LIMIT
 ) -> pa.Array:
-    """The names in a file: one a line, with or without a header such as node or id; or the id column of a table with more columns; or a list of names.
+    """The names in a file: one a line, with or without a header such as node or id; or the id column of a table with
+    more columns; or a list of names.
 
     >>> read_names(["Ada", "Bob"]).to_pylist()
     ['Ada', 'Bob']

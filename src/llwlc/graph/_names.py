@@ -15,7 +15,9 @@ from llwlc.graph._packed_names import INTEGER, PackedNames, parse_integers
 
 
 def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = False) -> pa.Array:
-    """A column of ids as strings: integers as they are, text without the space around it. A missing id is an error, with `gaps` an empty name."""
+    """A column of ids as strings: integers as they are, text without the space around it. A missing id is an error,
+    with `gaps` an empty name.
+    """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -44,8 +46,8 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = Fal
 def number_nodes(names: pa.Array) -> tuple[np.ndarray, list[str] | None]:
     """Numbers for the nodes: `[m]` in 0 .. n − 1, and the n distinct names in that order.
 
-    Names that are all integers are sorted as numbers, any others as text (by code point). Where the integers are just 0 to
-    n − 1 there is nothing to remember, and the names are None.
+    Names that are all integers are sorted as numbers, any others as text (by code point). Where the integers are just 0
+    to n − 1 there is nothing to remember, and the names are None.
 
     >>> number_nodes(pa.array(["10", "9", "10"]))
     (array([1, 0, 1]), ['9', '10'])

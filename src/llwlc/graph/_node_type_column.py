@@ -43,6 +43,7 @@ def read_node_types(path: str | Path, graph: Graph, column: str, *, node: str | 
     if len(lacking):
         who = [graph.name(int(i)) for i in lacking[:3]]
         raise InputError(
-            f"{path}: column {column!r} names no type for {len(lacking):,} node(s), such as {format_some_names(who)}: fill it in"
+            f"{path}: column {column!r} names no type for {len(lacking):,} node(s), such as {format_some_names(who)}:"
+            " fill it in"
         )
     return tuple(node_types.tolist())

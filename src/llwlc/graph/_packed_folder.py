@@ -1,7 +1,8 @@
 """A packed graph: a folder of plain arrays that are mapped instead of read, so that a graph may be larger than memory.
 
-`manifest.json` names every other file with its size and SHA-256 and is written last. A manifest shows that files are unchanged, not who wrote them: so, as for a run, the
-contents of all files are checked before kernels index into them, in one pass and in memory that does not grow with the folder.
+`manifest.json` names every other file with its size and SHA-256 and is written last. A manifest shows that files are
+unchanged, not who wrote them: so, as for a run, the contents of all files are checked before kernels index into them,
+in one pass and in memory that does not grow with the folder.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def _write_about(
 
 
 def copy_packed_graph(graph: Graph, folder: Path) -> None:
-    """Writes a graph that was opened as another packed folder: its files as links to the same bytes on disk where the file system has such links, else as copies."""
+    """Writes a graph that was opened as another packed folder: its files as links to the same bytes on disk where the
+    file system has such links, else as copies.
+    """
     assert graph.folder is not None
     arrays = {INDPTR: graph.indptr, INDICES: graph.indices, WEIGHT: graph.weight}
     arrays |= {
@@ -102,7 +105,9 @@ def copy_packed_graph(graph: Graph, folder: Path) -> None:
 
 
 def _link_or_write(source: Path, target: Path, array: Tensor) -> str:
-    """The array as a file, and its digest. The file that it was mapped from may have been replaced since: then it is another one, and the array is written."""
+    """The array as a file, and its digest. The file that it was mapped from may have been replaced since: then it is
+    another one, and the array is written.
+    """
     data = array.contiguous().numpy().view(np.uint8).data
     digest = hashlib.sha256(data).hexdigest()
     with contextlib.suppress(OSError):
@@ -115,23 +120,26 @@ def _link_or_write(source: Path, target: Path, array: Tensor) -> str:
 
 
 def open_graph(folder: str | Path, *, verify: bool = True) -> Graph:
-    """The graph of a packed folder, its arrays mapped: a page of them is read when it is first used. Without `verify`, only sizes are compared: for a folder that the same user has just
-    verified."""
+    """The graph of a packed folder, its arrays mapped: a page of them is read when it is first used. Without `verify`,
+    only sizes are compared: for a folder that the same user has just verified."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}: make one with llwlc data pack EDGES -o {folder}")
     if not (folder / MANIFEST).is_file():
         raise InputError(
-            f"{folder} is a folder, and no packed graph, as it has no {MANIFEST}: name a file, or pack one with llwlc data pack EDGES -o FOLDER"
+            f"{folder} is a folder, and no packed graph, as it has no {MANIFEST}: name a file, or pack one with llwlc"
+            " data pack EDGES -o FOLDER"
         )
     about = read_json(folder / MANIFEST)
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise InputError(
-            f"{folder} is no packed graph (its {MANIFEST} describes something else): name the folder that llwlc data pack wrote"
+            f"{folder} is no packed graph (its {MANIFEST} describes something else): name the folder that llwlc data"
+            " pack wrote"
         )
     if about.get("format") != FORMAT:
         raise InputError(
-            f"{folder} has format {str(about.get('format'))[:60]}, this version reads {FORMAT}: pack again, or update llwlc"
+            f"{folder} has format {str(about.get('format'))[:60]}, this version reads {FORMAT}: pack again, or update"
+            " llwlc"
         )
     try:
         return _opened(folder, about, verify)
@@ -185,7 +193,9 @@ def _names(folder: Path, arrays: Mapping[str, Tensor], n: int) -> PackedNames | 
 
 
 def _check_contents(folder: Path, graph: Graph) -> None:
-    """Checks that rows are sorted, that every link is there in both directions with the same weight and time, and that names are sorted."""
+    """Checks that rows are sorted, that every link is there in both directions with the same weight and time, and that
+    names are sorted.
+    """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     fault = find_csr_fault(indptr, indices, lambda first, last: _values(folder, graph, first, last))
     if fault:

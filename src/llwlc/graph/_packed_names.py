@@ -1,4 +1,6 @@
-"""PackedNames: the names of the nodes of a packed graph, sorted, in mapped files: found by binary search, never all in memory."""
+"""PackedNames: the names of the nodes of a packed graph, sorted, in mapped files: found by binary search, never all in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class PackedNames(Sequence[str]):
-    """Names that are all integers as `value [n]`, any others as UTF-8 `text` with `end [n + 1]`, node i the bytes from `end[i]` to `end[i + 1]`; sorted as `number_nodes` sorts them.
-    `identity [n]`: the number by which random draws identify each node."""
+    """Names that are all integers as `value [n]`, any others as UTF-8 `text` with `end [n + 1]`, node i the bytes from
+    `end[i]` to `end[i + 1]`; sorted as `number_nodes` sorts them. `identity [n]`: the number by which random draws
+    identify each node."""
 
     identity: Tensor
     value: Tensor | None = None

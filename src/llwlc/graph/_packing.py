@@ -1,4 +1,6 @@
-"""`pack`: an edge list of any size to a packed graph, in memory that does not grow with it. duckdb joins, merges and sorts, on disk where it must."""
+"""`pack`: an edge list of any size to a packed graph, in memory that does not grow with it. duckdb joins, merges and
+sorts, on disk where it must.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,14 @@ NUMBERED = "numbered.parquet"
 
 
 def pack(path: str | Path, out: str | Path, *, memory: float = MEMORY, **options: Unpack[StreamOptions]) -> GraphReport:
-    """Packs the graph of an edge list into a new folder, the same graph as `Graph.read` makes of it, features aside; `Graph.open` maps it.
+    """Packs the graph of an edge list into a new folder, the same graph as `Graph.read` makes of it, features aside;
+    `Graph.open` maps it.
 
-    `memory`: gigabytes for sorting; what exceeds them goes to the disk of the folder, some hundred bytes a row while it works. A bipartite list is not recognised.
+    `memory`: gigabytes for sorting; what exceeds them goes to the disk of the folder, some hundred bytes a row while it
+    works. A bipartite list is not recognised.
 
-    A folder that this very file was packed into, by these options, is checked and left as it is: a process that was killed before it could report had done all the work.
+    A folder that this very file was packed into, by these options, is checked and left as it is: a process that was
+    killed before it could report had done all the work.
     """
     out = Path(out)
     if not out.absolute().parent.is_dir():
@@ -89,7 +94,8 @@ def _packed_before(out: Path, stream: EdgeStream, origin: Mapping[str, Any]) -> 
     """The report of a folder that was packed from this file in this way; an error for any other folder."""
     if read_json(out / MANIFEST).get("origin") != origin:
         raise InputError(
-            f"{out} is there already, and was packed from another file than {stream.file.path}, or from other columns of it: name a folder that is not, or delete it first"
+            f"{out} is there already, and was packed from another file than {stream.file.path}, or from other columns"
+            " of it: name a folder that is not, or delete it first"
         )
     report = open_graph(out).report
     if report is None:
@@ -161,13 +167,16 @@ def _read(base: Any, stream: EdgeStream) -> None:
 
 
 def _number(base: Any, folder: Path) -> int:
-    """Numbers the nodes as `names.number_nodes` does and writes their names; the rows become a table `edge` of numbers u, v."""
+    """Numbers the nodes as `names.number_nodes` does and writes their names; the rows become a table `edge` of numbers
+    u, v.
+    """
     # an integer is one that is written as integers are: 007 is a name
     same = "try_cast({0} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {0}"
     integers = bool(_one(base, f"SELECT bool_and({same.format('source')} AND {same.format('target')}) FROM row"))
     kind = "BIGINT" if integers else "VARCHAR"
     base.execute(
-        f"CREATE TABLE node AS SELECT DISTINCT name FROM (SELECT source::{kind} AS name FROM row UNION ALL SELECT target::{kind} FROM row)"
+        f"CREATE TABLE node AS SELECT DISTINCT name FROM (SELECT source::{kind} AS name FROM row UNION ALL SELECT"
+        f" target::{kind} FROM row)"
     )
     nodes, least, most = _row(base, "SELECT count(*), min(name), max(name) FROM node")
     extra = [column for column in ("weight", "time") if column in _columns(base, "row")]
@@ -220,7 +229,9 @@ def _write_texts(base: Any, folder: Path, nodes: int) -> None:
 
 
 def _separate(folder: Path, nodes: int) -> None:
-    """Where two names share a hash, all identities become positions in a sorted order, as `identity.compute_identities` does."""
+    """Where two names share a hash, all identities become positions in a sorted order, as `identity.compute_identities`
+    does.
+    """
     known = np.memmap(folder / IDENTITY, dtype=np.int64, mode="r+", shape=(nodes,))
     ordered = np.memmap(folder / "work" / "ordered", dtype=np.int64, mode="w+", shape=(nodes,))
     ordered[:] = known
@@ -251,8 +262,9 @@ def _refuse_doubtful_header(base: Any, stream: EdgeStream) -> None:
     known = _one(base, "SELECT count(*) FROM node WHERE name::VARCHAR IN (?, ?)", first)
     if known == len(set(first)):
         raise InputError(
-            f"the first line of {stream.file.path} ({quote_text(first[0])}, {quote_text(first[1])}) may be a header or an edge, since both are nodes further down: "
-            "say --no-header, or name the columns with --source and --target"
+            f"the first line of {stream.file.path} ({quote_text(first[0])}, {quote_text(first[1])}) may be a header or"
+            " an edge, since both are nodes further down: say --no-header, or name the columns with --source and"
+            " --target"
         )
 
 
@@ -262,13 +274,14 @@ def _merge(base: Any, nodes: int, *, weighted: bool, timed: bool) -> GraphReport
     latest = ", max(time) AS time" if timed else ""
     rows, loops = _row(base, "SELECT count(*), count(*) FILTER (u = v) FROM edge")
     base.execute(
-        f"CREATE TABLE link AS SELECT least(u, v) AS lo, greatest(u, v) AS hi, count(*) FILTER (u < v) AS ahead, count(*) FILTER (u > v) AS behind{sums}{latest} "
-        "FROM edge WHERE u <> v GROUP BY least(u, v), greatest(u, v)"
+        "CREATE TABLE link AS SELECT least(u, v) AS lo, greatest(u, v) AS hi, count(*) FILTER (u < v) AS ahead,"
+        f" count(*) FILTER (u > v) AS behind{sums}{latest} FROM edge WHERE u <> v GROUP BY least(u, v), greatest(u, v)"
     )
     base.execute("DROP TABLE edge")
     links, one_way, both = _row(
         base,
-        "SELECT count(*), coalesce(sum((ahead > 0)::BIGINT + (behind > 0)::BIGINT), 0), coalesce(sum((ahead > 0 AND behind > 0)::BIGINT), 0) FROM link",
+        "SELECT count(*), coalesce(sum((ahead > 0)::BIGINT + (behind > 0)::BIGINT), 0), coalesce(sum((ahead > 0 AND"
+        " behind > 0)::BIGINT), 0) FROM link",
     )
     mirrored = 0 < both == links
     if mirrored and weighted:  # numpy's allclose with a relative tolerance of a millionth

@@ -24,12 +24,15 @@ from llwlc.graph._names import as_names, find_nodes, suggest_name
 RESERVED_COLUMNS = ("score", "probability")
 """Columns that scoring adds; a table's own column of that name is renamed."""
 UNKNOWN_POLICIES = ("error", "skip", "blank")
-"""What happens to a pair that cannot be scored: error, the whole table is refused; skip, the row is left out; blank, the row has no score."""
+"""What happens to a pair that cannot be scored: error, the whole table is refused; skip, the row is left out; blank,
+the row has no score.
+"""
 
 
 class PairTable(NamedTuple):
-    """`pairs [k, 2]`: node numbers; `rows [k]`: the row of the `table` that each comes from. The table has all columns of the input; those with the name of a column that scoring adds
-    are `renamed` (old name to new). `note`: what is wrong with the rows that have no pair, "" if all have one."""
+    """`pairs [k, 2]`: node numbers; `rows [k]`: the row of the `table` that each comes from. The table has all columns
+    of the input; those with the name of a column that scoring adds are `renamed` (old name to new). `note`: what is
+    wrong with the rows that have no pair, "" if all have one."""
 
     pairs: Tensor
     rows: np.ndarray
@@ -50,13 +53,16 @@ def read_pairs(
     verbatim: bool = False,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> PairTable:
-    """The pairs of a table, in a CSV, TSV or Parquet file or in memory, whose columns are found as `read_graph` finds them.
+    """The pairs of a table, in a CSV, TSV or Parquet file or in memory, whose columns are found as `read_graph` finds
+    them.
 
-    A first line that names two nodes of the graph is a pair, no header; the two columns are then called source and target. All columns are kept under their names and in their order:
-    `verbatim` as text just as they are written, otherwise numbers as numbers, except codes with leading zeros. A column called score or probability gets the suffix `_given`, as often as
-    it takes.
+    A first line that names two nodes of the graph is a pair, no header; the two columns are then called source and
+    target. All columns are kept under their names and in their order: `verbatim` as text just as they are written,
+    otherwise numbers as numbers, except codes with leading zeros. A column called score or probability gets the suffix
+    `_given`, as often as it takes.
 
-    A pair with an unknown node, with none, or of a node with itself cannot be scored; `unknown` says what becomes of it: "error", "skip" or "blank".
+    A pair with an unknown node, with none, or of a node with itself cannot be scored; `unknown` says what becomes of
+    it: "error", "skip" or "blank".
     """
     if unknown not in UNKNOWN_POLICIES:
         raise InputError(f"unknown is one of {', '.join(map(quote_text, UNKNOWN_POLICIES))}, got {quote_text(unknown)}")
@@ -79,7 +85,8 @@ def read_pairs(
     note = "" if good.all() else _complaint(at, names, graph, file.path)
     if note and unknown == "error":
         raise InputError(
-            f"{note} Correct these rows, or leave them out (--unknown skip) or without a score (--unknown blank); nodes that are new need a graph that has them (--graph, --add, --node-list)"
+            f"{note} Correct these rows, or leave them out (--unknown skip) or without a score (--unknown blank); nodes"
+            " that are new need a graph that has them (--graph, --add, --node-list)"
         )
     titles = list(table.column_names)
     if not file.has_header:
@@ -91,7 +98,9 @@ def read_pairs(
 
 
 def _codes(file: TableFile, table: pa.Table) -> list[str]:
-    """Columns of a text file that arrow reads as integers, though some have leading zeros: codes such as 007, which a number would lose."""
+    """Columns of a text file that arrow reads as integers, though some have leading zeros: codes such as 007, which a
+    number would lose.
+    """
     whole = [name for name in table.column_names if pa.types.is_integer(table[name].type)]
     if file.separator is None or not whole:
         return []
@@ -130,7 +139,8 @@ def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) 
         more = int(absent.sum()) - len(found)
         hint = suggest_name(next(iter(found)), graph.names, graph.num_nodes)
         text.append(
-            f"names nodes that the graph does not have: {listed}{f' (and {more:,} rows more)' if more > 0 else ''}.{hint}"
+            "names nodes that the graph does not have:"
+            f" {listed}{f' (and {more:,} rows more)' if more > 0 else ''}.{hint}"
         )
     if len(same):
         who = names[0][int(same[0])].as_py()
@@ -145,7 +155,9 @@ def are_numbers(pairs: Any) -> bool:
 
 
 def resolve_pairs(pairs: Any, graph: Graph) -> Tensor:
-    """Pairs as node numbers `[m, 2]`: names, in any form that `read_pairs` takes, are looked up, numbers stay as they are."""
+    """Pairs as node numbers `[m, 2]`: names, in any form that `read_pairs` takes, are looked up, numbers stay as they
+    are.
+    """
     if are_numbers(pairs):
         return torch.as_tensor(pairs)
     if is_frame(pairs):

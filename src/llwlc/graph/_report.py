@@ -24,10 +24,12 @@ class GraphWarning(UserWarning):
 class GraphReport:
     """Counts of one conversion, from `rows` read to `nodes` and `edges` of the graph.
 
-    `rows` read; `self_loops` rows dropped; `duplicates` rows that repeat an earlier one in the same direction; `reversed_pairs`
-    edges that came in both directions; `isolated` nodes without an edge. `mirrored`: every edge came in both directions with the
-    same weight, so the list is that of an undirected graph and each weight counts once. `weighted`, `timed`: edges have weights, times.
-    `directed`: the direction of the rows means something, by what the input states or by the look of it. `bipartite`: links join two kinds of nodes only. `notes`: what else a reader should know.
+    `rows` read; `self_loops` rows dropped; `duplicates` rows that repeat an earlier one in the same direction;
+    `reversed_pairs` edges that came in both directions; `isolated` nodes without an edge. `mirrored`: every edge came
+    in both directions with the same weight, so the list is that of an undirected graph and each weight counts once.
+    `weighted`, `timed`: edges have weights, times. `directed`: the direction of the rows means something, by what the
+    input states or by the look of it. `bipartite`: links join two kinds of nodes only. `notes`: what else a reader
+    should know.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))
     5 rows gave 4 nodes and 2 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1 isolated node.
@@ -79,10 +81,10 @@ class GraphReport:
         found = list(self.notes)
         if self.bipartite:
             found.append(
-                "The graph is bipartite: its nodes fall into two sides and every edge joins one side to the other. The two "
-                "ends of a true link then never share a neighbour (common neighbours, Adamic-Adar and their like score "
-                "it 0), random negatives are often same-side pairs and easy to tell, and recommendations may "
-                "propose same-side pairs: keep only those across."
+                "The graph is bipartite: its nodes fall into two sides and every edge joins one side to the other. The"
+                " two ends of a true link then never share a neighbour (common neighbours, Adamic-Adar and their like"
+                " score it 0), random negatives are often same-side pairs and easy to tell, and recommendations may"
+                " propose same-side pairs: keep only those across."
             )
         if self.directed:
             share = self.reversed_pairs / max(self.edges, 1)
@@ -92,7 +94,8 @@ class GraphReport:
                 else f"The edges look directed: {share:.0%} of them come in both directions, the others in one."
             )
             found.append(
-                f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way it points."
+                f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way"
+                " it points."
             )
         return tuple(found)
 
@@ -103,8 +106,9 @@ class GraphReport:
 def looks_directed(*, num_edges: int, both: int, declared: bool | None) -> bool:
     """Whether the direction of the pairs means something that an undirected graph loses.
 
-    Input that says it is directed (`declared`) is, unless nine of ten edges come both ways; input that says it is not is not. A list that says nothing is taken as directed
-    if some of its edges come both ways, and others do not (2 to 90 %). One in which hardly any does is the usual list of an undirected graph, each edge once.
+    Input that says it is directed (`declared`) is, unless nine of ten edges come both ways; input that says it is not
+    is not. A list that says nothing is taken as directed if some of its edges come both ways, and others do not (2 to
+    90 %). One in which hardly any does is the usual list of an undirected graph, each edge once.
     """
     share = both / max(num_edges, 1)
     if declared is None:
@@ -115,8 +119,8 @@ def looks_directed(*, num_edges: int, both: int, declared: bool | None) -> bool:
 def is_bipartite(indptr: np.ndarray, indices: np.ndarray) -> bool:
     """Whether an undirected CSR graph has an edge and no odd cycle.
 
-    In the bipartite double cover (every node twice, every edge from a copy to the other side's copy) the two copies of a
-    node are connected exactly if an odd closed walk passes the node: one sweep over all components at once.
+    In the bipartite double cover (every node twice, every edge from a copy to the other side's copy) the two copies of
+    a node are connected exactly if an odd closed walk passes the node: one sweep over all components at once.
     """
     n = len(indptr) - 1
     if not len(indices):

@@ -1,4 +1,6 @@
-"""Binary search in arrays of mapped files: whether a pair is a link, which node has a name; and the check that a mapped graph is valid."""
+"""Binary search in arrays of mapped files: whether a pair is a link, which node has a name; and the check that a mapped
+graph is valid.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ Bytes = NDArray[np.uint8]
 GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S27, S30, S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 INDPTR_FAULT, RANGE_FAULT, ORDER_FAULT = 1, 2, 3
-"""Faults of a graph in CSR: `indptr` decreases; a node number is out of range; a row is unsorted, repeats a neighbour or has a self-loop."""
+"""Faults of a graph in CSR: `indptr` decreases; a node number is out of range; a row is unsorted, repeats a neighbour
+or has a self-loop.
+"""
 
 
 @exact
 def lower_bound(values: Integers, low: int, high: int, wanted: int) -> int:
-    """The first position from `low` on whose value is not below the wanted one, among sorted values up to `high`; `high` where all are."""
+    """The first position from `low` on whose value is not below the wanted one, among sorted values up to `high`;
+    `high` where all are.
+    """
     while low < high:
         middle = (low + high) // 2
         if values[middle] < wanted:
@@ -38,7 +44,9 @@ def are_linked(indptr: Integers, indices: Integers, pairs: Integers, found: NDAr
 
 @exact
 def find_texts(text: Bytes, end: Integers, wanted: Bytes, wanted_end: Integers, found: Integers) -> None:
-    """The position of each wanted text among sorted ones, −1 where it is absent: text i is `text[end[i]:end[i + 1]]`, in the order of bytes, which in UTF-8 is that of code points."""
+    """The position of each wanted text among sorted ones, −1 where it is absent: text i is `text[end[i]:end[i + 1]]`,
+    in the order of bytes, which in UTF-8 is that of code points.
+    """
     for i in range(len(wanted_end) - 1):
         begin, length = wanted_end[i], wanted_end[i + 1] - wanted_end[i]
         low, high, found[i] = 0, len(end) - 1, -1
@@ -83,9 +91,10 @@ def _mix(x: np.uint64) -> np.uint64:
 def check_rows(
     indptr: Integers, indices: Integers, values: NDArray[np.uint64], begin: int, end: int, salt: np.uint64, first: int
 ) -> tuple[int, np.uint64]:
-    """The fault of rows `begin` to `end` (0 for none), and a sum over their entries (u, v): a salted hash of link and value, added where u < v and subtracted where u > v. Over a whole
-    graph the sum is zero if each link is there in both directions with the same value; the salt is random, so that no file can be made to cancel by design.
-    `values`: one for each entry from number `first` on, or none."""
+    """The fault of rows `begin` to `end` (0 for none), and a sum over their entries (u, v): a salted hash of link and
+    value, added where u < v and subtracted where u > v. Over a whole graph the sum is zero if each link is there in
+    both directions with the same value; the salt is random, so that no file can be made to cancel by design. `values`:
+    one for each entry from number `first` on, or none."""
     n, total = len(indptr) - 1, np.uint64(0)
     for u in range(begin, end):
         if indptr[u] > indptr[u + 1] or indptr[u] < 0 or indptr[u + 1] > len(indices):

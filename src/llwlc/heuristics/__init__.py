@@ -1,4 +1,6 @@
-"""Scores that need no training. Every result is shown with them: a trained model that does not beat them has learned nothing."""
+"""Scores that need no training. Every result is shown with them: a trained model that does not beat them has learned
+nothing.
+"""
 
 from typing import TYPE_CHECKING
 

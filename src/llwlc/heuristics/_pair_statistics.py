@@ -1,4 +1,5 @@
-"""The statistics of a pair that untrained scores use, in one compiled pass: common neighbours, their weighted sums, the degrees of the ends.
+"""The statistics of a pair that untrained scores use, in one compiled pass: common neighbours, their weighted sums, the
+degrees of the ends.
 
 All are computed as if the pair had no link, so that the link to predict does not influence its own prediction.
 """
@@ -17,7 +18,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 STATISTICS = ("common neighbours", "Adamic–Adar", "resource allocation", "smaller degree", "larger degree")
 LONG_ROW = 16
-"""A row that is so many times as long as the other is searched for the other's entries instead of read: a hub costs what its partner has."""
+"""A row that is so many times as long as the other is searched for the other's entries instead of read: a hub costs
+what its partner has.
+"""
 
 
 def compute_pair_statistics(graph: Graph, pairs: Integers) -> Floats:
@@ -40,7 +43,9 @@ def compute_pair_statistics(graph: Graph, pairs: Integers) -> Floats:
 
 
 def _inside(pairs: Integers, num_nodes: int) -> Integers:
-    """The pairs, contiguous; one that names a node outside the graph is refused: compiled code does not check indices."""
+    """The pairs, contiguous; one that names a node outside the graph is refused: compiled code does not check
+    indices.
+    """
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= num_nodes):
         bad = pairs[(pairs < 0).any(1) | (pairs >= num_nodes).any(1)][0].tolist()
         raise InputError(f"pair {tuple(bad)} names a node outside the graph, whose nodes are 0 to {num_nodes - 1}")

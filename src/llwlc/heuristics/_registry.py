@@ -1,4 +1,6 @@
-"""HEURISTICS: the scores that need no training, by name, which every fit reports too; WALKS: those that read the whole graph for each node."""
+"""HEURISTICS: the scores that need no training, by name, which every fit reports too; WALKS: those that read the whole
+graph for each node.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from llwlc._support.registry import Record, Registry
 
 @dataclass(frozen=True)
 class Heuristic(Record):
-    """An untrained score: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether it reads node features."""
+    """An untrained score: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether
+    it reads node features.
+    """
 
     title: str = ""
     features: bool = False

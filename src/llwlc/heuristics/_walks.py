@@ -41,10 +41,11 @@ def katz(graph: Graph, pairs: Tensor, *, damping: float = 0.5, tolerance: float 
 
 
 def rooted_page_rank(graph: Graph, pairs: Tensor, *, teleport: float = 0.15, tolerance: float = 1e-7) -> Tensor:
-    """π_u(v) + π_v(u), π_u the PageRank that starts anew at u with probability `teleport` (networkx's `pagerank` with `personalization`).
+    """π_u(v) + π_v(u), π_u the PageRank that starts anew at u with probability `teleport` (networkx's `pagerank` with
+    `personalization`).
 
-    With S = D^−½ A D^−½ and G = `teleport` (I − (1 − `teleport`) S)⁻¹, which is symmetric, π_u(v) = G_uv √(d_v / d_u): one row serves both
-    directions.
+    With S = D^−½ A D^−½ and G = `teleport` (I − (1 − `teleport`) S)⁻¹, which is symmetric, π_u(v) = G_uv √(d_v / d_u):
+    one row serves both directions.
 
     Args:
         graph: the links that are known.
@@ -73,7 +74,9 @@ def _terms(factor: float, tolerance: float) -> int:
 
 
 def _series(matrix: Any, pairs: Tensor, terms: int) -> Tensor:
-    """Entries (u, v) of M + M² + … of a symmetric sparse M, by columns of the smaller end: both directions give the same number."""
+    """Entries (u, v) of M + M² + … of a symmetric sparse M, by columns of the smaller end: both directions give the
+    same number.
+    """
     flat = pairs.reshape(-1, 2)
     low, high = flat.amin(1), flat.amax(1)
     sources, column = torch.unique(low, return_inverse=True)

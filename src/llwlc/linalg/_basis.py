@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Eigenbasis:
-    """Ritz pairs of PLP for a ragged batch of B graphs with N nodes in all. κ is the number of columns; a column is *live* where the
-    recurrence found a direction, *dead* behind the last one.
+    """Ritz pairs of PLP for a ragged batch of B graphs with N nodes in all. κ is the number of columns; a column is
+    *live* where the recurrence found a direction, *dead* behind the last one.
 
     Shapes: `values [B, κ]` ascending, live columns first, 0 where dead; `vectors [N, κ]` ragged rows, zero where dead;
     `mask [B, κ]`, true where live; `residual [B, κ]` = ‖PLPv − λv‖, 0 where dead; `ptr [B + 1]`, graph b owns the rows
-    `ptr[b]` to `ptr[b + 1]`. `tape`, where L, C or the start want gradients, is what `spectral_filter` needs for them; the five
-    tensors themselves carry none, since a truncated basis is no smooth function of L and C.
+    `ptr[b]` to `ptr[b + 1]`. `tape`, where L, C or the start want gradients, is what `spectral_filter` needs for them;
+    the five tensors themselves carry none, since a truncated basis is no smooth function of L and C.
 
     >>> from llwlc.linalg._lanczos import constrained_lanczos
     >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0, 3.0])), steps=3, start=torch.ones(3))
@@ -40,7 +40,8 @@ class Eigenbasis:
 
     @classmethod
     def uniform(cls, values: Tensor, vectors: Tensor, mask: Tensor, residual: Tensor) -> Eigenbasis:
-        """A basis whose graphs all have the same number of rows, zero rows where a graph had fewer: its layout is known without reading from the device.
+        """A basis whose graphs all have the same number of rows, zero rows where a graph had fewer: its layout is known
+        without reading from the device.
 
         Args:
             values: `[B, κ]`.

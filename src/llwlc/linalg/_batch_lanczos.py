@@ -29,9 +29,10 @@ def lanczos(
 ) -> Eigenbasis:
     """Ritz pairs of PLP for every graph of a ragged batch, computed in float64 and stored in `dtype`.
 
-    Shapes: `columns [N, k]` of C, zero where a graph has no such constraint; `start [N, b]`; `deleted`: degrees and marks, both `[N]`,
-    where the columns are vertex-deleted ones and the projector has a closed form. A graph with an entry that is not finite gets
-    no live column; the others are not affected. `complete=True` returns all n − rank eigenpairs of each graph, whatever `steps`.
+    Shapes: `columns [N, k]` of C, zero where a graph has no such constraint; `start [N, b]`; `deleted`: degrees and
+    marks, both `[N]`, where the columns are vertex-deleted ones and the projector has a closed form. A graph with an
+    entry that is not finite gets no live column; the others are not affected. `complete=True` returns all n − rank
+    eigenpairs of each graph, whatever `steps`.
 
     >>> row, col = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> path = Operator(torch.tensor([0, 3]), row, col, -torch.ones(4), torch.tensor([1.0, 2.0, 1.0]))

@@ -21,14 +21,16 @@ INVARIANT = 1e-8
 def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
     """V f(R) Vᵀ x.
 
-    Gradients with respect to f and x are always exact. With respect to edge weights and constraint weights (a basis made of a
-    `weight` or of columns that require grad) they are so on a complete basis, by divided differences (Daleckiĭ–Kreĭn), also at
-    repeated eigenvalues; and for x in the span of the start block: that of f(PLP)P x where the Krylov space is exhausted, that of
-    the recurrence where it is cut off. Any other x on an exhausted, incomplete basis is refused: no derivative exists there.
+    Gradients with respect to f and x are always exact. With respect to edge weights and constraint weights (a basis
+    made of a `weight` or of columns that require grad) they are so on a complete basis, by divided differences
+    (Daleckiĭ–Kreĭn), also at repeated eigenvalues; and for x in the span of the start block: that of f(PLP)P x where
+    the Krylov space is exhausted, that of the recurrence where it is cut off. Any other x on an exhausted, incomplete
+    basis is refused: no derivative exists there.
 
     Args:
         basis: V and R, B graphs with N rows in all.
-        f: a function applied to each eigenvalue, `[B, κ] → [B, κ]` or `[B, κ, S]` for S filters at once, or its values as a tensor.
+        f: a function applied to each eigenvalue, `[B, κ] → [B, κ]` or `[B, κ, S]` for S filters at once, or its values
+            as a tensor.
         x: a signal `[N]`, or d of them `[N, d]`.
 
     Returns:
@@ -42,7 +44,8 @@ def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
     """
     if x.ndim not in (1, 2) or x.shape[0] != len(basis.vectors):
         raise InputError(
-            f"x must have a row for each of the {len(basis.vectors)} rows of the basis, [N] or [N, d], got {tuple(x.shape)}"
+            f"x must have a row for each of the {len(basis.vectors)} rows of the basis, [N] or [N, d], got"
+            f" {tuple(x.shape)}"
         )
     signal = x[:, None] if x.ndim == 1 else x
     # a batch without any live column filters to 0, but in the shape that f gives it
@@ -98,8 +101,8 @@ def _with_gradients(basis: Eigenbasis, tape: Tape, f: Filter, x: Tensor) -> tupl
 
 
 def _whole(chunk: BucketOperator, basis: Eigenbasis, tape: Tape, f: Filter, x: Tensor) -> tuple[Tensor, bool]:
-    """f(PLP)P x of one graph through all its eigenpairs. Projected by the P that moves with C, V has its derivative; T = VᵀLV then has
-    that of PLP on the moving null space."""
+    """f(PLP)P x of one graph through all its eigenpairs. Projected by the P that moves with C, V has its derivative; T
+    = VᵀLV then has that of PLP on the moving null space."""
     bucket = chunk.bucket
     space = tangent_range(bucket.pad(tape.columns))
     with torch.no_grad():
@@ -120,8 +123,8 @@ def _inside(x: Tensor, Y: Tensor, V: Tensor, start_moves: bool) -> Tensor:
     outside = (x - inside).detach().norm(dim=1)
     if bool((outside > 1e-4 * x.detach().norm(dim=1)).any()):
         raise InputError(
-            "x is not in the span of the start block, and an exhausted Krylov basis is no smooth function of L and C: filter the "
-            "start itself, make the basis with complete=True, or detach the weights"
+            "x is not in the span of the start block, and an exhausted Krylov basis is no smooth function of L and C:"
+            " filter the start itself, make the basis with complete=True, or detach the weights"
         )
     return x if start_moves else inside
 

@@ -1,4 +1,6 @@
-"""Is this basis to be trusted? Orthogonality, constraints, breakdown and convergence in one call, with advice in words."""
+"""Is this basis to be trusted? Orthogonality, constraints, breakdown and convergence in one call, with advice in
+words.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,9 @@ class HasColumns(Protocol):
 class Health:
     """What was measured, in float64, on the live columns of a basis of B graphs.
 
-    Shapes, all `[B]`: `orthogonality` max |VᵀV − I|; `constraint` max |CᵀV|, columns of C normalised, 0 without constraints;
-    `residual` the largest ‖PLPv − λv‖; `live` the number of live columns; `finite` false where an entry is NaN or infinite. `steps` is
-    κ, `limit` what the first two should keep to.
+    Shapes, all `[B]`: `orthogonality` max |VᵀV − I|; `constraint` max |CᵀV|, columns of C normalised, 0 without
+    constraints; `residual` the largest ‖PLPv − λv‖; `live` the number of live columns; `finite` false where an entry is
+    NaN or infinite. `steps` is κ, `limit` what the first two should keep to.
 
     >>> from llwlc.linalg import constrained_lanczos
     >>> found = health(constrained_lanczos(torch.diag(torch.arange(5.0)), steps=3, start=torch.ones(5)))
@@ -69,7 +71,9 @@ class Health:
 
     @property
     def ok(self) -> bool:
-        """Finite, orthonormal and inside the null space, to within the limit. A breakdown (an exhausted Krylov space) is no fault."""
+        """Finite, orthonormal and inside the null space, to within the limit. A breakdown (an exhausted Krylov space)
+        is no fault.
+        """
         worst = max(_worst(self.orthogonality), _worst(self.constraint))
         return bool(self.finite.all()) and worst <= self.limit
 
@@ -80,28 +84,30 @@ class Health:
         if not self.finite.all():
             bad = (~self.finite).nonzero()[:, 0].tolist()
             found.append(
-                f"{len(bad)} graphs (the first is {bad[0]}) have NaN or infinite entries: look for them in the edge weights and "
-                "constraint columns of these graphs, and leave the graphs out until then"
+                f"{len(bad)} graphs (the first is {bad[0]}) have NaN or infinite entries: look for them in the edge"
+                " weights and constraint columns of these graphs, and leave the graphs out until then"
             )
         if _worst(self.orthogonality) > self.limit:
             found.append(
-                "columns are not orthonormal: filters V f(R) Vᵀ count some directions twice. Compute the basis with joint "
-                "reorthogonalisation (constrained_lanczos, eigenbasis), in float64, and do not edit its vectors afterwards"
+                "columns are not orthonormal: filters V f(R) Vᵀ count some directions twice. Compute the basis with"
+                " joint reorthogonalisation (constrained_lanczos, eigenbasis), in float64, and do not edit its vectors"
+                " afterwards"
             )
         if _worst(self.constraint) > self.limit:
             found.append(
-                "vectors leave the null space of the constraints: check that these are the columns the basis was computed "
-                "with, and that the basis was not projected only once per step; float64 helps beside hubs"
+                "vectors leave the null space of the constraints: check that these are the columns the basis was"
+                " computed with, and that the basis was not projected only once per step; float64 helps beside hubs"
             )
         if self.empty:
             found.append(
-                f"{self.empty} of {self.num_graphs} graphs have no live column: the constraints leave nothing there or the start "
-                "lies in their span. Use fewer constraints, or a start of another kind; such a graph filters to 0"
+                f"{self.empty} of {self.num_graphs} graphs have no live column: the constraints leave nothing there or"
+                " the start lies in their span. Use fewer constraints, or a start of another kind; such a graph"
+                " filters to 0"
             )
         if self.num_graphs and self.share_live < 0.5:
             found.append(
-                f"only {self.share_live:.0%} of the columns are live: the graphs are smaller or more symmetric than κ = "
-                f"{self.steps}. Fewer steps give the same filters in less memory"
+                f"only {self.share_live:.0%} of the columns are live: the graphs are smaller or more symmetric than κ ="
+                f" {self.steps}. Fewer steps give the same filters in less memory"
             )
         return tuple(found)
 
@@ -111,8 +117,14 @@ class Health:
             f"{head}: {self.num_graphs} graphs, κ = {self.steps}",
             f"  orthogonality loss   {_worst(self.orthogonality):.1e}  (limit {self.limit:.0e})",
             f"  constraint residual  {_worst(self.constraint):.1e}  (limit {self.limit:.0e})",
-            f"  Ritz residual        {_worst(self.residual):.1e} at worst, {_median(self.residual):.1e} in the median graph",
-            f"  live columns         {self.share_live:.1%}; breakdown in {self.breakdowns} graphs, {self.empty} of them without any",
+            (
+                f"  Ritz residual        {_worst(self.residual):.1e} at worst, {_median(self.residual):.1e} in the"
+                " median graph"
+            ),
+            (
+                f"  live columns         {self.share_live:.1%}; breakdown in {self.breakdowns} graphs, {self.empty} of"
+                " them without any"
+            ),
         ]
         return "\n".join([*lines, *(f"- {a}" for a in self.advice)])
 
@@ -127,7 +139,8 @@ def health(basis: Eigenbasis, cons: HasColumns | Tensor | None = None) -> Health
     Returns:
         A `Health` with one number for each graph, `[B]`, a verdict (`ok`) and `advice`; printed, it is a summary.
 
-    >>> basis = Eigenbasis(torch.zeros(1, 1), torch.tensor([[0.6], [0.8]], dtype=torch.float64), torch.ones(1, 1, dtype=torch.bool),
+    >>> vectors, mask = torch.tensor([[0.6], [0.8]], dtype=torch.float64), torch.ones(1, 1, dtype=torch.bool)
+    >>> basis = Eigenbasis(torch.zeros(1, 1), vectors, mask,
     ...                    torch.zeros(1, 1), torch.tensor([0, 2]))
     >>> print(health(basis, torch.tensor([[4.0], [-3.0]])))
     sound: 1 graphs, κ = 1

@@ -1,4 +1,6 @@
-"""The recurrence on padded tensors: a block Krylov basis of PLP, and the Ritz pairs it holds (Algorithm 1 of the paper)."""
+"""The recurrence on padded tensors: a block Krylov basis of PLP, and the Ritz pairs it holds (Algorithm 1 of the
+paper).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 """Breakdown, relative to ‖L‖, by the dtype of the basis; a backend that computes in float32 can see no smaller β."""
 
 MAX_DENSE_NODES = 20_000
-"""Nodes up to which all eigenpairs of a graph are computed: the memory is several n × n matrices, 3 GB each at this size."""
+"""Nodes up to which all eigenpairs of a graph are computed: the memory is several n × n matrices, 3 GB each at this
+size.
+"""
 
 
 class KrylovBasis(NamedTuple):
@@ -40,11 +44,12 @@ class RitzPairs(NamedTuple):
 def krylov(
     apply: LinearMap, project: Projector, start: Tensor, *, steps: int, bound: Tensor, tolerance: float
 ) -> KrylovBasis:
-    """An orthonormal basis of span{P x, PLP x, (PLP)² x, …} for the columns x of `start [M, n, b]`, at most `steps` vectors.
+    """An orthonormal basis of span{P x, PLP x, (PLP)² x, …} for the columns x of `start [M, n, b]`, at most `steps`
+    vectors.
 
-    Candidate t is column t of the start, then L q_{t−b}, as in band Lanczos: a candidate that adds nothing is deflated and frees
-    its place for the next, so every graph consumes one candidate a round and none waits for another. Candidates from an
-    exhausted Krylov space are zero.
+    Candidate t is column t of the start, then L q_{t−b}, as in band Lanczos: a candidate that adds nothing is deflated
+    and frees its place for the next, so every graph consumes one candidate a round and none waits for another.
+    Candidates from an exhausted Krylov space are zero.
     """
     m, n, b = start.shape
     Q, products = start.new_zeros(m, n, steps), []
@@ -57,7 +62,8 @@ def krylov(
         else:
             w, scale = apply(Q[:, :, t - b : t - b + 1]), bound
             products.append(w)
-        # jointly against [Y Q], twice: projecting first and reorthogonalising after would divide a leak into range C by a small β
+        # jointly against [Y Q], twice: projecting first and reorthogonalising after would divide a leak into range C by
+        # a small β
         for _ in range(2):
             w = project(w) - Q[:, :, :t] @ (Q[:, :, :t].mT @ w)
         norm = _norm(w)
@@ -101,8 +107,8 @@ def ritz(space: KrylovBasis, project: Projector) -> RitzPairs:
 
 
 def projected_matrix(space: KrylovBasis) -> tuple[Tensor, Tensor]:
-    """T `[M, κ, κ]`, symmetric, and its live part, `[M, κ]`. Dead diagonal entries hold distinct sentinels above the spectrum, so the
-    live pairs come first in ascending order and no eigenvalue of a padded T is repeated."""
+    """T `[M, κ, κ]`, symmetric, and its live part, `[M, κ]`. Dead diagonal entries hold distinct sentinels above the
+    spectrum, so the live pairs come first in ascending order and no eigenvalue of a padded T is repeated."""
     T = space.Q.mT @ space.LQ
     T = (T + T.mT) / 2
     slot = torch.arange(T.shape[1], device=T.device)
@@ -114,7 +120,9 @@ def projected_matrix(space: KrylovBasis) -> tuple[Tensor, Tensor]:
 
 
 def eigh(T: Tensor) -> tuple[Tensor, Tensor]:
-    """Batched `torch.linalg.eigh` that one matrix cannot bring down: after a failure each is solved alone, by QR iteration."""
+    """Batched `torch.linalg.eigh` that one matrix cannot bring down: after a failure each is solved alone, by QR
+    iteration.
+    """
     try:
         values, vectors = torch.linalg.eigh(T)
     except RuntimeError:  # torch.linalg.LinAlgError is one
@@ -131,13 +139,14 @@ def _qr_iteration(T: Tensor) -> tuple[Tensor, Tensor]:
 def all_eigenpairs(apply: LinearMap, Y: Tensor) -> RitzPairs:
     """All eigenpairs of PLP on the null space of one graph: `Y [n, r]` orthonormal, result with M = 1 and κ = n − r.
 
-    Where a Krylov space is exhausted it is invariant and so is its complement: fresh directions may be any orthonormal ones. Here
-    they are all fresh, the complement of Y by Householder's full QR.
+    Where a Krylov space is exhausted it is invariant and so is its complement: fresh directions may be any orthonormal
+    ones. Here they are all fresh, the complement of Y by Householder's full QR.
     """
     n, r = Y.shape
     if n > MAX_DENSE_NODES:
         raise InputError(
-            f"complete=True solves a dense n × n problem, too large for {n} nodes (limit {MAX_DENSE_NODES}): take steps instead"
+            f"complete=True solves a dense n × n problem, too large for {n} nodes (limit {MAX_DENSE_NODES}): take steps"
+            " instead"
         )
     N = torch.linalg.qr(Y, mode="complete").Q[:, r:] if r else torch.eye(n, dtype=Y.dtype, device=Y.device)
     LN = apply(N[None])[0]

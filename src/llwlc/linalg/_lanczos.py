@@ -36,23 +36,24 @@ def constrained_lanczos(
     num_nodes: int | None = None,
     seed: int = 0,
 ) -> Eigenbasis:
-    """Ritz pairs of PLP, P the projector onto the null space of Cᵀ, after `steps` vectors from `start`: Algorithm 1 of the paper.
+    """Ritz pairs of PLP, P the projector onto the null space of Cᵀ, after `steps` vectors from `start`: Algorithm 1 of
+    the paper.
 
     Computed in float64, stored in `dtype`. For gradients see `spectral_filter`; dense tensors carry them. Its oracle is
     `scipy.sparse.linalg.eigsh` of PLP, and `lobpcg(PLP, X, Y=C)`.
 
     Args:
-        L: symmetric `[n, n]`, dense or sparse, torch, numpy or scipy, or a function x ↦ L x on float64 vectors `[n]` (or a scipy
-            `LinearOperator`); then n comes from C, from a start vector or from `num_nodes`.
+        L: symmetric `[n, n]`, dense or sparse, torch, numpy or scipy, or a function x ↦ L x on float64 vectors `[n]`
+            (or a scipy `LinearOperator`); then n comes from C, from a start vector or from `num_nodes`.
         C: `[n, k]`, dense or sparse; None is plain Lanczos.
         steps: κ, the number of basis vectors.
-        start: `"random"` (standard normal, by `seed`), `"constraint"` (P L C 1), `"query"` (the block e_u, e_v of `query=(u, v)`), a
-            vector `[n]` or a block `[n, b]`.
+        start: `"random"` (standard normal, by `seed`), `"constraint"` (P L C 1), `"query"` (the block e_u, e_v of
+            `query=(u, v)`), a vector `[n]` or a block `[n, b]`.
         query: the two nodes of the start `"query"`.
         complete: return all eigenpairs on the null space, whatever `steps` and `start`.
         dtype: float32 or float64, of the result.
-        projector: `"direct"` factorises C; `"lsqr"` is the inner–outer iteration of Golub, Zhang and Zha, for a C too large to
-            factorise; `"auto"` takes it for a large sparse C.
+        projector: `"direct"` factorises C; `"lsqr"` is the inner–outer iteration of Golub, Zhang and Zha, for a C too
+            large to factorise; `"auto"` takes it for a large sparse C.
         num_nodes: n, where nothing else tells it.
         seed: seed of the start `"random"`.
 
@@ -107,8 +108,8 @@ def _refuse_gradients(operator: Operator | None, columns: Tensor | scipy.sparse.
     ]
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
         raise InputError(
-            "projector='lsqr' and an L given as a function carry no gradients: pass a matrix with projector='direct', or detach "
-            "L, C and start"
+            "projector='lsqr' and an L given as a function carry no gradients: pass a matrix with projector='direct',"
+            " or detach L, C and start"
         )
 
 

@@ -67,7 +67,9 @@ def _check_symmetric(row: Tensor, col: Tensor, value: Tensor, n: int) -> None:
 
 
 def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int, int]]:
-    """Rows, columns and values of the entries; all of a dense matrix that wants gradients, else only those that are not 0."""
+    """Rows, columns and values of the entries; all of a dense matrix that wants gradients, else only those that are not
+    0.
+    """
     if _is_scipy(matrix):
         coo = matrix.tocoo()
         coo.sum_duplicates()
@@ -153,7 +155,9 @@ def as_columns(C: Any, n: int | None) -> Tensor | scipy.sparse.csc_array:
 
 
 def as_linear_map(L: Callable[[Tensor], Any] | LinearOperator, n: int) -> tuple[LinearMap, Tensor]:
-    """A function x ↦ L x on vectors `[n]` as one on `[1, n, b]`, and an estimate of ‖L‖ by twenty power iterations, `[1]`."""
+    """A function x ↦ L x on vectors `[n]` as one on `[1, n, b]`, and an estimate of ‖L‖ by twenty power iterations,
+    `[1]`.
+    """
 
     def one(x: Tensor) -> Tensor:
         y = torch.as_tensor(L.matvec(x.numpy()) if isinstance(L, LinearOperator) else L(x)).double()

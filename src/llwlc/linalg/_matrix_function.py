@@ -17,7 +17,9 @@ Filter = Callable[[Tensor], Tensor] | Tensor
 
 
 class Response(NamedTuple):
-    """f at the eigenvalues: `value [M, κ, S]`, 0 where dead; `slope [M, κ, S]`, f′, where asked for; `several`: S was f's own."""
+    """f at the eigenvalues: `value [M, κ, S]`, 0 where dead; `slope [M, κ, S]`, f′, where asked for; `several`: S was
+    f's own.
+    """
 
     value: Tensor
     slope: Tensor | None
@@ -55,10 +57,11 @@ def _slope(value: Tensor, at: Tensor) -> Tensor:
 
 
 def matrix_function(T: Tensor, mask: Tensor, f: Filter, c: Tensor, dtype: torch.dtype) -> tuple[Tensor, bool]:
-    """f(T) c for symmetric `T [M, κ, κ]`, `c [M, κ, d]`: `[M, S, κ, d]`. f sees eigenvalues in `dtype`, its parameters' own.
+    """f(T) c for symmetric `T [M, κ, κ]`, `c [M, κ, d]`: `[M, S, κ, d]`. f sees eigenvalues in `dtype`, its parameters'
+    own.
 
-    The derivative in the direction E is U (Δ ∘ UᵀEU) Uᵀ with Δ_ij = (f_i − f_j) / (λ_i − λ_j), and f′ where λ_i ≈ λ_j (Daleckiĭ and
-    Kreĭn): exact however often an eigenvalue is repeated, where autograd through `eigh` divides by zero.
+    The derivative in the direction E is U (Δ ∘ UᵀEU) Uᵀ with Δ_ij = (f_i − f_j) / (λ_i − λ_j), and f′ where λ_i ≈ λ_j
+    (Daleckiĭ and Kreĭn): exact however often an eigenvalue is repeated, where autograd through `eigh` divides by zero.
 
     >>> T = torch.eye(2, dtype=torch.float64)[None].requires_grad_()
     >>> one = torch.ones(1, 2, dtype=torch.bool)
@@ -78,10 +81,12 @@ def matrix_function(T: Tensor, mask: Tensor, f: Filter, c: Tensor, dtype: torch.
 
 
 def divided_differences(F: Tensor, slope: Tensor, values: Tensor, eps: float) -> Tensor:
-    """Δ `[M, S, κ, κ]` of `F`, `slope [M, S, κ]` at `values [M, κ]`: quotients, and the mean of both slopes where these are better.
+    """Δ `[M, S, κ, κ]` of `F`, `slope [M, S, κ]` at `values [M, κ]`: quotients, and the mean of both slopes where these
+    are better.
 
-    They are where rounding of F (relative `eps`) explains their distance from the quotient, and where two values differ by no more
-    than an eigensolver leaves. No fixed share of ‖L‖ would do: beside a hub of degree 1e5, 6e-6 of it is 0.6.
+    They are where rounding of F (relative `eps`) explains their distance from the quotient, and where two values differ
+    by no more than an eigensolver leaves. No fixed share of ‖L‖ would do: beside a hub of degree 1e5, 6e-6 of it is
+    0.6.
 
     >>> values = torch.tensor([[1.0, 3.0, 3.0, 1e6]]).double()
     >>> d = divided_differences((values**2)[:, None], 2 * values[:, None], values, 2.0**-52)

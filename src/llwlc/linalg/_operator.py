@@ -17,8 +17,8 @@ from llwlc._support.ragged import expand, pointer
 class Operator:
     """L of every graph: a diagonal and off-diagonal entries, differentiable in both.
 
-    Shapes: `ptr [B + 1]`; `row`, `col`, `value [E]` off the diagonal, sorted by row, each entry beside its mirror image;
-    `diagonal [N]`.
+    Shapes: `ptr [B + 1]`; `row`, `col`, `value [E]` off the diagonal, sorted by row, each entry beside its mirror
+    image; `diagonal [N]`.
 
     >>> ring = torch.arange(4)
     >>> row, col = ring.repeat_interleave(2), torch.stack([(ring - 1) % 4, (ring + 1) % 4], 1).flatten()
@@ -57,7 +57,8 @@ class Operator:
 class Bucket(NamedTuple):
     """Some graphs of a ragged batch, padded to one size n: M graphs with K real nodes.
 
-    Shapes: `graphs [M]` their numbers; `nodes [K]` rows of the batch; `slots [K]` where these stand among the M·n padded rows.
+    Shapes: `graphs [M]` their numbers; `nodes [K]` rows of the batch; `slots [K]` where these stand among the M·n
+    padded rows.
     """
 
     graphs: Tensor
@@ -76,7 +77,8 @@ class Bucket(NamedTuple):
 
 
 def make_buckets(ptr: Tensor, graphs: Tensor, *, width: int, budget: int) -> Iterator[Bucket]:
-    """Cut the given graphs into buckets of like size, each with at most about `budget` padded entries of `width` columns.
+    """Cut the given graphs into buckets of like size, each with at most about `budget` padded entries of `width`
+    columns.
 
     Sorted by size, so padding stays a small part; one graph larger than the budget is a bucket of its own.
 

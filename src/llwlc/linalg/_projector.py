@@ -1,6 +1,7 @@
 """Projectors P onto the null space of Cᵀ: direct with rank detection, closed form for vertex-deleted columns, LSQR.
 
-All three are P = I − C C⁺ (the paper's text exchanges C and Cᵀ once; that is a slip). Each is a function `[M, n, b] → [M, n, b]`.
+All three are P = I − C C⁺ (the paper's text exchanges C and Cᵀ once; that is a slip). Each is a function
+`[M, n, b] → [M, n, b]`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ RANK_TOLERANCE = 1e-12
 
 
 class Range(NamedTuple):
-    """An orthonormal basis of range C: `Y [M, n, r]` (zero columns behind the rank), `rank [M]`, and `R [M, r, k]`, `scale [M, k]`
-    with C = Y R diag(scale)."""
+    """An orthonormal basis of range C: `Y [M, n, r]` (zero columns behind the rank), `rank [M]`, and `R [M, r, k]`,
+    `scale [M, k]` with C = Y R diag(scale)."""
 
     Y: Tensor
     rank: Tensor
@@ -47,8 +48,8 @@ class FactorizationError(NamedTuple):
 def orthonormal_range(C: Tensor) -> Range:
     """Pivoted Gram–Schmidt, twice, on unit columns in float64: `C [M, n, k]`.
 
-    Unpivoted QR would project out rounding noise where columns depend on each other, and a Gram matrix with a relative cut drops
-    real constraints beside a hub of degree 1e5. Unit columns first, since only their directions count.
+    Unpivoted QR would project out rounding noise where columns depend on each other, and a Gram matrix with a relative
+    cut drops real constraints beside a hub of degree 1e5. Unit columns first, since only their directions count.
 
     >>> C = torch.tensor([[[1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]])
     >>> orthonormal_range(C).rank.tolist()
@@ -83,9 +84,10 @@ def orthonormal_range(C: Tensor) -> Range:
 def tangent_range(C: Tensor) -> Range:
     """`orthonormal_range` whose Y carries the exact gradient of P = I − YYᵀ with respect to `C [M, n, k]`.
 
-    At constant rank dP = −(P dC C⁺ + its transpose), so Y + P dC C⁺Y has the right projector to first order, and no gradient of
-    a factorisation is ever taken: nothing becomes NaN where columns are dependent or zero. (Where they are dependent, a
-    perturbation that raises the rank makes P jump; its gradient is that along the perturbations that do not.)
+    At constant rank dP = −(P dC C⁺ + its transpose), so Y + P dC C⁺Y has the right projector to first order, and no
+    gradient of a factorisation is ever taken: nothing becomes NaN where columns are dependent or zero. (Where they are
+    dependent, a perturbation that raises the rank makes P jump; its gradient is that along the perturbations that do
+    not.)
     """
     space = orthonormal_range(C)
     if not (C.requires_grad and torch.is_grad_enabled() and space.Y.shape[2]):
@@ -133,11 +135,12 @@ def direct_projector(space: Range) -> Projector:
 
 
 def vertex_deleted_projector(degree: Tensor, deleted: Tensor) -> Projector:
-    """The closed form, O(n), for columns that are the degrees with one deleted vertex zeroed: `degree`, `deleted [M, n]`.
+    """The closed form, O(n), for columns that are the degrees with one deleted vertex zeroed: `degree`,
+    `deleted [M, n]`.
 
-    c_vᵀf = 0 for all v ∈ S ⇔ d_v f(v) = dᵀf for every v ∈ S: on S, f is a multiple of g = 1/d_S, and one scalar condition
-    is left, orthogonality to the mean column, projected in the same way. With a d_v = 0 in S, dᵀf = 0, so f vanishes on the rest of
-    S and is free on the nodes of degree 0: g = 0.
+    c_vᵀf = 0 for all v ∈ S ⇔ d_v f(v) = dᵀf for every v ∈ S: on S, f is a multiple of g = 1/d_S, and one scalar
+    condition is left, orthogonality to the mean column, projected in the same way. With a d_v = 0 in S, dᵀf = 0, so f
+    vanishes on the rest of S and is free on the nodes of degree 0: g = 0.
 
     >>> d, S = torch.tensor([[2.0, 1.0, 1.0]]), torch.tensor([[True, True, False]])
     >>> y = vertex_deleted_projector(d, S)(torch.eye(3, dtype=torch.float64)[None, :, :1]).flatten().tolist()
@@ -164,10 +167,11 @@ def vertex_deleted_projector(degree: Tensor, deleted: Tensor) -> Projector:
 
 
 def lsqr_projector(C: Any) -> Projector:
-    """The inner iteration of Golub, Zhang and Zha: P x = x − C argmin_y ‖C y − x‖ by LSQR, for one large sparse `C [n, k]`.
+    """The inner iteration of Golub, Zhang and Zha: P x = x − C argmin_y ‖C y − x‖ by LSQR, for one large sparse
+    `C [n, k]`.
 
-    Neither C nor its factors are ever dense. Equivalent to `direct_projector` up to rounding. Columns are scaled to unit norm, which leaves the
-    range alone and spares LSQR most of its iterations.
+    Neither C nor its factors are ever dense. Equivalent to `direct_projector` up to rounding. Columns are scaled to
+    unit norm, which leaves the range alone and spares LSQR most of its iterations.
 
     >>> P = lsqr_projector(scipy.sparse.csr_array(np.ones((2, 1))))
     >>> P(torch.tensor([[[3.0], [1.0]]])).flatten().round(decimals=6).tolist()

@@ -11,7 +11,9 @@ from llwlc.linalg._operator import Operator
 
 @dataclass(frozen=True, eq=False)
 class Tape:
-    """The differentiable inputs of a basis: `operator`, `columns [N, k]`, `start [N, b]`, all float64, and how it was run."""
+    """The differentiable inputs of a basis: `operator`, `columns [N, k]`, `start [N, b]`, all float64, and how it was
+    run.
+    """
 
     operator: Operator
     columns: Tensor

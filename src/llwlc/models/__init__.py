@@ -1,4 +1,6 @@
-"""Models of links, all with one contract, `LinkModel`: our network, baselines of the literature, heuristics; `models.make(name)` gives one, `LinkPredictor(model=...)` fits it."""
+"""Models of links, all with one contract, `LinkModel`: our network, baselines of the literature, heuristics;
+`models.make(name)` gives one, `LinkPredictor(model=...)` fits it.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -36,7 +36,8 @@ CANDIDATES: Population = "candidates"
 class LinkModel(ABC):
     """A model of links. Only `fit` and `score` must be written; the rest has defaults.
 
-    An object is made with its options and fitted once. Whoever keeps the options fits a copy (`copy.deepcopy`), as `LinkPredictor` does.
+    An object is made with its options and fitted once. Whoever keeps the options fits a copy (`copy.deepcopy`), as
+    `LinkPredictor` does.
 
     >>> class Degrees(LinkModel):
     ...     def fit(self, split, features, **how):
@@ -45,7 +46,8 @@ class LinkModel(ABC):
     ...         return graph.degree[pairs].double().prod(1).log1p()
     >>> import networkx, llwlc
     >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
-    >>> llwlc.LinkPredictor(model=Degrees(), minutes=None).fit(graph).score([("0", "9")]).score.round(decimals=2).tolist()
+    >>> fitted = llwlc.LinkPredictor(model=Degrees(), minutes=None).fit(graph)
+    >>> fitted.score([("0", "9")]).score.round(decimals=2).tolist()
     [2.42]
     >>> llwlc.models.MODELS.remove("Degrees")    # only so that this example leaves nothing behind
     """
@@ -118,7 +120,8 @@ class LinkModel(ABC):
         return split.train_pos
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
-        """Seconds that training is expected to take, from a short measurement; 0 where nothing is known. It is told before a fit within a time budget; a `Plannable` model is planned instead.
+        """Seconds that training is expected to take, from a short measurement; 0 where nothing is known. It is told
+        before a fit within a time budget; a `Plannable` model is planned instead.
 
         Args:
             split: the split.
@@ -143,7 +146,8 @@ class LinkModel(ABC):
         return self
 
     def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> LinkModel:
-        """The fitted model for the nodes of another graph; by default it knows only the nodes that it was fitted on (see `Inductive`).
+        """The fitted model for the nodes of another graph; by default it knows only the nodes that it was fitted on
+        (see `Inductive`).
 
         Args:
             known: the graph that it was fitted on.
@@ -174,7 +178,9 @@ class LinkModel(ABC):
 
     @property
     def code(self) -> Mapping[str, str]:
-        """Digests of the code beyond this package that its scores depend on, by kind and name, as in "constraint common"."""
+        """Digests of the code beyond this package that its scores depend on, by kind and name, as in "constraint
+        common".
+        """
         mine = type(self)
         return (
             {} if mine.__module__.startswith("llwlc.") else {f"model {self.name or mine.__name__}": code_digest(mine)}
@@ -190,8 +196,9 @@ class LinkModel(ABC):
 
     @classmethod
     def shapes(cls, config: Mapping[str, Any], where: str) -> dict[str, Tensor] | None:
-        """Tensors `[...]` of the shapes and types that `state` has under this configuration, without memory, by which a run folder is checked before its weights are used; a configuration
-        that cannot be used is refused. None, the default: they are not known, and `from_state` has to check.
+        """Tensors `[...]` of the shapes and types that `state` has under this configuration, without memory, by which a
+        run folder is checked before its weights are used; a configuration that cannot be used is refused. None, the
+        default: they are not known, and `from_state` has to check.
 
         Args:
             config: what `config` gave, read from a file.
@@ -203,7 +210,8 @@ class LinkModel(ABC):
     def from_state(
         cls, config: Mapping[str, Any], state: Mapping[str, Tensor], graph: Graph, features: NodeFeatures
     ) -> LinkModel:
-        """The fitted model that `config` and `state` were taken from, with the same scores; to be written by a model that has a `state`.
+        """The fitted model that `config` and `state` were taken from, with the same scores; to be written by a model
+        that has a `state`.
 
         Args:
             config: its configuration.
@@ -239,7 +247,9 @@ class Inductive(Protocol):
 
 @runtime_checkable
 class Plannable(Protocol):
-    """A model that can leave something out to end in time: `preset` says what it does, `explicit` which options a plan must not change."""
+    """A model that can leave something out to end in time: `preset` says what it does, `explicit` which options a plan
+    must not change.
+    """
 
     preset: Any
     explicit: frozenset[str]
@@ -267,8 +277,8 @@ class Distributable(Protocol):
 def score_pairs(
     model: LinkModel, graph: Graph, pairs: Tensor, population: Population = RANDOM, *, about: str = ""
 ) -> Tensor:
-    """The scores `[m]` of pairs, float64 on the CPU, chunk by chunk; with a progress bar where `about` says what it counts. Scores that are NaN or infinite are refused: finite weights
-    may be so large that a sum overflows."""
+    """The scores `[m]` of pairs, float64 on the CPU, chunk by chunk; with a progress bar where `about` says what it
+    counts. Scores that are NaN or infinite are refused: finite weights may be so large that a sum overflows."""
     parts = [torch.zeros(0, dtype=torch.float64)]
     with make_progress() if about else nullcontext() as progress:
         task = None if progress is None else progress.add_task(about, total=len(pairs))
@@ -276,13 +286,15 @@ def score_pairs(
             part = model.score(graph, chunk, population).detach().double().cpu()
             if part.shape != (len(chunk),):
                 raise InputError(
-                    f"{model.title} gave scores of shape {tuple(part.shape)} for {len(chunk)} pairs: give one number for each"
+                    f"{model.title} gave scores of shape {tuple(part.shape)} for {len(chunk)} pairs: give one number"
+                    " for each"
                 )
             if not (finite := part.isfinite()).all():
                 u, v = chunk[~finite][0].tolist()
                 raise InputError(
-                    f"{model.title} gave {part[~finite][0].item()} as the score of nodes {u} and {v}, and a score is a finite number: its weights are damaged, or its training diverged; "
-                    "copy the run again, or fit again"
+                    f"{model.title} gave {part[~finite][0].item()} as the score of nodes {u} and {v}, and a score is a"
+                    " finite number: its weights are damaged, or its training diverged; copy the run again, or fit"
+                    " again"
                 )
             parts.append(part)
             if progress is not None and task is not None:

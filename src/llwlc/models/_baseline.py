@@ -42,8 +42,8 @@ WIDEST, DEEPEST, MOST_STEPS, MOST_HOPS = 1 << 16, 64, 1 << 12, 15
 
 
 class Baseline(LinkModel):
-    """A network that encodes a message graph once and decodes pairs in batches. Only `seal` and `lanczosnet` remove a link that is scored, from its own subgraph; the others
-    leave it in the messages.
+    """A network that encodes a message graph once and decodes pairs in batches. Only `seal` and `lanczosnet` remove a
+    link that is scored, from its own subgraph; the others leave it in the messages.
 
     Args:
         network: the `BaselineNetwork`, or its path "module:name".
@@ -72,7 +72,10 @@ class Baseline(LinkModel):
 
     @property
     def about(self) -> str:
-        return f"{self.title} ({self.network.__doc__.splitlines()[0].rstrip('.') if self.network.__doc__ else self.name}), a baseline, fitted by `llwlc`."
+        return (
+            f"{self.title} ({self.network.__doc__.splitlines()[0].rstrip('.') if self.network.__doc__ else self.name}),"
+            " a baseline, fitted by `llwlc`."
+        )
 
     @property
     def epochs(self) -> int | None:  # type: ignore[override]
@@ -124,7 +127,8 @@ class Baseline(LinkModel):
         net = self._fitted
         if graph.num_nodes != net.shape.num_nodes:
             raise InputError(
-                f"{self.title} was fitted on {net.shape.num_nodes} nodes, this graph has {graph.num_nodes}: give one of the same nodes"
+                f"{self.title} was fitted on {net.shape.num_nodes} nodes, this graph has {graph.num_nodes}: give one of"
+                " the same nodes"
             )
         last = self._encoded  # as a name of this call: another thread may score on another graph meanwhile
         if last is None or last[0] is not graph:
@@ -319,7 +323,9 @@ def _network_of(config: Mapping[str, Any]) -> type[BaselineNetwork]:
 
 
 def _read(config: Mapping[str, Any], where: str) -> tuple[Recipe, BaselineShape, int]:
-    """The parts of a configuration; numbers that no recipe has, widths and factors of the amount of work, are refused."""
+    """The parts of a configuration; numbers that no recipe has, widths and factors of the amount of work, are
+    refused.
+    """
     how = read_record(Recipe, config.get("recipe", {}), where)
     shape = read_record(BaselineShape, config.get("shape", {}), where)
     seed = config.get("seed")

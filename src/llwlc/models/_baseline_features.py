@@ -84,10 +84,11 @@ class _Product(torch.autograd.Function):
 
 
 class BaselineInput(torch.nn.Module):
-    """The first rows of every node, `[n, out_channels]`: dropout(X) W + b of its features, and where there are none (or `embedding` is set) a
-    learned row of its own, initialised orthogonal.
+    """The first rows of every node, `[n, out_channels]`: dropout(X) W + b of its features, and where there are none (or
+    `embedding` is set) a learned row of its own, initialised orthogonal.
 
-    With `bias` it is initialised as `torch.nn.Linear`, without as the matrix of a GCN (Glorot), as in the published codes.
+    With `bias` it is initialised as `torch.nn.Linear`, without as the matrix of a GCN (Glorot), as in the published
+    codes.
     """
 
     def __init__(

@@ -16,7 +16,8 @@ from llwlc.models._recipes import Recipe
 
 
 class GCN(BaselineNetwork):
-    """Kipf and Welling's convolutions (ICLR 2017): h ← ReLU(D^−½ (A + I) D^−½ h W), the last one without ReLU; score = head(h_u ⊙ h_v).
+    """Kipf and Welling's convolutions (ICLR 2017): h ← ReLU(D^−½ (A + I) D^−½ h W), the last one without ReLU; score =
+    head(h_u ⊙ h_v).
 
     The features pass a linear map first, as that of sparse features is cheap. Reads what `mlp` does.
     """

@@ -42,7 +42,8 @@ class HeuristicModel(LinkModel):
     def check(self, graph: Graph) -> None:
         if self.heuristic.features and graph.x is None:
             raise InputError(
-                f"{self.title} compares features and this graph has none: give them (--features), or choose another model"
+                f"{self.title} compares features and this graph has none: give them (--features), or choose another"
+                " model"
             )
 
     def fit(self, split: LinkSplit, features: NodeFeatures, **how: Any) -> Self:

@@ -1,4 +1,6 @@
-"""LanczosNet itself, on enclosing subgraphs: powers of the affinity for the short scale, learned spectral filters for the long one."""
+"""LanczosNet itself, on enclosing subgraphs: powers of the affinity for the short scale, learned spectral filters for
+the long one.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,14 @@ CAP = 3
 
 
 class LanczosNet(BaselineNetwork):
-    """ "LanczosNet: Multi-Scale Deep Graph Convolutional Networks" (Liao et al., ICLR 2019), its layer on the enclosing subgraph of each pair.
+    """ "LanczosNet: Multi-Scale Deep Graph Convolutional Networks" (Liao et al., ICLR 2019), its layer on the enclosing
+    subgraph of each pair.
 
-    With S = I − L, L the normalised Laplacian, and its Ritz pairs (θ, V) after `steps` steps from a random vector that belongs to the pair:
-    X ← ReLU([S^p X for p in `short`, V f_j(θ^q for q in `long`) Vᵀ X for each j] W), the f_j one MLP on all those powers of an eigenvalue. No constraints,
-    which are LLwLC's, unless `constraints` names some. Input: the distances to the ends, embedded, and the raw features; readout as `seal`. Reads `hops`, `hidden`, `layers`, `steps`, `short`,
-    `long`, `constraints`, `features`, `input_dropout`, `dropout` and `ends`.
+    With S = I − L, L the normalised Laplacian, and its Ritz pairs (θ, V) after `steps` steps from a random vector that
+    belongs to the pair: X ← ReLU([S^p X for p in `short`, V f_j(θ^q for q in `long`) Vᵀ X for each j] W), the f_j one
+    MLP on all those powers of an eigenvalue. No constraints, which are LLwLC's, unless `constraints` names some. Input:
+    the distances to the ends, embedded, and the raw features; readout as `seal`. Reads `hops`, `hidden`, `layers`,
+    `steps`, `short`, `long`, `constraints`, `features`, `input_dropout`, `dropout` and `ends`.
     """
 
     NAME, TITLE = "lanczosnet", "LanczosNet"

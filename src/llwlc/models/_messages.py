@@ -1,4 +1,6 @@
-"""Messages: the links that carry messages, on the device of a network, and what methods compute from the links alone."""
+"""Messages: the links that carry messages, on the device of a network, and what methods compute from the links
+alone.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ from llwlc.graph._graph import Graph
 
 
 class Messages:
-    """A graph in the form that methods read: 0/1, both directions of every link, sorted by row, then by column; weights are not used, as in the published codes.
+    """A graph in the form that methods read: 0/1, both directions of every link, sorted by row, then by column; weights
+    are not used, as in the published codes.
 
-    Shapes: `row`, `col [2m]`. `names`: the names of the nodes, by which random draws identify them. `kept` stores what a method computes from the links
-    alone (sketches), so that it is computed once.
+    Shapes: `row`, `col [2m]`. `names`: the names of the nodes, by which random draws identify them. `kept` stores what
+    a method computes from the links alone (sketches), so that it is computed once.
     """
 
     def __init__(self, row: Tensor, col: Tensor, num_nodes: int, names: Sequence[str] | None = None) -> None:
@@ -42,7 +45,9 @@ class Messages:
 
     @cached_property
     def identity(self) -> Tensor:
-        """The number by which random draws identify each node, `[n]`: made from its name, or the node's own number if it has no name."""
+        """The number by which random draws identify each node, `[n]`: made from its name, or the node's own number if
+        it has no name.
+        """
         known = self.graph.identity
         return torch.arange(self.num_nodes, device=self.device) if known is None else known.to(self.device)
 
@@ -110,7 +115,9 @@ _QUIETLY = Lock()
 
 
 def csr(indptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
-    """torch's sparse matrix in CSR, without its warnings that the format is in beta, and that what we ask for is not checked."""
+    """torch's sparse matrix in CSR, without its warnings that the format is in beta, and that what we ask for is not
+    checked.
+    """
     with _QUIETLY:
         _first_matrix()
     return torch.sparse_csr_tensor(indptr, col, value, shape, check_invariants=False)
@@ -118,7 +125,9 @@ def csr(indptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> T
 
 @cache
 def _first_matrix() -> None:
-    """torch warns of the first matrix of a process only. Filters of warnings are one for all threads: they are set here, and never again."""
+    """torch warns of the first matrix of a process only. Filters of warnings are one for all threads: they are set
+    here, and never again.
+    """
     none = torch.zeros(1, dtype=torch.int64)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta|Sparse invariant checks")

@@ -24,8 +24,9 @@ class NCNEncoding(NamedTuple):
 class NCN(BaselineNetwork):
     """ "Neural Common Neighbor with Completion for Link Prediction" (Wang, Yang and Zhang, ICLR 2024).
 
-    h = Â (X W + b) with no weights in the propagation; score = head(β · f(Σ_{w ∈ N(u) ∩ N(v)} g(h_w)) + p(h_u ⊙ h_v)) with g(h) = h + MLP(h). All links
-    of a batch are removed from the messages it is trained on. Reads `hidden`, `layers`, the five dropouts and `deep_head`.
+    h = Â (X W + b) with no weights in the propagation; score = head(β · f(Σ_{w ∈ N(u) ∩ N(v)} g(h_w)) + p(h_u ⊙ h_v))
+    with g(h) = h + MLP(h). All links of a batch are removed from the messages it is trained on. Reads `hidden`,
+    `layers`, the five dropouts and `deep_head`.
     """
 
     NAME, TITLE = "ncn", "NCN"
@@ -68,7 +69,9 @@ class NCN(BaselineNetwork):
         return out
 
     def thinned(self, messages: Messages) -> Messages:
-        """In training, the messages without a random share of the adjacency's entries, drawn for each direction separately; otherwise all messages."""
+        """In training, the messages without a random share of the adjacency's entries, drawn for each direction
+        separately; otherwise all messages.
+        """
         share = self.recipe.overlap_dropout
         if not self.training or not share:
             return messages

@@ -10,10 +10,11 @@ from llwlc.models._ncn import NCN, NCNEncoding, overlap_sum
 
 
 class NCNC(NCN):
-    """NCN with completion, of the same paper: a neighbour w of u alone counts as a common one by the probability that (v, w) is a link.
+    """NCN with completion, of the same paper: a neighbour w of u alone counts as a common one by the probability that
+    (v, w) is a link.
 
-    That probability is NCN's own score s of (v, w), without gradient: c t p / (t p + 1 − p) with p = σ(scale (s − offset)), prior t and weight c. Reads
-    what `ncn` does, and the four options of the completion.
+    That probability is NCN's own score s of (v, w), without gradient: c t p / (t p + 1 − p) with p = σ(scale (s −
+    offset)), prior t and weight c. Reads what `ncn` does, and the four options of the completion.
     """
 
     NAME, TITLE = "ncnc", "NCNC"
@@ -23,7 +24,8 @@ class NCNC(NCN):
         rows = encoded.rows
         lifted = rows + self.lift(rows)
         overlap = overlap_sum(seen, pairs, lifted)
-        # computed on rows to which `lift` was applied once, as in the public code, for which its scale and offset were tuned
+        # computed on rows to which `lift` was applied once, as in the public code, for which its scale and offset were
+        # tuned
         twice = lifted + self.lift(lifted)
         for here, there in ((0, 1), (1, 0)):
             neighbour, owner = exclusive_neighbours(seen, pairs[:, here], pairs[:, there])

@@ -18,7 +18,9 @@ from llwlc.models._recipes import Recipe
 
 @dataclass(frozen=True)
 class BaselineShape:
-    """The sizes that determine a network's weights together with its recipe: nodes, width of the features (0: none are read), rows that a sorting readout keeps."""
+    """The sizes that determine a network's weights together with its recipe: nodes, width of the features (0: none are
+    read), rows that a sorting readout keeps.
+    """
 
     num_nodes: int
     in_channels: int = 0
@@ -26,9 +28,11 @@ class BaselineShape:
 
 
 class BaselineNetwork(torch.nn.Module):
-    """A trained method. `encode` is computed once for a message graph, `decode` for each batch of pairs; `seed`: seed of random draws that scoring must repeat.
+    """A trained method. `encode` is computed once for a message graph, `decode` for each batch of pairs; `seed`: seed
+    of random draws that scoring must repeat.
 
-    `HEAD` names the children that are no part of the encoder: they have the head's learning rate, and their gradients are clipped separately.
+    `HEAD` names the children that are no part of the encoder: they have the head's learning rate, and their gradients
+    are clipped separately.
     """
 
     NAME: str = ""
@@ -74,7 +78,9 @@ def product(rows: Tensor, pairs: Tensor) -> Tensor:
 
 
 class ProductHead(torch.nn.Module):
-    """The MLP on h_u ⊙ h_v: `layers` linear maps, between them LayerNorm (`norm`), the activation and dropout; `residual` adds the input to each."""
+    """The MLP on h_u ⊙ h_v: `layers` linear maps, between them LayerNorm (`norm`), the activation and dropout;
+    `residual` adds the input to each.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Recipes: how each method is shaped and trained on each dataset, one record each, from the best public one.
 
-Sources: NCN and NCNC, GraphPKU/NeuralCommonNeighbor; GAE, GraphPKU/Refined-GAE; BUDDY, melifluos/subgraph-sketching; SEAL, facebookresearch/SEAL_OGB: the
-commands of their read-me files. Where ours differs (SEAL), the entry says why; `mlp`, `gcn`, `sage` and `lanczosnet` are ours. What is chosen here was chosen on validation links.
+Sources: NCN and NCNC, GraphPKU/NeuralCommonNeighbor; GAE, GraphPKU/Refined-GAE; BUDDY, melifluos/subgraph-sketching;
+SEAL, facebookresearch/SEAL_OGB: the commands of their read-me files. Where ours differs (SEAL), the entry says why;
+`mlp`, `gcn`, `sage` and `lanczosnet` are ours. What is chosen here was chosen on validation links.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ LARGE = 100_000
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one method is shaped and trained on one dataset. Fields that a method does not name in its file have no effect on it.
+    """How one method is shaped and trained on one dataset. Fields that a method does not name in its file have no
+    effect on it.
 
     >>> recipe("gae").changed(epochs=3).epochs
     3
@@ -45,11 +47,15 @@ class Recipe:
     whole_batches: bool = False
     """Leave out the last links of an epoch that do not fill a batch."""
     negatives: int = 1
-    """Negatives for each link, redrawn in each epoch; links and negatives have equal weight in the loss, whatever their number."""
+    """Negatives for each link, redrawn in each epoch; links and negatives have equal weight in the loss, whatever their
+    number.
+    """
     mask: bool = True
     """Remove the links of a batch from the messages it is trained on."""
     folds: int = 0
-    """Above 0: the links are divided once, and each fold is trained on messages without it, so that sketches of the messages are computed once a fold."""
+    """Above 0: the links are divided once, and each fold is trained on messages without it, so that sketches of the
+    messages are computed once a fold.
+    """
     clip: float = 0.0
     """Bound on the norm of the gradient, for encoder and head separately; 0 for none."""
     # shape
@@ -88,7 +94,9 @@ class Recipe:
     deep_head: bool = False
     """One more layer in the head."""
     completion_scale: float = 5.0
-    """NCNC counts a neighbour of one end by c t p / (t p + 1 − p), p = σ(`completion_scale` (score − `completion_offset`)), t and c the next two."""
+    """NCNC counts a neighbour of one end by c t p / (t p + 1 − p), p = σ(`completion_scale` (score −
+    `completion_offset`)), t and c the next two.
+    """
     completion_offset: float = 3.0
     """See `completion_scale`."""
     completion_prior: float = 0.5
@@ -115,7 +123,9 @@ class Recipe:
     long: tuple[int, ...] = (5, 7, 10, 20, 30)
     """Powers in the Lanczos basis."""
     constraints: str = "none"
-    """Constraints of LLwLC, named as in `BasisConfig`: with some, this is LLwLC with LanczosNet's powers of L in addition to the basis."""
+    """Constraints of LLwLC, named as in `BasisConfig`: with some, this is LLwLC with LanczosNet's powers of L in
+    addition to the basis.
+    """
 
     def __post_init__(self) -> None:
         for name, allowed in ONE_OF.items():
@@ -132,7 +142,8 @@ class Recipe:
                 _require_range(name, value)
 
     def changed(self, **options: Any) -> Recipe:
-        """The recipe with other values of some fields; an unknown name is refused, and a value of another kind or outside its range.
+        """The recipe with other values of some fields; an unknown name is refused, and a value of another kind or
+        outside its range.
 
         Args:
             **options: fields and their new values.
@@ -151,7 +162,17 @@ ONE_OF: Mapping[str, tuple[str, ...]] = {
     "optimizer": ("adam", "adamw"),
     "activation": ACTIVATIONS,
 }
-FROM_0 = ("folds", "clip", "embedding", "layers", "decay", "completion_scale", "completion_offset", "completion_prior", "completion_weight")  # fmt: skip
+FROM_0 = (
+    "folds",
+    "clip",
+    "embedding",
+    "layers",
+    "decay",
+    "completion_scale",
+    "completion_offset",
+    "completion_prior",
+    "completion_weight",
+)
 """Numbers that may be 0; all others are above it, and shares of dropout lie from 0 to below 1."""
 
 
@@ -255,8 +276,10 @@ _BUDDY = Recipe(
     head_dropout=0.5,
     folds=10,
 )
-# Not the public command (three hops, learning rate 1e-4, sorted rows alone), which was not run to its end. On Cora's validation links (`buddy`, seed 0) sorted rows alone were
-# worse with raw features than without, and best with dropout of the features and the ends read out: docs/opponents.md has the numbers.
+# Not the public command (three hops, learning rate 1e-4, sorted rows alone), which was not run to its end. On Cora's
+# validation links (`buddy`, seed 0) sorted rows alone were
+# worse with raw features than without, and best with dropout of the features and the ends read out: docs/opponents.md
+# has the numbers.
 _SEAL = Recipe(
     hops=1,
     hidden=64,
@@ -347,7 +370,8 @@ def recipe(method: str, data: str = "", *, num_links: int = 0) -> Recipe:
     Args:
         method: name of the method.
         data: the name of the dataset, "" for any other graph.
-        num_links: training links, for a graph without a recipe: where there are many, batches are larger and layers narrower.
+        num_links: training links, for a graph without a recipe: where there are many, batches are larger and layers
+            narrower.
 
     >>> recipe("ncn", "citeseer").batch_size, recipe("gae", num_links=200_000).batch_size
     (384, 8192)

@@ -18,7 +18,9 @@ T = TypeVar("T", bound=type)
 
 @dataclass(frozen=True)
 class ModelRecord(Record):
-    """A model: `target(*args, **options)` makes a `LinkModel`. `title`: its name in tables; `trained`: whether it learns anything."""
+    """A model: `target(*args, **options)` makes a `LinkModel`. `title`: its name in tables; `trained`: whether it
+    learns anything.
+    """
 
     title: str = ""
     args: tuple[str, ...] = ()
@@ -91,7 +93,8 @@ def names() -> tuple[str, ...]:
 
 
 def register(name: str, *, about: str = "", title: str = "") -> Callable[[T], T]:
-    """Registers a `LinkModel` of your own, above its class: it then works in `LinkPredictor(model=name)`, and on the command line by `--plugin FILE --model NAME`.
+    """Registers a `LinkModel` of your own, above its class: it then works in `LinkPredictor(model=name)`, and on the
+    command line by `--plugin FILE --model NAME`.
 
     Args:
         name: the name to call it by.
@@ -120,12 +123,15 @@ def register(name: str, *, about: str = "", title: str = "") -> Callable[[T], T]
 
 
 def register_unnamed(model: LinkModel) -> None:
-    """Registers the class of a model under its own name where its name is not that of its own record: a run names its model, and a subclass is not its parent."""
+    """Registers the class of a model under its own name where its name is not that of its own record: a run names its
+    model, and a subclass is not its parent.
+    """
     own = type(model)
     if model.name in MODELS and MODELS[model.name].load() is own:
         return
     register(own.__name__)(own)
     if model.name != own.__name__:
         raise InputError(
-            f"{own.__name__} calls itself {model.name!r}, which is another model: leave its name to its class, or register it under one"
+            f"{own.__name__} calls itself {model.name!r}, which is another model: leave its name to its class, or"
+            " register it under one"
         )

@@ -10,7 +10,9 @@ from llwlc.models._gcn import GCN
 
 
 class SAGE(GCN):
-    """GraphSAGE (Hamilton, Ying and Leskovec, NeurIPS 2017) with all neighbours: h ← ReLU(mean of the neighbours' h W + h W′)."""
+    """GraphSAGE (Hamilton, Ying and Leskovec, NeurIPS 2017) with all neighbours: h ← ReLU(mean of the neighbours' h W +
+    h W′).
+    """
 
     NAME, TITLE = "sage", "SAGE"
 

@@ -27,12 +27,14 @@ class SEALEncoding(NamedTuple):
 
 
 class SEAL(BaselineNetwork):
-    """ "Link Prediction Based on Graph Neural Networks" (Zhang and Chen, NeurIPS 2018), DGCNN as its public code has it.
+    """ "Link Prediction Based on Graph Neural Networks" (Zhang and Chen, NeurIPS 2018), DGCNN as its public code has
+    it.
 
-    DRNL labels, embedded, beside the raw features; `layers` GCN convolutions with tanh and a last one of one channel, all concatenated; sorted by
-    the last channel, k at the 60th percentile of the training subgraphs' sizes; flattened convolutions and an MLP of 128. The link itself is
-    removed from its subgraph. With `ends` the product of the two ends' rows goes to that MLP too, as in the variant of SEAL that BUDDY's authors compare with:
-    sorted rows alone make little of features. Reads `hops`, `hidden`, `layers`, `features`, `input_dropout` and `ends`.
+    DRNL labels, embedded, beside the raw features; `layers` GCN convolutions with tanh and a last one of one channel,
+    all concatenated; sorted by the last channel, k at the 60th percentile of the training subgraphs' sizes; flattened
+    convolutions and an MLP of 128. The link itself is removed from its subgraph. With `ends` the product of the two
+    ends' rows goes to that MLP too, as in the variant of SEAL that BUDDY's authors compare with: sorted rows alone make
+    little of features. Reads `hops`, `hidden`, `layers`, `features`, `input_dropout` and `ends`.
     """
 
     NAME, TITLE = "seal", "SEAL"
@@ -45,7 +47,8 @@ class SEAL(BaselineNetwork):
         super().__init__(recipe, shape, seed)
         r = recipe
         self.labels = Embedding(num_labels(r.hops), r.hidden)
-        # the public code concatenates labels and features; adding their images under two matrices is the same linear map
+        # the public code concatenates labels and features; adding their images under two matrices is the same linear
+        # map
         self.input = (
             BaselineInput(shape.num_nodes, shape.in_channels, r.hidden, bias=False, dropout=r.input_dropout)
             if shape.in_channels
@@ -76,8 +79,8 @@ class SEAL(BaselineNetwork):
 
 
 class LinkHead(torch.nn.Module):
-    """Rows `[N, channels]` of all layers and the channel to sort by `[N, 1]` to logits `[B]`: SEAL's readout, beside it the product of the ends where
-    `ends`, and an MLP of 128."""
+    """Rows `[N, channels]` of all layers and the channel to sort by `[N, 1]` to logits `[B]`: SEAL's readout, beside it
+    the product of the ends where `ends`, and an MLP of 128."""
 
     def __init__(self, channels: int, rows: int, *, ends: bool) -> None:
         super().__init__()
@@ -95,11 +98,15 @@ class LinkHead(torch.nn.Module):
 
 
 def num_labels(hops: int) -> int:
-    """The values that DRNL takes within so many hops: distances are capped at 2 · hops + 1, which is read as unreachable."""
+    """The values that DRNL takes within so many hops: distances are capped at 2 · hops + 1, which is read as
+    unreachable.
+    """
     return 4 * hops**2 + 2
 
 
 def extract_subgraphs(messages: Messages, pairs: Tensor, hops: int) -> Subgraphs:
-    """The enclosing subgraphs of pairs on the messages' device, the smaller end first, so that the score does not depend on the order of the ends."""
+    """The enclosing subgraphs of pairs on the messages' device, the smaller end first, so that the score does not
+    depend on the order of the ends.
+    """
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
     return extract(messages.graph, ordered, hops)

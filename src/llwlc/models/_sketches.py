@@ -1,8 +1,9 @@
 """Sketches of neighbourhoods: MinHash and HyperLogLog, which estimate the sizes of intersections without storing sets.
 
-B_k(u) is the ball of radius k around u, u included. Its sketch is the elementwise minimum (MinHash) or maximum (HyperLogLog) of the sketches of its nodes, so
-hop k + 1 is hop k merged over neighbours. With P permutations and M registers, a Jaccard similarity J has standard error √(J (1 − J) / P), and a
-size about 1.04 / √M of itself (Broder 1997; Flajolet et al. 2007, with linear counting where registers are empty).
+B_k(u) is the ball of radius k around u, u included. Its sketch is the elementwise minimum (MinHash) or maximum
+(HyperLogLog) of the sketches of its nodes, so hop k + 1 is hop k merged over neighbours. With P permutations and M
+registers, a Jaccard similarity J has standard error √(J (1 − J) / P), and a size about 1.04 / √M of itself (Broder
+1997; Flajolet et al. 2007, with linear counting where registers are empty).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from llwlc.models._messages import Messages
 
 
 class Sketches(NamedTuple):
-    """Sketches of the balls of radius 1 to k: `minima [k, n, P]` int32, `ranks [k, n, M]` int8, and the estimated sizes of the balls `[k, n]`."""
+    """Sketches of the balls of radius 1 to k: `minima [k, n, P]` int32, `ranks [k, n, M]` int8, and the estimated sizes
+    of the balls `[k, n]`.
+    """
 
     minima: Tensor
     ranks: Tensor
@@ -33,8 +36,8 @@ def sketch(
     registers: int = 256,
     seed: int = 0,
 ) -> Sketches:
-    """The sketches of every node's balls; `registers` is a power of two. They depend on links, names and seed only, not on the order of nodes (nodes without
-    names are identified by their numbers)."""
+    """The sketches of every node's balls; `registers` is a power of two. They depend on links, names and seed only, not
+    on the order of nodes (nodes without names are identified by their numbers)."""
     node, drawn = torch.arange(messages.num_nodes, device=messages.device), messages.identity
     salt = mix(torch.arange(permutations + 1, device=messages.device) + seed * 1_000_003)
     # 31 of the 64 bits are enough to distinguish the minima of a few million nodes
@@ -51,7 +54,9 @@ def sketch(
 
 
 def _rank(bits: Tensor) -> Tensor:
-    """1 + the number of leading zeros of 32 bits; float64 is exact up to 2⁵³, so the logarithm's integer part is right."""
+    """1 + the number of leading zeros of 32 bits; float64 is exact up to 2⁵³, so the logarithm's integer part is
+    right.
+    """
     return (32 - torch.floor(torch.log2(bits.double().clamp(min=0.5))).long()).clamp(max=33).to(torch.int8)
 
 
@@ -85,8 +90,8 @@ def intersections(sketches: Sketches, pairs: Tensor) -> Tensor:
 
 
 def structure(sketches: Sketches, pairs: Tensor) -> Tensor:
-    """How many nodes are a steps from one end and b from the other, a ≤ b, then how many are b from one and beyond k from the other:
-    `[m, k (k + 1) / 2 + k]`, estimated, with the ends unordered."""
+    """How many nodes are a steps from one end and b from the other, a ≤ b, then how many are b from one and beyond k
+    from the other: `[m, k (k + 1) / 2 + k]`, estimated, with the ends unordered."""
     inside = torch.nn.functional.pad(intersections(sketches, pairs), (1, 0, 1, 0))
     # inclusion and exclusion: a ring is a ball without the smaller one
     ring = inside[:, 1:, 1:] - inside[:, :-1, 1:] - inside[:, 1:, :-1] + inside[:, :-1, :-1]

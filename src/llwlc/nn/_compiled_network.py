@@ -22,9 +22,11 @@ FLOAT32_CHUNK = 2048
 
 
 class CompiledNetwork:
-    """A snapshot of a network for which `nn._weight_packing.why_not_packable` is empty, with the compact features of all nodes.
+    """A snapshot of a network for which `nn._weight_packing.why_not_packable` is empty, with the compact features of
+    all nodes.
 
-    Its scores agree with the network's own to rounding (float32, or float64 where rows are sorted), and each has the same bits in any batch.
+    Its scores agree with the network's own to rounding (float32, or float64 where rows are sorted), and each has the
+    same bits in any batch.
     """
 
     def __init__(self, net: LLwLCNet, features: Tensor | None) -> None:
@@ -79,7 +81,8 @@ class CompiledNetwork:
     def _check_cap(self, most: int) -> None:
         if most >= self.weights.blocks.classes:
             raise InputError(
-                f"the links have distance class {most}, this network knows 0 to {self.weights.blocks.classes - 1}: its distance_cap is not the basis's"
+                f"the links have distance class {most}, this network knows 0 to {self.weights.blocks.classes - 1}: its"
+                " distance_cap is not the basis's"
             )
 
     def _known(self, pair: Tensor | None, links: int) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""CompiledTraining: loss and gradients of a batch of encoded links, all of it in compiled code. `LLwLCNet.outputs` and torch's autograd are the specification."""
+"""CompiledTraining: loss and gradients of a batch of encoded links, all of it in compiled code. `LLwLCNet.outputs` and
+torch's autograd are the specification.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from llwlc._kernels.numba.training import KernelBatch, TrainingArrays, TrainingScratch, TrainingTape
 
 MAX_GROUPS, MIN_GROUP_SIZE = 16, 12
-"""A batch is divided into at most `MAX_GROUPS` groups of at least `MIN_GROUP_SIZE` links, whatever the number of threads; their gradients are added in order."""
+"""A batch is divided into at most `MAX_GROUPS` groups of at least `MIN_GROUP_SIZE` links, whatever the number of
+threads; their gradients are added in order.
+"""
 
 
 def why_not_kernel_training(net: LLwLCNet) -> str:
@@ -34,7 +38,8 @@ def why_not_kernel_training(net: LLwLCNet) -> str:
 
 
 class CompiledTraining:
-    """A network for which `why_not_kernel_training` is empty, with the compact features `[n, F]`; memory is reused from step to step.
+    """A network for which `why_not_kernel_training` is empty, with the compact features `[n, F]`; memory is reused from
+    step to step.
 
     Its parameters become views of one vector, in the order of `parameters` or else in the network's own.
     """
@@ -56,8 +61,8 @@ class CompiledTraining:
     def gradient(
         self, links: EncodedLinks, index: Tensor, label: Tensor, members: Tensor, *, seed: int, epoch: int
     ) -> tuple[float, Tensor]:
-        """The loss of the links at these positions, `population_loss` with these labels and members, and its gradient as one vector; dropout is drawn by (seed, epoch, link) while the
-        network is in training mode."""
+        """The loss of the links at these positions, `population_loss` with these labels and members, and its gradient
+        as one vector; dropout is drawn by (seed, epoch, link) while the network is in training mode."""
         from llwlc._kernels.numba.training import KernelBatch
 
         count, groups = len(index), count_groups(len(index))
@@ -80,10 +85,20 @@ class CompiledTraining:
             scratch = self._taken()
             taken.append(scratch)
             return lambda _: train_groups(
-                packing.weights, packing.transposed, self._arrays, batch, dropout, groups, turn, scratch, tape, self._sums
-            )  # fmt: skip
+                packing.weights,
+                packing.transposed,
+                self._arrays,
+                batch,
+                dropout,
+                groups,
+                turn,
+                scratch,
+                tape,
+                self._sums,
+            )
 
-        # one call for each thread, which takes groups until none is left: a call of so many arrays takes as long as two links
+        # one call for each thread, which takes groups until none is left: a call of so many arrays takes as long as two
+        # links
         run_over_parts(min(get_kernel_threads(), groups), make)
         self._scratch += taken
         parts, classes = min(get_kernel_threads(), groups), packing.weights.blocks.classes
@@ -99,7 +114,8 @@ class CompiledTraining:
         most = int(links.label.max()) if links.label.numel() else 0
         if most >= self.net.classes:
             raise InputError(
-                f"the links have distance class {most}, this network knows 0 to {self.net.classes - 1}: its distance_cap is not the basis's"
+                f"the links have distance class {most}, this network knows 0 to {self.net.classes - 1}: its"
+                " distance_cap is not the basis's"
             )
         if c.pair_channels and (pair is None or pair.shape[1] != c.pair_channels):
             raise InputError(f"this network reads {c.pair_channels} inputs of a pair: encode its links with PairInputs")

@@ -66,7 +66,9 @@ class NetConfig:
         most=1,
         open_most=True,
     )
-    """In the head and the filters. None: chosen by the number of training links, see `presets.Preset.resolve_defaults`; 0.5 in a network that is built without it."""
+    """In the head and the filters. None: chosen by the number of training links, see `presets.Preset.resolve_defaults`;
+    0.5 in a network that is built without it.
+    """
     feature_dropout: float | None = option(None, "dropout of the features", least=0, most=1, open_most=True)
     """None as for `dropout`."""
 
@@ -88,4 +90,6 @@ PAPER = NetConfig(
     head=48,
     dropout=0.5,
 )
-"""The paper's network in one reading where it is silent: one filter a block, no skip, sorted rows through DGCNN's convolutions."""
+"""The paper's network in one reading where it is silent: one filter a block, no skip, sorted rows through DGCNN's
+convolutions.
+"""

@@ -19,8 +19,8 @@ class LLwLCConv(torch.nn.Module):
 
     X′ = Σₛ V fₛ(R) Vᵀ X Wₛ + X W₀ + b,   s = 1 … S,
 
-    where V, R are the Ritz vectors and values of one graph and the filters fₛ one MLP on each eigenvalue. The paper has one filter and no
-    skip W₀; the non-linearity is the network's.
+    where V, R are the Ritz vectors and values of one graph and the filters fₛ one MLP on each eigenvalue. The paper has
+    one filter and no skip W₀; the non-linearity is the network's.
 
     Args:
         in_channels: size of each input row.

@@ -22,7 +22,8 @@ def combine_symmetrically(a: Tensor, b: Tensor) -> Tensor:
 class FilteredEnds(torch.nn.Module):
     """Compact features at u and v after S learned filters: a graph convolution at the two ends, without their link.
 
-    Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a query start.
+    Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a
+    query start.
     """
 
     def __init__(self, config: NetConfig) -> None:
@@ -50,7 +51,9 @@ class FilteredEnds(torch.nn.Module):
         return combine_symmetrically(self.norm(self.mix(a.flatten(1))), self.norm(self.mix(b.flatten(1))))
 
     def rows(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, ...]:
-        """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]` each."""
+        """The features of the ends, the smaller id first, S times filtered and once as they are, `[B, S + 1, F]`
+        each.
+        """
         basis = batch.basis
         spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
         return self.filtered(self.filter(basis), spectrum, *self.sources(batch, features))
@@ -63,9 +66,12 @@ class FilteredEnds(torch.nn.Module):
         return [(batch.basis.vectors[end], features[batch.node[end]]) for end in ends]
 
     def filtered(self, gain: Tensor, spectrum: Tensor, *sources: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        """`rows` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all nodes, and the `sources`."""
+        """`rows` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all
+        nodes, and the `sources`.
+        """
         gain = gain.transpose(1, 2)
-        # whole channels of a link are dropped, the same at both ends: with independent dropout of one half, three products in four would vanish
+        # whole channels of a link are dropped, the same at both ends: with independent dropout of one half, three
+        # products in four would vanish
         ones = spectrum.new_ones(len(spectrum), 1, spectrum.shape[2])
         keep: Tensor = self.feature_dropout(ones)
 

@@ -1,4 +1,6 @@
-"""FlatParameters: the parameters of a network as one vector, and FlatPacking: from that vector to the arrays of the kernels and back, each in one step."""
+"""FlatParameters: the parameters of a network as one vector, and FlatPacking: from that vector to the arrays of the
+kernels and back, each in one step.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ NOT_LEARNED = ("ends.table", "sort_readout")
 
 
 class FlatParameters:
-    """Makes the parameters of a network views of one vector, `vector`, in the order of `parameters`: an optimizer then needs one call instead of one for each, and
-    a kernel reads all of them at once. For everybody else they stay what they were."""
+    """Makes the parameters of a network views of one vector, `vector`, in the order of `parameters`: an optimizer then
+    needs one call instead of one for each, and a kernel reads all of them at once. For everybody else they stay what
+    they were."""
 
     def __init__(self, parameters: list[Tensor]) -> None:
         self.parameters = parameters
@@ -40,7 +43,9 @@ class FlatParameters:
 
 
 class FlatPacking:
-    """Where every parameter of a network stands in the arrays of the kernels. It is found by packing a copy of the network whose parameters are their own numbers, so there is one packing only."""
+    """Where every parameter of a network stands in the arrays of the kernels. It is found by packing a copy of the
+    network whose parameters are their own numbers, so there is one packing only.
+    """
 
     def __init__(self, net: LLwLCNet, flat: FlatParameters, features: Tensor | None, dtype: Any) -> None:
         numbers = torch.arange(1, len(flat.vector) + 1, dtype=torch.float64)
@@ -94,7 +99,9 @@ class FlatPacking:
         return torch.from_numpy(found)
 
     def cut(self, flat: np.ndarray) -> NetworkWeights:
-        """The network's arrays as views of a flat one; where that has only `small` entries, those of the large layers are empty."""
+        """The network's arrays as views of a flat one; where that has only `small` entries, those of the large layers
+        are empty.
+        """
         views = {}
         for name, begin in self._begins.items():
             shape = self._shapes[name]

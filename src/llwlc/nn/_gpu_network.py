@@ -1,4 +1,6 @@
-"""GpuNetwork: an `LLwLCNet` on a GPU, from pairs to logits: kernels for subgraphs, bases and rows; torch for the layers that have one row a link."""
+"""GpuNetwork: an `LLwLCNet` on a GPU, from pairs to logits: kernels for subgraphs, bases and rows; torch for the layers
+that have one row a link.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def unsupported_by_cuda(net: LLwLCNet) -> str:
 class GpuNetwork:
     """A snapshot of a network for which `why_not_gpu_network` is empty, with the compact features of all nodes.
 
-    Rows are computed in float32, in an order that depends on the link alone; the layers behind them in float64, since a product of matrices in torch rounds by its shape.
+    Rows are computed in float32, in an order that depends on the link alone; the layers behind them in float64, since a
+    product of matrices in torch rounds by its shape.
     """
 
     def __init__(self, net: LLwLCNet, features: Tensor | None, engine: KernelEngine | None = None) -> None:
@@ -76,7 +79,9 @@ class GpuNetwork:
         return self.heads(self.read(rows), links.pair)
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, pair: Tensor | None) -> Tensor:
-        """Logits `[B, outputs]` of checked pairs `[B, 2]`, the smaller id first, in float64; `pair [B, P]`: their `PairInputs`."""
+        """Logits `[B, outputs]` of checked pairs `[B, 2]`, the smaller id first, in float64; `pair [B, P]`: their
+        `PairInputs`.
+        """
         self._check_cap(distance_classes(config.distance_cap) - 1)
         subs, basis = link_bases_checked(graph, pairs, config, epoch=0, dtype=torch.float32)
         return self.heads(self.read(make_gpu_rows(subs, basis, config)), pair)
@@ -111,7 +116,8 @@ class GpuNetwork:
     def _check_cap(self, most: int) -> None:
         if most >= self.shape.classes:
             raise InputError(
-                f"the links have distance class {most}, this network knows 0 to {self.shape.classes - 1}: its distance_cap is not the basis's"
+                f"the links have distance class {most}, this network knows 0 to {self.shape.classes - 1}: its"
+                " distance_cap is not the basis's"
             )
 
 
@@ -126,9 +132,17 @@ def make_gpu_rows(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) -> ke
 def make_kernel_shape(net: LLwLCNet) -> kernel.NetworkKernelShape:
     c: NetConfig = net.config
     return kernel.NetworkKernelShape(
-        c.blocks, c.channels, kernel.padded_channels(c.channels), distance_classes(c.distance_cap), c.filters, c.filter_hidden,
-        c.feature_channels if net.filtered is not None else 0, c.skip, c.jumping, c.ends,
-    )  # fmt: skip
+        c.blocks,
+        c.channels,
+        kernel.padded_channels(c.channels),
+        distance_classes(c.distance_cap),
+        c.filters,
+        c.filter_hidden,
+        c.feature_channels if net.filtered is not None else 0,
+        c.skip,
+        c.jumping,
+        c.ends,
+    )
 
 
 def pack_gpu_weights(net: Any, table: Tensor | None) -> kernel.GpuWeights:

@@ -1,4 +1,6 @@
-"""Compiles the kernels of the network before they are needed, in the background, as `bases._kernel_compilation` does for bases."""
+"""Compiles the kernels of the network before they are needed, in the background, as `bases._kernel_compilation` does
+for bases.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ KERNEL_MODULES = {SCORING: "llwlc._kernels.numba.network", TRAINING: "llwlc._ker
 
 
 def start_compiling_kernels(config: NetConfig, *purposes: str) -> None:
-    """Starts compiling the kernels for these purposes (`SCORING`, `TRAINING`) in the background, if they are not cached yet; they depend on the readout, not on sizes."""
+    """Starts compiling the kernels for these purposes (`SCORING`, `TRAINING`) in the background, if they are not cached
+    yet; they depend on the readout, not on sizes.
+    """
     for purpose in purposes:
         known = "class" if purpose == TRAINING else "class or sort"
         if (
@@ -39,7 +43,8 @@ def start_compiling_kernels(config: NetConfig, *purposes: str) -> None:
         kernel = KernelCompilation(COMPILE, f"{purpose} {config.pooling}", KERNEL_MODULES[purpose], purpose)
         if kernel.ready:
             continue
-        # in this thread's context, so that its notices are shown where those of the caller are; a daemon: the process does not wait for it at its end
+        # in this thread's context, so that its notices are shown where those of the caller are; a daemon: the process
+        # does not wait for it at its end
         thread = Thread(target=copy_context().run, args=(kernel.compile_in_subprocess,), daemon=True)
         thread.start()
         _begun[purpose, config.pooling] = thread

@@ -13,8 +13,9 @@ LEVELS = 1 << 16
 
 
 class LinkDropout(torch.nn.Module):
-    """Dropout on rows `[B, ...]`, one for each link. If `links` holds 64 random bits for each link, what is dropped depends only on them, on the `site` in the network and on the position in
-    the row: it is the same in every batch, process and order. Without them, as in a user's own network, it is torch's dropout."""
+    """Dropout on rows `[B, ...]`, one for each link. If `links` holds 64 random bits for each link, what is dropped
+    depends only on them, on the `site` in the network and on the position in the row: it is the same in every batch,
+    process and order. Without them, as in a user's own network, it is torch's dropout."""
 
     def __init__(self, share: float, site: int = 0) -> None:
         super().__init__()

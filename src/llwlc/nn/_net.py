@@ -21,11 +21,12 @@ from llwlc.subgraphs._labels import distance_classes
 
 
 class LLwLCNet(torch.nn.Module):
-    """The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025), Algorithm 2, and
-    its extensions here.
+    """The network of "Boosting Graph Neural Network Expressivity with Learnable Lanczos Constraints" (ICML 2025),
+    Algorithm 2, and its extensions here.
 
-    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and its features where `node_features`. Blocks Xᵢ₊₁ = ReLU(V fᵢ(R) Vᵀ Xᵢ Wᵢ) share one
-    basis. The score is symmetric in the two ends and does not depend on the order of nodes.
+    Input of a node: its unordered pair of distances to the ends, one-hot, log(1 + degree), and its features where
+    `node_features`. Blocks Xᵢ₊₁ = ReLU(V fᵢ(R) Vᵀ Xᵢ Wᵢ) share one basis. The score is symmetric in the two ends and
+    does not depend on the order of nodes.
 
     Args:
         config: the shape of the network; see `NetConfig`.
@@ -59,7 +60,8 @@ class LLwLCNet(torch.nn.Module):
             width += self.filtered.out_channels
         width += c.pair_channels
         self.head = Sequential(Linear(width, c.head), ReLU(), LinkDropout(self.dropout), Linear(c.head, 1))
-        # the output for candidates reads the shared hidden layer and, linearly, the whole readout: in trials a small hidden layer of its own sometimes became all zero
+        # the output for candidates reads the shared hidden layer and, linearly, the whole readout: in trials a small
+        # hidden layer of its own sometimes became all zero
         self.ranking = Linear(c.head + width, 2) if c.ranking and c.pair_channels else None
         number_sites(self)
 
@@ -134,7 +136,8 @@ class LLwLCNet(torch.nn.Module):
         out: Tensor = self.head[-1](hidden)
         if self.ranking is None or pair is None:
             return out
-        # the first input is above 0 where the ends share a neighbour; candidates with and without one are two populations
+        # the first input is above 0 where the ends share a neighbour; candidates with and without one are two
+        # populations
         sharing = (pair[:, :1] > 0).to(out.dtype)
         both = self.ranking(torch.cat([hidden, parts], 1))
         return torch.cat([out, both[:, :1] * sharing + both[:, 1:] * (1 - sharing)], 1)
@@ -183,11 +186,14 @@ class LLwLCNet(torch.nn.Module):
         return states if self.config.jumping else states[-1:]
 
     def _check_classes(self, label: Tensor) -> None:
-        """Refuses labels beyond the network's classes. On the CPU only: on a GPU the check would wait for the device."""
+        """Refuses labels beyond the network's classes. On the CPU only: on a GPU the check would wait for the
+        device.
+        """
         most = int(label.max()) if label.numel() and not label.is_cuda else -1
         if most >= self.classes:
             raise InputError(
-                f"the batch has distance class {most}, this network knows 0 to {self.classes - 1}: its distance_cap is not the basis's"
+                f"the batch has distance class {most}, this network knows 0 to {self.classes - 1}: its distance_cap is"
+                " not the basis's"
             )
 
     @property
@@ -196,4 +202,7 @@ class LLwLCNet(torch.nn.Module):
         return sum(p.numel() for p in self.parameters())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.config.blocks} blocks of {self.config.channels}, {self.num_parameters:,} parameters)"
+        return (
+            f"{type(self).__name__}({self.config.blocks} blocks of {self.config.channels}, {self.num_parameters:,}"
+            " parameters)"
+        )

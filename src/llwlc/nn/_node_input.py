@@ -18,7 +18,8 @@ class NodeInput(torch.nn.Module):
 
     Where a node lies: its unordered pair of distances to the two ends, one-hot, and log(1 + degree).
 
-    Features are mapped to the width of a block before they are gathered: V f(R) Vᵀ (X W) is V f(R) Vᵀ X W, and a subgraph's raw features would be a matrix of thousands of columns.
+    Features are mapped to the width of a block before they are gathered: V f(R) Vᵀ (X W) is V f(R) Vᵀ X W, and a
+    subgraph's raw features would be a matrix of thousands of columns.
     """
 
     def __init__(self, config: NetConfig) -> None:

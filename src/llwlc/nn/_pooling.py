@@ -11,8 +11,9 @@ from llwlc._support.ragged import Slots, pad, slots
 def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
     """The k rows that are largest in the last channel, in that order; zero rows where a graph has fewer.
 
-    Rows that tie in the last channel (after a ReLU many do, at zero) are ordered by the channel before, and so on, so that
-    only equal rows are left to their order in the input: unlike PyG's `SortAggregation`, which breaks ties by index.
+    Rows that tie in the last channel (after a ReLU many do, at zero) are ordered by the channel before, and so on, so
+    that only equal rows are left to their order in the input: unlike PyG's `SortAggregation`, which breaks ties by
+    index.
 
     Args:
         x: rows `[N, d]` of B graphs.
@@ -31,7 +32,8 @@ def sort_pool(x: Tensor, ptr: Tensor, k: int) -> Tensor:
 
 
 def sort_pool_by_last(x: Tensor, ptr: Tensor, k: int) -> Tensor:
-    """`sort_pool` for a last channel with few ties (no output of a ReLU): ties are ordered by the sum of all channels only.
+    """`sort_pool` for a last channel with few ties (no output of a ReLU): ties are ordered by the sum of all channels
+    only.
 
     Two sorts instead of d, and still only rows that agree in both are left to their order in the input.
     """
@@ -50,7 +52,9 @@ def _first_rows(x: Tensor, ptr: Tensor, k: int, keys: Tensor) -> Tensor:
 
 
 def _sortable(keys: Tensor) -> Tensor:
-    """Columns with the same order, the last first: two columns of float32 become one integer, so that half as many sorts are needed."""
+    """Columns with the same order, the last first: two columns of float32 become one integer, so that half as many
+    sorts are needed.
+    """
     if keys.dtype != torch.float32:
         return keys
     bits = (keys + 0.0).contiguous().view(torch.int32).long()  # + 0.0 turns −0.0 into 0.0
@@ -86,7 +90,9 @@ def class_pool(x: Tensor, label: Tensor, ptr: Tensor, num_classes: int) -> Tenso
 
 
 def uniform_class_pool(x: Tensor, member: Tensor) -> Tensor:
-    """`class_pool` where all graphs have as many rows: `x [B, width, d]`, `member [B, width, classes]` one-hot, zero at rows to leave out."""
+    """`class_pool` where all graphs have as many rows: `x [B, width, d]`, `member [B, width, classes]` one-hot, zero at
+    rows to leave out.
+    """
     count = member.sum(1).unsqueeze(2)
     return torch.cat([member.transpose(1, 2) @ x / count.clamp(min=1), torch.log1p(count)], 2)
 

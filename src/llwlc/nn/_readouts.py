@@ -15,12 +15,16 @@ from llwlc.subgraphs._labels import distance_classes
 
 
 def one_hot(label: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
-    """One-hot rows `[N, classes]`, zero for a negative label; unlike torch's function it does not inspect the values, which would wait for a GPU."""
+    """One-hot rows `[N, classes]`, zero for a negative label; unlike torch's function it does not inspect the values,
+    which would wait for a GPU.
+    """
     return label.unsqueeze(1).eq(torch.arange(classes, device=label.device)).to(dtype)
 
 
 class SortReadout(torch.nn.Module):
-    """DGCNN's readout: k sorted rows, a 1-d convolution over each row, pooling, a second convolution over five rows, the maxima of ten sections."""
+    """DGCNN's readout: k sorted rows, a 1-d convolution over each row, pooling, a second convolution over five rows,
+    the maxima of ten sections.
+    """
 
     def __init__(self, channels: int, rows: int) -> None:
         super().__init__()
@@ -36,10 +40,12 @@ class SortReadout(torch.nn.Module):
 
 
 class DGCNNReadout(torch.nn.Module):
-    """SEAL's readout: k rows sorted by the last channel, a 1-d convolution over each row, pooling, a second convolution over five rows, flattened.
+    """SEAL's readout: k rows sorted by the last channel, a 1-d convolution over each row, pooling, a second convolution
+    over five rows, flattened.
 
-    "An End-to-End Deep Learning Architecture for Graph Classification" (Zhang et al., AAAI 2018) as SEAL's public code has it. `sort` differs in what
-    follows the second convolution: there ten maxima, here every place, so that k is part of the shape.
+    "An End-to-End Deep Learning Architecture for Graph Classification" (Zhang et al., AAAI 2018) as SEAL's public code
+    has it. `sort` differs in what follows the second convolution: there ten maxima, here every place, so that k is part
+    of the shape.
     """
 
     def __init__(self, channels: int, rows: int) -> None:

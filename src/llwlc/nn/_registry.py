@@ -13,11 +13,11 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Readout(Record):
-    """A readout: `target(channels, config)` gives a module with `out_channels` whose `forward(x, batch)` turns rows `[N, channels]` of a `LinkBatch` into
-    `[B, out_channels]`, whatever the order of nodes.
+    """A readout: `target(channels, config)` gives a module with `out_channels` whose `forward(x, batch)` turns rows
+    `[N, channels]` of a `LinkBatch` into `[B, out_channels]`, whatever the order of nodes.
 
-    `uniform`: it also takes batches padded to one width, which a CUDA graph needs. `sized`: it reads `config.sort_rows`, which training sets to the
-    60th percentile of the subgraphs' sizes.
+    `uniform`: it also takes batches padded to one width, which a CUDA graph needs. `sized`: it reads
+    `config.sort_rows`, which training sets to the 60th percentile of the subgraphs' sizes.
     """
 
     uniform: bool = False
@@ -51,8 +51,9 @@ READOUTS.add(
 
 
 def register(name: str, *, about: str = "") -> Callable[[C], C]:
-    """Registers a class, or a function that builds a module, as a readout: called with `(channels, config)`, it gives a module with `out_channels` whose
-    `forward(x, batch)` turns rows `[N, channels]` of a `LinkBatch` into `[B, out_channels]`, whatever the order of nodes.
+    """Registers a class, or a function that builds a module, as a readout: called with `(channels, config)`, it gives a
+    module with `out_channels` whose `forward(x, batch)` turns rows `[N, channels]` of a `LinkBatch` into
+    `[B, out_channels]`, whatever the order of nodes.
 
     Args:
         name: the name of the readout for `NetConfig(pooling=name)`, `LinkPredictor` and the command line.

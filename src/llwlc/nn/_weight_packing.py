@@ -1,4 +1,5 @@
-"""The weights of an `LLwLCNet` for the compiled network: plain arrays, rows padded to whole lanes, the parts of a layer separate.
+"""The weights of an `LLwLCNet` for the compiled network: plain arrays, rows padded to whole lanes, the parts of a layer
+separate.
 
 Float32, but float64 with a sorting readout, where rounding can swap two rows and change the score.
 """
@@ -48,7 +49,9 @@ def unsupported_config(config: NetConfig) -> str:
 
 
 def pack_network(net: LLwLCNet, features: Tensor | None, dtype: FloatType | None = None) -> kernel.NetworkWeights:
-    """The arrays of a network for which `why_not_packable` is empty, with the features of all nodes `[n, F]`, in the type that its readout asks for unless another is given."""
+    """The arrays of a network for which `why_not_packable` is empty, with the features of all nodes `[n, F]`, in the
+    type that its readout asks for unless another is given.
+    """
     from llwlc._kernels.numba import network as kernel
 
     c = net.config
@@ -168,9 +171,14 @@ def _ends(net: Any, features: Tensor | None, dtype: FloatType) -> kernel.EndWeig
     weight = _array(filtered.mix.weight.T, dtype).reshape(c.filters + 1, c.feature_channels, -1)
     mix[:, : c.feature_channels, : c.filtered_channels] = weight
     return kernel.EndWeights(
-        pack_features(features, dtype), mix.reshape(-1, D), _row(filtered.mix.bias, dtype), _row(filtered.norm.weight, dtype),
-        _row(filtered.norm.bias, dtype), c.filtered_channels, filtered.cosines,
-    )  # fmt: skip
+        pack_features(features, dtype),
+        mix.reshape(-1, D),
+        _row(filtered.mix.bias, dtype),
+        _row(filtered.norm.weight, dtype),
+        _row(filtered.norm.bias, dtype),
+        c.filtered_channels,
+        filtered.cosines,
+    )
 
 
 def pack_features(features: Tensor, dtype: FloatType) -> np.ndarray:

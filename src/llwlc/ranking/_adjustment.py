@@ -1,8 +1,10 @@
-"""The candidates' outputs, adjusted on validation links: how far to lean on the exact statistics of a pair beside the network's score.
+"""The candidates' outputs, adjusted on validation links: how far to lean on the exact statistics of a pair beside the
+network's score.
 
-The network reads these statistics too, but it learns on training links, which it partly learns by heart; what it says beyond them is worth less on links that it
-has not seen. A few weights, fitted on validation links, correct that. They act on inputs that the candidates' outputs read linearly, so they are added to the weights
-of the network itself: a run has no further part, and everything that reads its network sees them.
+The network reads these statistics too, but it learns on training links, which it partly learns by heart; what it says
+beyond them is worth less on links that it has not seen. A few weights, fitted on validation links, correct that. They
+act on inputs that the candidates' outputs read linearly, so they are added to the weights of the network itself: a run
+has no further part, and everything that reads its network sees them.
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ from llwlc.training._adjustment import Adjustment
 
 Floats = NDArray[np.float64]
 WEIGHT, SLOPE, OFFSET = 0.3, 0.2, 3.0
-"""Standard deviations of priors: on the weight of a statistic, for each of its standard deviations, around 0; on the factor of the network's score, around 1; on the
-offset. Where links are few, the network's score stays as it is. (0.1 and 1, and 0.5 and 0, did as well on NS, Power and USAir, within noise.)"""
+"""Standard deviations of priors: on the weight of a statistic, for each of its standard deviations, around 0; on the
+factor of the network's score, around 1; on the offset. Where links are few, the network's score stays as it is. (0.1
+and 1, and 0.5 and 0, did as well on NS, Power and USAir, within noise.)"""
 
 
 def fit_adjustment(
     score: Tensor, inputs: Tensor, sharing: Tensor, hidden: Tensor, *, rho: float, other: float
 ) -> Adjustment:
-    """The adjustment under which the `hidden` validation links `[m]` of candidates are likeliest, given its priors; `rho`, `other`: as in `fit_candidate_calibration`."""
+    """The adjustment under which the `hidden` validation links `[m]` of candidates are likeliest, given its priors;
+    `rho`, `other`: as in `fit_candidate_calibration`.
+    """
     parts = []
     for mine in (sharing, ~sharing):
         own, beside, hits = (part[mine].double().numpy() for part in (score, inputs, hidden))

@@ -1,9 +1,11 @@
-"""Probabilities among candidates: how the odds of a missing link grow with the network's score, fitted on hidden validation links.
+"""Probabilities among candidates: how the odds of a missing link grow with the network's score, fitted on hidden
+validation links.
 
-Let ω be the odds that a pair is a link before links are hidden. If links are hidden at random, ρ_v validation and ρ_t test links for each known one, an unlinked
-pair is a validation link, a test link or no link at odds R ρ_v : R ρ_t : 1, with R the odds ω for each known link. The likelihood of validation links alone
-gives R as a function of the score, without using which pairs are test links; where ρ links are missing for each known one, the chance of a pair is
-R ρ / (1 + R ρ).
+Let ω be the odds that a pair is a link before links are hidden. If links are hidden at random, ρ_v validation and ρ_t
+test links for each known one, an unlinked pair is a validation link, a test link or no link at odds R ρ_v : R ρ_t : 1,
+with R the odds ω for each known link. The likelihood of validation links alone gives R as a function of the score,
+without using which pairs are test links; where ρ links are missing for each known one, the chance of a pair is R ρ / (1
++ R ρ).
 """
 
 from __future__ import annotations
@@ -23,28 +25,35 @@ from llwlc.training._calibration import Calibration
 
 Floats = NDArray[np.float64]
 RANKS = (1_000, 200)
-"""A curve may change its slope at the scores of these ranks, near the top of the list: most data are far down the list and say little about its top."""
+"""A curve may change its slope at the scores of these ranks, near the top of the list: most data are far down the list
+and say little about its top.
+"""
 CHANGE = 1.0
 """Standard deviation of a prior on how the logarithm of the slope changes from one piece to the next."""
 SLOPE, OFFSET = 1.0, 3.0
-"""Standard deviations of priors on the logarithm of the first slope, against that of the network itself, and on the offset: they matter where there are few
-links only."""
+"""Standard deviations of priors on the logarithm of the first slope, against that of the network itself, and on the
+offset: they matter where there are few links only."""
 
 
 DROP = 0.7
-"""How much smaller the logarithm of the slope is expected to be above a knot: the best of many scores are partly the luckiest (regression to the mean)."""
+"""How much smaller the logarithm of the slope is expected to be above a knot: the best of many scores are partly the
+luckiest (regression to the mean).
+"""
 FEW, BEYOND = 20, 0.1
-"""A curve of fewer links has this part of its slope above the largest score that it was fitted on: two links of a kind that is rare among validation links said nothing about scores ten higher, and
-such pairs stood first, with a probability of 1 and none of them true (ogbl-ddi)."""
+"""A curve of fewer links has this part of its slope above the largest score that it was fitted on: two links of a kind
+that is rare among validation links said nothing about scores ten higher, and such pairs stood first, with a probability
+of 1 and none of them true (ogbl-ddi)."""
 REFITS = 50
 ALONE, BIN = 1_000, 100
 
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """log R as a function of the score: `offset` at `centre`, and positive slopes, one more than there are `knots`, ascending, one for each piece between them.
+    """log R as a function of the score: `offset` at `centre`, and positive slopes, one more than there are `knots`,
+    ascending, one for each piece between them.
 
-    `weights`: offset and logarithms of the slopes. `others`: the same, refitted on bootstrap samples of the validation links (`links` of them): the uncertainty.
+    `weights`: offset and logarithms of the slopes. `others`: the same, refitted on bootstrap samples of the validation
+    links (`links` of them): the uncertainty.
     """
 
     centre: float = 0.0
@@ -64,7 +73,9 @@ class CalibrationCurve:
 
 @dataclass(frozen=True)
 class CandidateCalibration:
-    """A curve for candidates that share a neighbour and one for those that do not: the network has an output for each."""
+    """A curve for candidates that share a neighbour and one for those that do not: the network has an output for
+    each.
+    """
 
     sharing: CalibrationCurve
     apart: CalibrationCurve
@@ -91,14 +102,17 @@ def _finite(log_ratio: Tensor) -> Tensor:
     """The log-odds, which are finite: a slope may be so steep, or a score so large, that they overflow."""
     if not log_ratio.isfinite().all():
         raise InputError(
-            "the calibration of candidates gives odds that are NaN or infinite: it is damaged, or was fitted on scores that diverged; copy the run again, or fit again"
+            "the calibration of candidates gives odds that are NaN or infinite: it is damaged, or was fitted on scores"
+            " that diverged; copy the run again, or fit again"
         )
     return log_ratio
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The logarithm of the likelihood of validation links among candidates whose log R is `eta`: R ρ / (1 + R (ρ + other)) for a validation link, (1 + R other) / (1 + R (ρ + other)) for the rest."""
+    """The logarithm of the likelihood of validation links among candidates whose log R is `eta`: R ρ / (1 + R (ρ +
+    other)) for a validation link, (1 + R other) / (1 + R (ρ + other)) for the rest.
+    """
 
     rho: float
     other: float
@@ -144,8 +158,9 @@ def ratio_from_share(share: float) -> float:
 def fit_candidate_calibration(
     score: Tensor, sharing: Tensor, hidden: Tensor, *, rho: float, other: float, unit: float = 1.0
 ) -> CandidateCalibration:
-    """The curves under which the `hidden` validation links `[m]` of candidates are likeliest; `rho` of them for each known link, and `other` links
-    for each known link that are hidden as well, but unknown here. `unit`: how much more of the score is expected to make the odds e times as large, 1 for a network's log-odds."""
+    """The curves under which the `hidden` validation links `[m]` of candidates are likeliest; `rho` of them for each
+    known link, and `other` links for each known link that are hidden as well, but unknown here. `unit`: how much more
+    of the score is expected to make the odds e times as large, 1 for a network's log-odds."""
     return CandidateCalibration(
         *(fit_curve(score[mine], hidden[mine], rho, other, unit) for mine in (sharing, ~sharing))
     )
@@ -236,7 +251,9 @@ def _in_units(weights: Floats, unit: float) -> tuple[float, ...]:
 
 
 def _pieces(score: Tensor, centre: float, knots: tuple[float, ...]) -> Tensor:
-    """The factors of (offset, *slopes), `[m, 2 + knots]`: 1, and how far a score reaches into each piece, from the centre."""
+    """The factors of (offset, *slopes), `[m, 2 + knots]`: 1, and how far a score reaches into each piece, from the
+    centre.
+    """
     score, edges = score.double(), (-math.inf, *knots, math.inf)
     columns = [torch.ones_like(score)]
     for low, high in pairwise(edges):

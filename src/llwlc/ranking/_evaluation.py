@@ -36,8 +36,9 @@ class HiddenLinks:
 
 
 def hide_links(split: LinkSplit, hidden: str = "test") -> HiddenLinks:
-    """`hidden`: "test", on the messages of the test stage, validation links that are not among these taken out of the candidates; or "held-out", validation
-    and test links together, on the training links alone. (The epoch was chosen on validation links, so the network has an advantage there.)"""
+    """`hidden`: "test", on the messages of the test stage, validation links that are not among these taken out of the
+    candidates; or "held-out", validation and test links together, on the training links alone. (The epoch was chosen on
+    validation links, so the network has an advantage there.)"""
     if hidden not in HIDDEN_PARTS:
         raise InputError(f"hidden links are {' or '.join(HIDDEN_PARTS)}, got {hidden!r}")
     if hidden == "test":
@@ -67,8 +68,9 @@ def measure_ranking(
 ) -> RankingReport:
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
-    `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end among so many, drawn at random;
-    `sampled_lists_only`: and of these only the pairs on their own lists, so that no other list is made. `title`: the name of the run's own list in the report, where it is the first.
+    `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end
+    among so many, drawn at random; `sampled_lists_only`: and of these only the pairs on their own lists, so that no
+    other list is made. `title`: the name of the run's own list in the report, where it is the first.
     """
     graph = task.graph
     n, drawn = graph.num_nodes, None
@@ -100,7 +102,9 @@ def measure_ranking(
 
 
 def compute_reliability(ranked: RankedCandidates, hit: Tensor, rho: float) -> Reliability:
-    """The best thousand candidates in ten bins: predicted probability and share of hidden links, where `rho` links are hidden for each known one."""
+    """The best thousand candidates in ten bins: predicted probability and share of hidden links, where `rho` links are
+    hidden for each known one.
+    """
     shown = min(BINS * CANDIDATES_PER_BIN, len(hit))
     predicted = torch.sigmoid(ranked.log_ratio[:shown] + math.log(rho))
     parts = [slice(at, min(at + CANDIDATES_PER_BIN, shown)) for at in range(0, shown, CANDIDATES_PER_BIN)]
@@ -112,7 +116,9 @@ def compute_reliability(ranked: RankedCandidates, hit: Tensor, rho: float) -> Re
 def estimate_precision(
     ranked: RankedCandidates, config: RankingConfig, rho: float, top: int, *, seed: int = 0
 ) -> tuple[float, float, float]:
-    """The expected share of missing links among the `top` best, and its 90 % range, which covers the uncertainty of the calibration and chance."""
+    """The expected share of missing links among the `top` best, and its 90 % range, which covers the uncertainty of the
+    calibration and chance.
+    """
     top = min(top, len(ranked.pairs))
     if not top:
         return 0.0, 0.0, 0.0

@@ -1,7 +1,8 @@
 """How well a ranked list of candidates finds hidden links: what `recommend` is for, measured.
 
-Links are hidden, candidates are generated on what is left, a method scores them, and its list is read from the top. A candidate that is no hidden link may
-still be a missing one, so every number here is a lower bound. With equal scores a number is the mean over random orders.
+Links are hidden, candidates are generated on what is left, a method scores them, and its list is read from the top. A
+candidate that is no hidden link may still be a missing one, so every number here is a lower bound. With equal scores a
+number is the mean over random orders.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ListQuality:
-    """One method's list. `precision`: the share of hidden links among the best K, for K of `TOPS` that the list has; `average_precision` over all hidden links,
-    one that is no candidate counting as missed; `node_mrr` and `node_precision`: of a node's own list, 1 / the rank of its first hidden link and the share
-    of hidden links among its best 10, in the mean over nodes that have a hidden link. Each is a `value` with its standard `error`.
+    """One method's list. `precision`: the share of hidden links among the best K, for K of `TOPS` that the list has;
+    `average_precision` over all hidden links, one that is no candidate counting as missed; `node_mrr` and
+    `node_precision`: of a node's own list, 1 / the rank of its first hidden link and the share of hidden links among
+    its best 10, in the mean over nodes that have a hidden link. Each is a `value` with its standard `error`.
 
     >>> score, hit = np.array([2.0, 1.0]), np.array([True, False])
     >>> compute_list_quality(score, hit, np.array([[0, 1], [0, 2]]), hidden=np.array([[0, 1]])).average_precision.value
@@ -63,7 +65,9 @@ class ListQuality:
 
 @dataclass(frozen=True)
 class Reliability:
-    """The best candidates in bins of 100, best first: the mean predicted probability, and the share of hidden links; `error`: their mean difference."""
+    """The best candidates in bins of 100, best first: the mean predicted probability, and the share of hidden links;
+    `error`: their mean difference.
+    """
 
     bins: tuple[tuple[float, float], ...]
     error: float
@@ -145,10 +149,12 @@ class RankingReport:
 def compute_list_quality(
     score: Floats, hit: NDArray[np.bool_], pairs: NDArray[np.int64], hidden: NDArray[np.int64]
 ) -> ListQuality:
-    """The quality of candidates `pairs [m, 2]` in the order of `score [m]`, where `hit [m]` says which are among the `hidden` links `[h, 2]`.
+    """The quality of candidates `pairs [m, 2]` in the order of `score [m]`, where `hit [m]` says which are among the
+    `hidden` links `[h, 2]`.
 
     >>> pairs = np.array([[0, 1], [0, 2], [1, 2]])
-    >>> found = compute_list_quality(np.array([3.0, 2.0, 1.0]), np.array([True, False, False]), pairs, np.array([[0, 1], [0, 3]]))
+    >>> hidden = np.array([[0, 1], [0, 3]])
+    >>> found = compute_list_quality(np.array([3.0, 2.0, 1.0]), np.array([True, False, False]), pairs, hidden)
     >>> found.average_precision.value, found.node_mrr.value
     (0.5, 0.6666666666666666)
     """
@@ -170,7 +176,9 @@ def compute_list_quality(
 
 
 def _expected(score: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Of a list in descending order: the expected number of hits at each place, and the precision of the list down to the end of each place's ties."""
+    """Of a list in descending order: the expected number of hits at each place, and the precision of the list down to
+    the end of each place's ties.
+    """
     if not len(score):
         return np.zeros(0), np.zeros(0)
     first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
@@ -183,7 +191,9 @@ def _expected(score: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 def _by_node(
     score: Floats, hit: NDArray[np.bool_], pairs: NDArray[np.int64], hidden: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """For each node with a hidden link: 1 / the mean rank of its best hidden link, and the share of hits among its best ten."""
+    """For each node with a hidden link: 1 / the mean rank of its best hidden link, and the share of hits among its best
+    ten.
+    """
     nodes = np.unique(hidden)
     owner = np.concatenate([pairs[:, 0], pairs[:, 1]])
     both, hits = np.tile(score, 2), np.tile(hit, 2)

@@ -31,11 +31,14 @@ from llwlc.training._node_features import NodeFeatures
 ScoreCandidates = Callable[[Graph, Tensor], Tensor]
 """Scores `[m]` of candidates `[m, 2]` on a graph, larger is likelier."""
 MIN_SHORTLIST, SHORTLIST_PER_LINK = 10_000, 4
-"""How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is more."""
-MAX_COMPARISONS = 2_000_000_000  # limit for the number of tested links times the number of nodes: each link is compared with all nodes
+"""How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is
+more.
+"""
+# limit for the number of tested links times the number of nodes: each link is compared with all nodes
+MAX_COMPARISONS = 2_000_000_000
 SVD_SHARE = 0.15
-"""Of leading directions in the similarity by which lists are made, where hubness is computed too: chosen among 0, 0.15 and 0.3 on Cora and Citeseer, seeds 0, 3, 4. (On
-Pubmed, 19,717 nodes, it gained nothing.)"""
+"""Of leading directions in the similarity by which lists are made, where hubness is computed too: chosen among 0, 0.15
+and 0.3 on Cora and Citeseer, seeds 0, 3, 4. (On Pubmed, 19,717 nodes, it gained nothing.)"""
 PAIRS_PER_BLOCK = 1 << 21
 """Candidates whose inputs are computed together."""
 MIN_VALID_CANDIDATES, MAX_VALID_CANDIDATES = 1_000, 4_000  # candidates by which an epoch is judged
@@ -53,14 +56,17 @@ class RankingConfig:
 
     @classmethod
     def uncalibrated(cls, calibration: Calibration) -> RankingConfig:
-        """For a run whose candidates were not calibrated: they are ranked like random pairs, half of which are links."""
+        """For a run whose candidates were not calibrated: they are ranked like random pairs, half of which are
+        links.
+        """
         return cls(CandidateConfig(), None, CandidateCalibration.as_random(calibration), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class RankedCandidates:
-    """Candidates that the network has scored: `pairs [m, 2]`, its `score [m]`, whether they share a neighbour, and `log_ratio [m]`, by which they are sorted,
-    descending; `rest [k, 2]`: the other candidates, in the order of the shortlist."""
+    """Candidates that the network has scored: `pairs [m, 2]`, its `score [m]`, whether they share a neighbour, and
+    `log_ratio [m]`, by which they are sorted, descending; `rest [k, 2]`: the other candidates, in the order of the
+    shortlist."""
 
     pairs: Tensor
     score: Tensor
@@ -83,14 +89,18 @@ HEURISTIC_CANDIDATES_FACTOR = 25
 
 
 class EvalNodes(NamedTuple):
-    """The nodes whose candidates measure a fit: their number, and whether only pairs on their own lists count, so that no other list is made."""
+    """The nodes whose candidates measure a fit: their number, and whether only pairs on their own lists count, so that
+    no other list is made.
+    """
 
     nodes: int
     sampled_lists_only: bool
 
 
 def choose_eval_nodes(num_nodes: int, num_links: int, limits: Limits, budget: int) -> EvalNodes:
-    """The nodes whose candidates measure a fit on a graph; all, unless those were too many to rank, or the limits say that not all lists are made."""
+    """The nodes whose candidates measure a fit on a graph; all, unless those were too many to rank, or the limits say
+    that not all lists are made.
+    """
     ranked, listed = shortlist_size(num_links, limits.shortlist), num_nodes * budget
     share = min(
         1.0,
@@ -130,7 +140,9 @@ def rank(
 
 
 def _promise(graph: Graph, found: Candidates, features: NodeFeatures, config: RankingConfig) -> Tensor:
-    """By which the shortlist is made, `[m]`; some at a time, since the statistics of twenty million pairs take several times the memory of the pairs."""
+    """By which the shortlist is made, `[m]`; some at a time, since the statistics of twenty million pairs take several
+    times the memory of the pairs.
+    """
     if config.shortlist is None:
         return found.score
     inputs, promise = features.pair_inputs, torch.empty(len(found))
@@ -200,7 +212,9 @@ def prepare_candidates(
     node_types: NodeTypes | None = None,
     device: str = "cpu",
 ) -> PreparedCandidates:
-    """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the shortlist on training links as if each were missing."""
+    """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the
+    shortlist on training links as if each were missing.
+    """
     limits = model.limits
     base = retriever_of(
         split.valid_graph,

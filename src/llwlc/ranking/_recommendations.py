@@ -106,7 +106,10 @@ class Recommendations(Sequence[Recommendation]):
             )
             for r in self
         ]
-        title = f"{len(self):,} links of {self.candidates:,} candidates, if {100 * self.missing_share:.3g} % of all links are missing"
+        title = (
+            f"{len(self):,} links of {self.candidates:,} candidates, if {100 * self.missing_share:.3g} % of all links"
+            " are missing"
+        )
         return html_table(
             title, ("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows
         )
@@ -134,7 +137,9 @@ def find_cutoff(probability: Tensor, precision: float) -> int:
 
 
 def find_ratio_for_prior(ranked: RankedCandidates, candidates: int, prior: float) -> float:
-    """The number of missing links for each known one at which a share `prior` of all candidates are expected to be links."""
+    """The number of missing links for each known one at which a share `prior` of all candidates are expected to be
+    links.
+    """
     wanted, low, high = prior * candidates, -60.0, 60.0
     for _ in range(80):
         middle = (low + high) / 2
@@ -148,7 +153,9 @@ def find_ratio_for_prior(ranked: RankedCandidates, candidates: int, prior: float
 def describe_pairs(
     graph: Graph, ranked: RankedCandidates, config: RankingConfig, rho: float, top: int, score_random: ScoreCandidates
 ) -> tuple[Recommendation, ...]:
-    """The `top` best pairs by name, with score, chance, range, common neighbours and distance; `score_random` gives their log-odds among random pairs."""
+    """The `top` best pairs by name, with score, chance, range, common neighbours and distance; `score_random` gives
+    their log-odds among random pairs.
+    """
     pairs, shift = ranked.pairs[:top], math.log(rho)
     if not len(pairs):
         return ()

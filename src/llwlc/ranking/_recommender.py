@@ -63,7 +63,9 @@ class RecommendRequest:
 
 @dataclass(eq=False, repr=False)
 class Recommender:
-    """A fitted model on a graph. `node_types`: the type of each node, where they are known; `seed` of nodes that are drawn; candidates are found once and kept."""
+    """A fitted model on a graph. `node_types`: the type of each node, where they are known; `seed` of nodes that are
+    drawn; candidates are found once and kept.
+    """
 
     graph: Graph
     model: LinkModel
@@ -84,7 +86,9 @@ class Recommender:
     def recommend(
         self, asked: RecommendRequest, *, node: int | None = None, engine: Engine | None = None
     ) -> Recommendations:
-        """The missing links; those of one node, by number, where it is given. `engine`: workers that make the lists and score the pairs instead of this process."""
+        """The missing links; those of one node, by number, where it is given. `engine`: workers that make the lists and
+        score the pairs instead of this process.
+        """
         if node is not None and asked.sources is not None:
             raise InputError(
                 "node asks for one node's links and sources for those of nodes drawn at random: give one of them"
@@ -137,7 +141,9 @@ class Recommender:
     def _candidates_for(
         self, asked: RecommendRequest, node: int | None, engine: Engine | None
     ) -> tuple[Candidates, int, int | None]:
-        """The candidates to rank, how many there were to choose from, and how many a node had when probabilities were calibrated, if a node's list is longer than those."""
+        """The candidates to rank, how many there were to choose from, and how many a node had when probabilities were
+        calibrated, if a node's list is longer than those.
+        """
         if node is not None and engine is None and self._lists_are_cut(asked.budget):
             alone = replace(self.make_retriever(asked.between, asked.budget), num_proposing_nodes=1)
             found = find_candidates(alone, sources=np.array([node]), about="")
@@ -159,7 +165,9 @@ class Recommender:
         return found, total, None
 
     def _lists_are_cut(self, budget: int | None) -> bool:
-        """Whether lists of all nodes would be shorter than asked, or were more than the plan of the run allowed: then the list of one node is its own, in full, and no other is made."""
+        """Whether lists of all nodes would be shorter than asked, or were more than the plan of the run allowed: then
+        the list of one node is its own, in full, and no other is made.
+        """
         config, n, some = self.config.candidates, self.graph.num_nodes, self.model.limits.sources
         wanted = config if budget is None else replace(config, budget=budget)
         return wanted.budget_for(n) < wanted.budget or (some is not None and some < n)

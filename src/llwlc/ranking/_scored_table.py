@@ -45,7 +45,9 @@ class ScoredTable(NamedTuple):
 
 
 def add_scores(wanted: PairTable, found: Scores, *, unknown: str, source: TableSource = None) -> ScoredTable:
-    """The table of pairs with their scores; a row that cannot be scored is left out (`unknown="skip"`) or has no score. A pandas or polars frame gives a frame."""
+    """The table of pairs with their scores; a row that cannot be scored is left out (`unknown="skip"`) or has no score.
+    A pandas or polars frame gives a frame.
+    """
     rows = wanted.rows if unknown == "skip" else np.arange(wanted.table.num_rows)
     place = np.full(wanted.table.num_rows, -1)
     place[wanted.rows] = np.arange(len(wanted.rows))

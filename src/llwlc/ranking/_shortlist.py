@@ -13,9 +13,11 @@ RIDGE = 1e-3  # strength of the ridge penalty, on standardised inputs
 
 @dataclass(frozen=True)
 class Shortlist:
-    """A logistic regression on the score of a pair in a node's own list and its `PairInputs`; one more set of weights for pairs that share a neighbour.
+    """A logistic regression on the score of a pair in a node's own list and its `PairInputs`; one more set of weights
+    for pairs that share a neighbour.
 
-    `centre`, `scale [k]` standardise the inputs, `weight [2 k + 2]` are the weights and offsets of pairs that share no neighbour, then what sharing adds.
+    `centre`, `scale [k]` standardise the inputs, `weight [2 k + 2]` are the weights and offsets of pairs that share no
+    neighbour, then what sharing adds.
     """
 
     centre: tuple[float, ...]

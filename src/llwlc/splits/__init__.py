@@ -1,4 +1,5 @@
-"""Named protocols: which links are trained on, validated on and tested on, against which negatives, with which messages.
+"""Named protocols: which links are trained on, validated on and tested on, against which negatives, with which
+messages.
 
 `docs/protocols.md` describes each protocol, names its authors, and says where this implementation differs.
 """

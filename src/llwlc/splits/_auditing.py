@@ -31,7 +31,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found: `sizes` of the parts, `findings` are faults, `allowed` is what the protocol or the dataset does by design, with its count.
+    """What an audit found: `sizes` of the parts, `findings` are faults, `allowed` is what the protocol or the dataset
+    does by design, with its count.
 
     >>> Audit({"train_pos": 17}, findings=(), allowed=()).ok
     True
@@ -57,11 +58,11 @@ class Audit:
 def audit(split: LinkSplit, graph: Graph | None = None) -> Audit:
     """Check a split against itself and, where there is one, against the whole graph.
 
-    A fault is: a pair in two parts, in either direction; a pair twice in one part (of hard negatives, twice for one positive); a
-    negative that is a link; a node paired with itself; a stage's messages holding a pair that is predicted at that stage or later; a
-    positive or a message that is no link of the graph. Training links carry messages by design, since each is removed from its own
-    subgraph, and so do validation links at test time under some protocols: both are listed as allowed, with what
-    `split.repeated` allows.
+    A fault is: a pair in two parts, in either direction; a pair twice in one part (of hard negatives, twice for one
+    positive); a negative that is a link; a node paired with itself; a stage's messages holding a pair that is predicted
+    at that stage or later; a positive or a message that is no link of the graph. Training links carry messages by
+    design, since each is removed from its own subgraph, and so do validation links at test time under some protocols:
+    both are listed as allowed, with what `split.repeated` allows.
 
     Args:
         split: the split to check.
@@ -196,7 +197,8 @@ def _require_pairs(name: str, pairs: Tensor, num_nodes: int) -> None:
         raise InputError(f"{name} must be integer pairs [m, 2] or [m, k, 2], got {tuple(pairs.shape)} of {pairs.dtype}")
     if pairs.numel() and (int(pairs.min()) < 0 or int(pairs.max()) >= num_nodes):
         raise InputError(
-            f"{name} names node {int(pairs.max())} (or a negative one), but there are {num_nodes} nodes: 0 to {num_nodes - 1}"
+            f"{name} names node {int(pairs.max())} (or a negative one), but there are {num_nodes} nodes: 0 to"
+            f" {num_nodes - 1}"
         )
 
 

@@ -1,5 +1,6 @@
-"""HeaRT's published split of a dataset, read from the data root where it is: `heart/NAME/` with `{train,valid,test}_pos.txt` and `heart_{valid,test}_samples.npy`, as its
-authors have them. (`{valid,test}_neg.txt`, the easy negatives beside them, are not read.)"""
+"""HeaRT's published split of a dataset, read from the data root where it is: `heart/NAME/` with
+`{train,valid,test}_pos.txt` and `heart_{valid,test}_samples.npy`, as its authors have them. (`{valid,test}_neg.txt`,
+the easy negatives beside them, are not read.)"""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ FILES = ("train_pos.txt", "valid_pos.txt", "test_pos.txt", "heart_valid_samples.
 
 
 def load_published_split(graph: Graph, *, protocol: str, seed: int) -> LinkSplit | None:
-    """The published split of the dataset that a graph was loaded as, None where its files are not in the data root; `seed` draws training negatives."""
+    """The published split of the dataset that a graph was loaded as, None where its files are not in the data root;
+    `seed` draws training negatives.
+    """
     name = None if graph.origin is None else graph.origin.name
     if name is None:
         return None

@@ -24,14 +24,14 @@ STAGES = ("train_graph", "valid_graph", "test_graph")
 class LinkSplit:
     """The links and negatives of each part, and the graph that carries messages at each stage.
 
-    Node ids are those of the whole graph under every protocol, `buddy`'s largest component included; `nodes` are then the
-    component's nodes, inside which negatives are drawn, or None for all. `protocol` and `seed` say how it was made, `notes` what a reader should know.
-    `train_graph`, `valid_graph` and `test_graph` carry messages at each stage.
+    Node ids are those of the whole graph under every protocol, `buddy`'s largest component included; `nodes` are then
+    the component's nodes, inside which negatives are drawn, or None for all. `protocol` and `seed` say how it was made,
+    `notes` what a reader should know. `train_graph`, `valid_graph` and `test_graph` carry messages at each stage.
 
-    Shapes: every part, `train_pos`, `train_neg`, `valid_pos`, `valid_neg`, `test_pos` and `test_neg`, is `[m, 2]` int64; `valid_neg` and
-    `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive.
-    `repeated` names what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed. `metric` is the number that
-    the protocol, or the dataset's own evaluator, compares methods by: `hits@K`, `mrr` or `auc`.
+    Shapes: every part, `train_pos`, `train_neg`, `valid_pos`, `valid_neg`, `test_pos` and `test_neg`, is `[m, 2]`
+    int64; `valid_neg` and `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive. `repeated` names
+    what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed. `metric` is the
+    number that the protocol, or the dataset's own evaluator, compares methods by: `hits@K`, `mrr` or `auc`.
 
     >>> import torch, llwlc
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
@@ -57,7 +57,8 @@ class LinkSplit:
     metric: str = "hits@100"
 
     def save(self, path: str | Path) -> None:
-        """Writes one safetensors file: the parts and the links that carry messages; features and names stay with the graph.
+        """Writes one safetensors file: the parts and the links that carry messages; features and names stay with the
+        graph.
 
         Args:
             path: the file to write.
@@ -81,13 +82,16 @@ class LinkSplit:
         write_tensors(Path(path), tensors, meta)
 
     def with_validation_trained(self) -> LinkSplit:
-        """The split whose training links are those of training and validation, all of which carry messages while training; validation and test stay as they are."""
+        """The split whose training links are those of training and validation, all of which carry messages while
+        training; validation and test stay as they are.
+        """
         links = torch.cat([self.train_pos, self.valid_pos])
         whole = self.test_graph if self.test_graph.num_edges > self.train_graph.num_edges else None
         if whole is None:  # validation links carry no messages at test time, so their weights and times are not stored
             if self.train_graph.weight is not None or self.train_graph.time is not None:
                 raise InputError(
-                    f"protocol {self.protocol!r} leaves validation links out of the messages, so on a graph with weights or times they cannot be trained on"
+                    f"protocol {self.protocol!r} leaves validation links out of the messages, so on a graph with"
+                    " weights or times they cannot be trained on"
                 )
             whole = self.train_graph.with_edges(torch.cat([self.train_graph.edges, self.valid_pos]))
         negatives = torch.cat([self.train_neg, self.valid_neg.reshape(-1, 2)[: len(self.valid_pos)]])

@@ -38,9 +38,10 @@ def make(
 ) -> LinkSplit:
     """The split of a graph by a named protocol.
 
-    Under `seal` and `ncn` a seed gives the very links and negatives that the published code draws after `torch.manual_seed(seed)` from a graph
-    whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of NCN is seed r. `heart` is the published split where its files
-    are in the data root (`splits._heart_files`), whatever the seed.
+    Under `seal` and `ncn` a seed gives the very links and negatives that the published code draws after
+    `torch.manual_seed(seed)` from a graph whose nodes are numbered alike; SEAL's one fixed split is seed 234, run r of
+    NCN is seed r. `heart` is the published split where its files are in the data root (`splits._heart_files`), whatever
+    the seed.
 
     Args:
         graph: the graph of all known links.
@@ -113,13 +114,15 @@ def part_sizes(graph: Graph, protocol: str) -> Sizes:
 
 
 def load_dataset_split(graph: Graph, *, protocol: str, seed: int) -> LinkSplit:
-    """The split that comes with the dataset a graph was loaded as; `seed` draws training negatives, where the dataset has none of its own."""
+    """The split that comes with the dataset a graph was loaded as; `seed` draws training negatives, where the dataset
+    has none of its own.
+    """
     origin = graph.origin
     if origin is None or origin.split is None:
         whose = "was not loaded by name" if origin is None else f"is {origin.name}, which brings no split"
         raise InputError(
-            f"protocol {protocol!r} is the split of an ogbl dataset, but this graph {whose}: load one, as in llwlc.datasets.load('ogbl-ddi'), "
-            "or choose another protocol"
+            f"protocol {protocol!r} is the split of an ogbl dataset, but this graph {whose}: load one, as in"
+            " llwlc.datasets.load('ogbl-ddi'), or choose another protocol"
         )
     split: LinkSplit = origin.split(seed=seed)
     if not torch.equal(split.train_graph.indices, graph.indices):
@@ -144,8 +147,8 @@ def _with_training_negatives(split: LinkSplit) -> LinkSplit:
 def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, count: int | None = None) -> Tensor:
     """New training negatives for an epoch; epoch 0 with the split's own seed gives its `train_neg`.
 
-    Never a training link, nor any pair asked about in validation or test, link or not: so no held-out link is trained on as a
-    negative, and what is left out tells nothing of which held-out pairs are links.
+    Never a training link, nor any pair asked about in validation or test, link or not: so no held-out link is trained
+    on as a negative, and what is left out tells nothing of which held-out pairs are links.
 
     Args:
         split: the split whose training links need negatives.
@@ -174,7 +177,8 @@ def fresh_ranks(
 
 def training_non_edges(split: LinkSplit) -> NonEdges:
     """The pairs that training negatives are drawn from; see `fresh_negatives`."""
-    # Hard negatives are not excluded: they are drawn near links and can be so many that leaving them out would reveal where links are.
+    # Hard negatives are not excluded: they are drawn near links and can be so many that leaving them out would reveal
+    # where links are.
     held = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
     graph = split.train_graph
     excluded: list[Tensor | EdgeList] = [split.train_pos, EdgeList(graph), *held]
@@ -284,7 +288,9 @@ def split_as_ncn(edges: Tensor, size: Sizes, generator: torch.Generator) -> tupl
 
 
 def order_by_time(graph: Graph, order: Tensor, size: Sizes) -> tuple[Tensor, list[str]]:
-    """The edges in order of time, ties in drawn order, and a note for each border between parts that separates links of equal time."""
+    """The edges in order of time, ties in drawn order, and a note for each border between parts that separates links of
+    equal time.
+    """
     if graph.time is None:
         raise InputError("protocol 'temporal' needs the time of every link: load the graph with a time column")
     time = EdgeList(graph).once(graph.time)

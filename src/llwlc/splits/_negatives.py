@@ -1,8 +1,8 @@
 """Pairs without a link: drawn uniformly and exactly, without rejection, from graphs of any density.
 
 The pairs u < v of n nodes are numbered row by row, 0 to n(n−1)/2 − 1. With the numbers of the excluded pairs sorted,
-k₀ < k₁ < …, exactly kᵢ − i admissible pairs lie below kᵢ, so the r-th admissible pair has number r + #{i : kᵢ − i ≤ r}: one binary
-search. Distinct ranks r give distinct pairs; a complete graph simply has no ranks.
+k₀ < k₁ < …, exactly kᵢ − i admissible pairs lie below kᵢ, so the r-th admissible pair has number r + #{i : kᵢ − i ≤ r}:
+one binary search. Distinct ranks r give distinct pairs; a complete graph simply has no ranks.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def _numbered_pair(number: Tensor, first: Tensor) -> Tensor:
 
 
 class NonEdges:
-    """The pairs of `nodes` (default: all) that are not among the `excluded` ones `[k, 2]`, given at once or in several parts: a sequence whose elements are computed when asked for,
-    never stored. `mapped`: what is drawn is as large as a graph that does not fit, and belongs into a file.
+    """The pairs of `nodes` (default: all) that are not among the `excluded` ones `[k, 2]`, given at once or in several
+    parts: a sequence whose elements are computed when asked for, never stored. `mapped`: what is drawn is as large as a
+    graph that does not fit, and belongs into a file.
 
     >>> free = NonEdges(4, torch.tensor([[0, 1], [2, 1], [2, 3]]))
     >>> len(free), free.at(torch.arange(3)).tolist()
@@ -125,7 +126,9 @@ class NonEdges:
         return self.at(self.ranks(count, rng))
 
     def sample_as_pyg(self, count: int, generator: torch.Generator) -> Tensor:
-        """Like `sample`, by PyG's own draw (the head of one permutation), so that a torch seed gives the pairs of the published code."""
+        """Like `sample`, by PyG's own draw (the head of one permutation), so that a torch seed gives the pairs of the
+        published code.
+        """
         self.require(count)
         if len(self) > PERMUTABLE:
             seed = int(torch.randint(2**62, (), generator=generator))
@@ -135,8 +138,8 @@ class NonEdges:
     def require(self, count: int) -> None:
         if count > len(self):
             raise InputError(
-                f"{count} pairs without a link are needed, but only {len(self)} of the pairs of {self.num_local} nodes are free: "
-                "the graph is too dense for this split; hold out fewer links"
+                f"{count} pairs without a link are needed, but only {len(self)} of the pairs of {self.num_local} nodes"
+                " are free: the graph is too dense for this split; hold out fewer links"
             )
 
 

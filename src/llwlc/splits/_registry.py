@@ -25,16 +25,17 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Protocol(Record):
-    """A protocol. `target(num_edges)`, with `val` and `test` where `free`, gives its `Sizes`; the other fields state how it differs from a plain
-    random split with as many negatives as links.
+    """A protocol. `target(num_edges)`, with `val` and `test` where `free`, gives its `Sizes`; the other fields state
+    how it differs from a plain random split with as many negatives as links.
 
-    `nodes(graph)`: the nodes it is limited to. `order(graph, drawn, sizes)`: another order of the links than the drawn one, and notes; training
-    links come first then. `parts(edges, sizes, generator)`: train, valid and test of the ordered links. `negatives(split, **options)`: the split
-    with other negatives for validation and test, by the `options` that it names; `allow(split)`: the split with what its recipe repeats by design
-    counted. `features`: node features are read for it. `valid_messages`: validation links carry messages at test time. `as_pyg`: negatives are those
-    that PyG's code draws from the same seed. `published(graph, protocol, seed)`: the split as its
-    authors published it, None where its files are not at hand. `from_dataset`: the split is the one that comes with the dataset, and nothing is drawn. `metric`: what
-    methods are compared by, where the dataset does not say.
+    `nodes(graph)`: the nodes it is limited to. `order(graph, drawn, sizes)`: another order of the links than the drawn
+    one, and notes; training links come first then. `parts(edges, sizes, generator)`: train, valid and test of the
+    ordered links. `negatives(split, **options)`: the split with other negatives for validation and test, by the
+    `options` that it names; `allow(split)`: the split with what its recipe repeats by design counted. `features`: node
+    features are read for it. `valid_messages`: validation links carry messages at test time. `as_pyg`: negatives are
+    those that PyG's code draws from the same seed. `published(graph, protocol, seed)`: the split as its authors
+    published it, None where its files are not at hand. `from_dataset`: the split is the one that comes with the
+    dataset, and nothing is drawn. `metric`: what methods are compared by, where the dataset does not say.
     """
 
     free: bool = False
@@ -113,7 +114,8 @@ def register(name: str, *, about: str, **how: Any) -> Callable[[Callable[..., Si
     Args:
         name: the name of the protocol for `splits.make`, `LinkPredictor.fit` and the command line.
         about: one line for lists.
-        **how: the further fields of a protocol's record, as in `valid_messages=True` (validation links carry messages at test time).
+        **how: the further fields of a protocol's record, as in `valid_messages=True` (validation links carry messages
+            at test time).
 
     >>> import llwlc
     >>> @register("half", about="half of the links to train on, a quarter each to validate and test")

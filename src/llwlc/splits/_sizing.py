@@ -33,7 +33,8 @@ def sizes(protocol: str, num_edges: int, *, val: float | None = None, test: floa
         raise InputError(f"protocol {protocol!r} gave {str(found)[:80]}: give Sizes of whole numbers")
     if found.train + found.valid + found.test != num_edges:
         raise InputError(
-            f"protocol {protocol!r} gave {found.train} + {found.valid} + {found.test} links, and there are {num_edges}: let train be what the others leave"
+            f"protocol {protocol!r} gave {found.train} + {found.valid} + {found.test} links, and there are {num_edges}:"
+            " let train be what the others leave"
         )
     return found
 
@@ -53,7 +54,9 @@ def seal(num_edges: int) -> Sizes:
 
 
 def ncn(num_edges: int) -> Sizes:
-    """NCN holds out 20 % for validation and 20 % for test, then returns half of the validation links to training but keeps all validation negatives."""
+    """NCN holds out 20 % for validation and 20 % for test, then returns half of the validation links to training but
+    keeps all validation negatives.
+    """
     test = math.floor(0.2 * num_edges)
     valid = int(test * 0.1 / 0.2)
     return Sizes(num_edges - valid - test, valid, test, test, test)

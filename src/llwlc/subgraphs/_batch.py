@@ -16,11 +16,11 @@ from llwlc._support.ragged import pointer
 class Subgraphs:
     """The enclosing subgraphs of B pairs, concatenated: N nodes and E directed edges in all.
 
-    Shapes: `ptr [B + 1]`, graph b owns the nodes `ptr[b]` to `ptr[b + 1]`; `node [N]` ids in the graph; `row`, `col [E]`
-    positions in the batch, both directions, sorted by row; `weight [E]` or None; `u`, `v [B]` positions of the query nodes;
-    `hop [N]` distance from the nearer of the two; `dist_u`, `dist_v [N]` exact distances inside the subgraph with the link
-    and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable; `draw_ids [N]`, the number by which random draws
-    identify each node (`Graph.identity`), None where that is its id.
+    Shapes: `ptr [B + 1]`, graph b owns the nodes `ptr[b]` to `ptr[b + 1]`; `node [N]` ids in the graph; `row`,
+    `col [E]` positions in the batch, both directions, sorted by row; `weight [E]` or None; `u`, `v [B]` positions of
+    the query nodes; `hop [N]` distance from the nearer of the two; `dist_u`, `dist_v [N]` exact distances inside the
+    subgraph with the link and the other end removed (DRNL's), capped at 2·hops + 1, which also stands for unreachable;
+    `draw_ids [N]`, the number by which random draws identify each node (`Graph.identity`), None where that is its id.
 
     The nodes of a graph are in the order of a breadth-first search from u, then v, and the edges of a row in the order
     of the neighbour's id: every backend gives the same arrays.
@@ -109,8 +109,8 @@ class Subgraphs:
 
 
 def symmetric_weight(subs: Subgraphs) -> Tensor:
-    """The edge weights in float64, 1 where there are none. The mean of both directions: an edge is one parameter, whichever direction
-    a gradient is asked for.
+    """The edge weights in float64, 1 where there are none. The mean of both directions: an edge is one parameter,
+    whichever direction a gradient is asked for.
 
     Args:
         subs: B subgraphs with E directed edges in all.

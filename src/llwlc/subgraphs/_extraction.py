@@ -1,4 +1,5 @@
-"""`extract`: the enclosing subgraphs of pairs, by a backend that supports them, and the graph in the form that kernels need.
+"""`extract`: the enclosing subgraphs of pairs, by a backend that supports them, and the graph in the form that kernels
+need.
 
 `reference` is the specification; compiled kernels give the same arrays.
 """
@@ -45,8 +46,8 @@ def extract(
         pairs: `[B, 2]` node numbers.
         hops: how far to go.
         max_nodes_per_hop: a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
-            alone (by their names, where the graph has any), so a subgraph never depends on the batch. None for no limit.
-            At a hub the time of a pair grows with this number and not with the hub's links.
+            alone (by their names, where the graph has any), so a subgraph never depends on the batch. None for no
+            limit. At a hub the time of a pair grows with this number and not with the hub's links.
         seed: seed of the draw under `max_nodes_per_hop`.
         backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
 
@@ -102,7 +103,8 @@ def extract_checked(
     graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, backend: str, draw_ids: Tensor | None
 ) -> Subgraphs:
     (
-        """`extract` for pairs and options that were checked before; `draw_ids [n]`: the numbers by which random draws identify the nodes, None for their ids."""
+        """`extract` for pairs and options that were checked before; `draw_ids [n]`: the numbers by which random draws
+        identify the nodes, None for their ids."""
         ""
     )
     unable = {"cuda": why_not_cuda_extraction(graph, hops), "numba": why_not_numba_extraction(graph, hops)}
@@ -158,14 +160,25 @@ def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, 
     if cap:
         hubs = order_hubs_on_demand(graph, cap, seed, named=draw_ids is not None, pairs=len(pairs), order=order)
     found = extraction.extract(
-        engine_of(indptr), indptr, indices, pairs,
-        hops=hops, cap=cap or 0, seed=seed, stream=CAP_STREAM, with_edges=graph.weight is not None, draw_ids=draw_ids, hubs=hubs,
-    )  # fmt: skip
+        engine_of(indptr),
+        indptr,
+        indices,
+        pairs,
+        hops=hops,
+        cap=cap or 0,
+        seed=seed,
+        stream=CAP_STREAM,
+        with_edges=graph.weight is not None,
+        draw_ids=draw_ids,
+        hubs=hubs,
+    )
     return subgraphs_from_tensors(found, graph.weight, hops, draw_ids)
 
 
 def subgraphs_from_tensors(found: CudaRagged, weight: Tensor | None, hops: int, draw_ids: Tensor | None) -> Subgraphs:
-    """The arrays that the CUDA kernel filled, as `Subgraphs`; `weight [2m]` of the graph, through which gradients flow; `draw_ids [n]` of its nodes."""
+    """The arrays that the CUDA kernel filled, as `Subgraphs`; `weight [2m]` of the graph, through which gradients flow;
+    `draw_ids [n]` of its nodes.
+    """
     ptr, _, node, row, col, hop, dist_u, dist_v, edge = found
     u, weights = ptr[:-1], None if weight is None else weight[edge]
     known = None if draw_ids is None else draw_ids[node]
@@ -173,7 +186,9 @@ def subgraphs_from_tensors(found: CudaRagged, weight: Tensor | None, hops: int, 
 
 
 def get_adjacency(graph: Graph, draw_ids: Tensor | None, reach: ExtractionOptions, pairs: int) -> Adjacency:
-    """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that twice as many fit into a cache. For so many pairs of this reach."""
+    """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that
+    twice as many fit into a cache. For so many pairs of this reach.
+    """
     from llwlc._kernels.numba.enclosing_subgraph import Adjacency
     from llwlc._kernels.numba.hub_rows import HubRows, hub_rows, no_hub_rows
 
@@ -227,6 +242,7 @@ def check_pairs(graph: Graph, pairs: Tensor) -> Tensor:
         if bool(same.any()):
             at = int(same.nonzero()[0])
             raise InputError(
-                f"pair {at} is ({int(pairs[at, 0])}, {int(pairs[at, 1])}): a node has no link to itself; remove such pairs"
+                f"pair {at} is ({int(pairs[at, 0])}, {int(pairs[at, 1])}): a node has no link to itself; remove such"
+                " pairs"
             )
     return pairs

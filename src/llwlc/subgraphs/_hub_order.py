@@ -1,6 +1,7 @@
 """Which rows of a graph are kept in the order of windows, and from when on: `hub_rows` of the kernels by graph.
 
-To order a row takes as long as some dozen looks at it. So rows are ordered only when that many looks were asked for: one pair of a large graph waits for nothing.
+To order a row takes as long as some dozen looks at it. So rows are ordered only when that many looks were asked for:
+one pair of a large graph waits for nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ LOOKUPS_PER_SORT = 30
 
 @dataclass
 class HubRequests:
-    """What was asked of one graph: draws by `seed` and by `named` nodes; rows of more than `longer_than` nodes, `entries` in all, at most `longest` in one, are worth ordering; `pairs`
-    so far; `rows`, once they are ordered: arrays of the kernels that asked."""
+    """What was asked of one graph: draws by `seed` and by `named` nodes; rows of more than `longer_than` nodes,
+    `entries` in all, at most `longest` in one, are worth ordering; `pairs` so far; `rows`, once they are ordered:
+    arrays of the kernels that asked."""
 
     seed: int
     named: bool
@@ -39,7 +41,8 @@ _ASKED: WeakKeyDictionary[Graph, HubRequests] = WeakKeyDictionary()
 def order_hubs_on_demand(
     graph: Graph, cap: int, seed: int, *, named: bool, pairs: int, order: Callable[[int], Rows]
 ) -> Rows | None:
-    """The ordered rows of a graph for so many pairs more, made by `order` from the length of the longest row that need not be; None as long as too few pairs were asked.
+    """The ordered rows of a graph for so many pairs more, made by `order` from the length of the longest row that need
+    not be; None as long as too few pairs were asked.
 
     Whether rows are ordered changes no result.
     """

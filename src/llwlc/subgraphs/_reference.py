@@ -15,7 +15,9 @@ LOOKUPS_PER_CHUNK = 4_000_000
 
 
 def split_pairs(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> list[Tensor]:
-    """The pairs in runs whose neighbour look-ups, bounded by walks of `hops + 1` steps from the ends, fit the budget."""
+    """The pairs in runs whose neighbour look-ups, bounded by walks of `hops + 1` steps from the ends, fit the
+    budget.
+    """
     if len(pairs) <= 1:
         return [pairs]
     row, col = graph.edge_index
@@ -32,7 +34,9 @@ def split_pairs(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> list
 def extract_chunk(
     graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, draw_ids: Tensor | None = None
 ) -> Subgraphs:
-    """The subgraphs of one chunk of pairs. `draw_ids [n]`: the numbers by which random draws identify the nodes, None for their ids."""
+    """The subgraphs of one chunk of pairs. `draw_ids [n]`: the numbers by which random draws identify the nodes, None
+    for their ids.
+    """
     owner, node, hop = _nodes(graph, pairs, hops, cap, seed, draw_ids)
     # by graph, then in the order of discovery: a stable sort keeps that order
     order = torch.argsort(owner, stable=True)

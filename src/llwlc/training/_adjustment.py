@@ -10,7 +10,9 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Adjustment:
-    """score ↦ `slope` · score + inputs · `weight`, for candidates that share a neighbour, then for those that do not; `weight [2, P]`."""
+    """score ↦ `slope` · score + inputs · `weight`, for candidates that share a neighbour, then for those that do not;
+    `weight [2, P]`.
+    """
 
     slope: tuple[float, float]
     weight: tuple[tuple[float, ...], tuple[float, ...]]

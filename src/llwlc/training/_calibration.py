@@ -17,7 +17,9 @@ MAX_LOG_ODDS = 30  # log-odds beyond which every probability is practically 0 or
 
 @dataclass(frozen=True)
 class Calibration:
-    """logit P(link) = slope · score + offset where links and non-links are equally many; a prior shifts it by its log-odds."""
+    """logit P(link) = slope · score + offset where links and non-links are equally many; a prior shifts it by its
+    log-odds.
+    """
 
     slope: float = 1.0
     offset: float = 0.0
@@ -35,7 +37,9 @@ class Calibration:
         return self.at(score, log_odds(prior))
 
     def at(self, score: Tensor, odds: float) -> Tensor:
-        """`probability` for a checked prior, as its `log_odds`; by scipy: torch computes the last few of a batch by another routine, so that a probability had other last bits in another batch."""
+        """`probability` for a checked prior, as its `log_odds`; by scipy: torch computes the last few of a batch by
+        another routine, so that a probability had other last bits in another batch.
+        """
         logit = (self.log_odds(score) + odds).cpu().numpy()
         return torch.from_numpy(np.asarray(expit(logit)))
 
@@ -48,14 +52,17 @@ def log_odds(prior: float) -> float:
 
 
 def fit_calibration(pos: Tensor, neg: Tensor, *, iterations: int = 100) -> Calibration:
-    """Platt scaling by Newton's method, both classes weighing the same, with his smoothed targets against overconfidence.
+    """Platt scaling by Newton's method, both classes weighing the same, with his smoothed targets against
+    overconfidence.
 
-    Few scores determine slope and offset badly, and where they nearly tie the best slope is enormous: a prior keeps both near the
-    network's own log-odds (1, 0). Its weight is about (10 / n)², and it is left out from 200 scores on, where the scale of the scores must not matter.
+    Few scores determine slope and offset badly, and where they nearly tie the best slope is enormous: a prior keeps
+    both near the network's own log-odds (1, 0). Its weight is about (10 / n)², and it is left out from 200 scores on,
+    where the scale of the scores must not matter.
     """
     if not len(pos) or not len(neg):
         raise InputError(
-            f"calibration needs scores of at least one link and one non-link, got {len(pos)} and {len(neg)}: hold out more links"
+            f"calibration needs scores of at least one link and one non-link, got {len(pos)} and {len(neg)}: hold out"
+            " more links"
         )
     score = torch.cat([pos, neg]).double()
     target = torch.cat(

@@ -1,7 +1,7 @@
 """Checkpoints: written after each epoch, complete or not at all, and read back to the last bit.
 
-Each has a digest over every tensor with its name, type and shape, over the history and the fingerprint: a damaged or altered checkpoint is
-refused.
+Each has a digest over every tensor with its name, type and shape, over the history and the fingerprint: a damaged or
+altered checkpoint is refused.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
         raise _damaged(path, error) from error
     if about.get("mark") != checkpoint.fingerprint:
         raise RunFolderError(
-            f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to begin anew"
+            f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to"
+            " begin anew"
         )
     if "digest" not in about:
         raise _damaged(path, "it has no digest")
@@ -90,7 +91,9 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
 
 
 def epochs_done(path: Path) -> int:
-    """The number of epochs that a checkpoint has completed, where a progress bar begins; 0 if there is none, or if reading it will be refused."""
+    """The number of epochs that a checkpoint has completed, where a progress bar begins; 0 if there is none, or if
+    reading it will be refused.
+    """
     try:
         with safe_open(path, "pt") as file:
             return len(json.loads((file.metadata() or {}).get("history", "[]")))
@@ -123,7 +126,9 @@ def group_states(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
 
 
 def restore_optimizer(checkpoint: Checkpoint, optimizer: torch.optim.Optimizer, moments: Mapping[str, Tensor]) -> None:
-    """Gives an optimizer the moments of a checkpoint; moments whose shapes are not those of their parameters are refused: training would go wrong silently."""
+    """Gives an optimizer the moments of a checkpoint; moments whose shapes are not those of their parameters are
+    refused: training would go wrong silently.
+    """
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in moments.items():
         number, _, field = name.partition(".")

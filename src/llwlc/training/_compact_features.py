@@ -1,7 +1,8 @@
-"""Compact node features: a few dozen columns that keep most of the information of thousands, without trained parameters.
+"""Compact node features: a few dozen columns that keep most of the information of thousands, without trained
+parameters.
 
-Bag-of-words features (non-negative, mostly zero) are weighted by TF-IDF, other features standardised; a truncated SVD then keeps the
-leading directions. Only features are used, no links, so no held-out link can leak.
+Bag-of-words features (non-negative, mostly zero) are weighted by TF-IDF, other features standardised; a truncated SVD
+then keeps the leading directions. Only features are used, no links, so no held-out link can leak.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ SPARSE_SHARE = 0.25  # features with fewer non-zeros than this, none negative, a
 
 @dataclass(frozen=True, eq=False)
 class Compactor:
-    """x ↦ (x ∘ weight − shift) · components, then, for counts, rows of length one before the projection; x itself where there are no components.
+    """x ↦ (x ∘ weight − shift) · components, then, for counts, rows of length one before the projection; x itself where
+    there are no components.
 
-    Shapes: `weight [F]`, `shift [F]`, `components [F, d]`, or `[F, 0]` for raw features; `counts` says which of the two readings was fitted.
+    Shapes: `weight [F]`, `shift [F]`, `components [F, d]`, or `[F, 0]` for raw features; `counts` says which of the two
+    readings was fitted.
     """
 
     weight: Tensor
@@ -43,7 +46,8 @@ class Compactor:
         """The compact features `[n, d]`, float32, of raw ones `[n, F]`."""
         if x.shape[1] != len(self.weight):
             raise InputError(
-                f"features have {x.shape[1]} columns, but the model was fitted on {len(self.weight)}; give the same columns"
+                f"features have {x.shape[1]} columns, but the model was fitted on {len(self.weight)}; give the same"
+                " columns"
             )
         if not self.components.shape[1]:
             return torch.as_tensor(_dense(x).astype(np.float32))
@@ -55,7 +59,8 @@ class Compactor:
 
 
 def fit_compactor(x: RawFeatures, channels: int | str = 64, seed: int = 0) -> Compactor:
-    """The map to at most `channels` columns, scaled to unit standard deviation over all entries; `RAW` for the features as they are, as one dense table.
+    """The map to at most `channels` columns, scaled to unit standard deviation over all entries; `RAW` for the features
+    as they are, as one dense table.
 
     >>> x = torch.randn(100, 8, generator=torch.Generator().manual_seed(0))
     >>> fit_compactor(x, channels=4)(x).shape
@@ -89,12 +94,15 @@ def fit_compactor(x: RawFeatures, channels: int | str = 64, seed: int = 0) -> Co
 def _require_small(nodes: int, width: int) -> None:
     if nodes * width > MOST_RAW:
         raise InputError(
-            f"features='raw' of {nodes:,} nodes and {width:,} columns would be a table of {4e-9 * nodes * width:.0f} GB: give a number, as in features=64, for compact ones"
+            f"features='raw' of {nodes:,} nodes and {width:,} columns would be a table of {4e-9 * nodes * width:.0f}"
+            " GB: give a number, as in features=64, for compact ones"
         )
 
 
 def project_rows(rows: NDArray[np.float32] | scipy.sparse.csr_array, width: int, seed: int = 0) -> NDArray[np.float32]:
-    """The rows projected to their `width` leading directions, neither weighted nor shifted, so that inner products are nearly preserved."""
+    """The rows projected to their `width` leading directions, neither weighted nor shifted, so that inner products are
+    nearly preserved.
+    """
     matrix = rows.astype(np.float64) if isinstance(rows, np.ndarray) else rows
     if min(rows.shape) <= width:
         dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()

@@ -1,7 +1,8 @@
-"""The training loop of every model: the epoch that is best on validation, a checkpoint after each epoch, exact resumption.
+"""The training loop of every model: the epoch that is best on validation, a checkpoint after each epoch, exact
+resumption.
 
-Every draw of an epoch comes from (seed, epoch), so an interrupted run that starts again from its last checkpoint computes the same numbers as
-one that was never interrupted. (A GPU sums in varying order: there, up to rounding.)
+Every draw of an epoch comes from (seed, epoch), so an interrupted run that starts again from its last checkpoint
+computes the same numbers as one that was never interrupted. (A GPU sums in varying order: there, up to rounding.)
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class ValidationScores(NamedTuple):
 
 
 class Trainee(Protocol):
-    """What the loop trains: a network with its data and optimizer. A class with these methods is one; it need not inherit.
+    """What the loop trains: a network with its data and optimizer. A class with these methods is one; it need not
+    inherit.
 
     >>> class OneWeight:
     ...     def __init__(self):
@@ -111,7 +113,9 @@ class Schedule:
     patience: int
     """Training ends after so many epochs without a better validation score."""
     select: str
-    """The validation score that chooses the epoch: "auc", "mrr", "hits@K", or "both" (the mean of the AUCs among random pairs and among candidates)."""
+    """The validation score that chooses the epoch: "auc", "mrr", "hits@K", or "both" (the mean of the AUCs among random
+    pairs and among candidates).
+    """
     keep_last: bool = False
     """The last epoch is kept, whatever its score."""
 
@@ -132,7 +136,9 @@ class TrainingResult(NamedTuple):
 
 
 def validation_score(select: str, pos: Tensor, neg: Tensor) -> float:
-    """The validation score called `select`. `neg`: one pool `[k]`, or `[m, k]`, k for each link; MRR ranks a link among its own, the other scores pool them."""
+    """The validation score called `select`. `neg`: one pool `[k]`, or `[m, k]`, k for each link; MRR ranks a link among
+    its own, the other scores pool them.
+    """
     if select != "mrr":
         neg = neg.reshape(-1)
     if select.startswith("hits@"):

@@ -78,7 +78,9 @@ class NodeFeatures:
 
     @cached_property
     def svd_vectors(self) -> NDArray[np.float32] | None:
-        """Rows `[n, GIST]` of the leading directions, where nodes are compared by many more features than these; else None."""
+        """Rows `[n, GIST]` of the leading directions, where nodes are compared by many more features than these; else
+        None.
+        """
         if (
             self.unit is None
             or self.unit.shape[0] * self.unit.shape[1] > WIDE

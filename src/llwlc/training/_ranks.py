@@ -1,7 +1,8 @@
 """Ranks: this process among several that train one network, on one machine or many, as `torchrun` starts them.
 
-Rank 0 is the run: it plans, validates, keeps checkpoints and writes the folder. The others compute the bases of their own links and take part in every step. A link belongs to a
-rank by its position among all links, and every rank draws the same order of all links, so a batch is the same whatever the number of ranks; only the rounding of sums differs.
+Rank 0 is the run: it plans, validates, keeps checkpoints and writes the folder. The others compute the bases of their
+own links and take part in every step. A link belongs to a rank by its position among all links, and every rank draws
+the same order of all links, so a batch is the same whatever the number of ranks; only the rounding of sums differs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from torch.distributed.rendezvous import rendezvous
 from llwlc.errors import InputError
 
 TIMEOUT = timedelta(hours=24)
-"""The longest time that the others wait for rank 0 to plan or to validate; if a process dies, torchrun ends the others at once."""
+"""The longest time that the others wait for rank 0 to plan or to validate; if a process dies, torchrun ends the others
+at once.
+"""
 END_OF_TRAINING = -1
 """Stands for an epoch number: training is over."""
 
@@ -43,7 +46,8 @@ class Ranks:
             place, there = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
             if place >= there:
                 raise InputError(
-                    f"torchrun started more processes on this machine than it has GPUs ({there}): use --nproc-per-node {there}, or --device cpu"
+                    f"torchrun started more processes on this machine than it has GPUs ({there}): use --nproc-per-node"
+                    f" {there}, or --device cpu"
                 )
             torch.cuda.set_device(place)
         backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
@@ -70,7 +74,9 @@ class Ranks:
         return torch.arange(self.rank, links, self.size)
 
     def part(self, index: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        """This rank's links of a batch `index [b]`, as positions among its own links, and their labels; if it has none, its first link with a label that does not count."""
+        """This rank's links of a batch `index [b]`, as positions among its own links, and their labels; if it has none,
+        its first link with a label that does not count.
+        """
         mine = index % self.size == self.rank
         if not bool(mine.any()):
             return torch.zeros(1, dtype=index.dtype), label.new_zeros(1, label.shape[1])
@@ -108,7 +114,9 @@ class Ranks:
         return json.loads(header["__metadata__"]["about"]), load(data)
 
     def begin(self, epoch: int | None, state: Iterable[Tensor]) -> int:
-        """The epoch that begins, as rank 0 states it, or `END_OF_TRAINING`; copies the state of rank 0, which may have continued from a checkpoint, to all ranks."""
+        """The epoch that begins, as rank 0 states it, or `END_OF_TRAINING`; copies the state of rank 0, which may have
+        continued from a checkpoint, to all ranks.
+        """
         announced = torch.tensor([END_OF_TRAINING if epoch is None else epoch])
         dist.broadcast(announced, 0)
         if int(announced) != END_OF_TRAINING:
@@ -118,9 +126,11 @@ class Ranks:
 
 
 def _met(store: Any, rank: int, size: int) -> str:
-    """A token that all processes of this start share, and none of an earlier start: torchrun's store survives a restart, and gloo would find the addresses of ended processes in it.
+    """A token that all processes of this start share, and none of an earlier start: torchrun's store survives a
+    restart, and gloo would find the addresses of ended processes in it.
 
-    Each process registers under a number that no process had before, so that the answer is for it alone; rank 0 answers every registration, also of ended processes, until all others are there.
+    Each process registers under a number that no process had before, so that the answer is for it alone; rank 0 answers
+    every registration, also of ended processes, until all others are there.
     """
     word, waiting = secrets.token_hex(16), set(range(1, size))
     if rank:

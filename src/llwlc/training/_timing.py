@@ -20,7 +20,9 @@ QUICK, MOST_TIMES = 0.4, 8
 
 
 def measure_fixed_cost(work: Callable[[], T]) -> tuple[T, float]:
-    """What a call returns, and its seconds; of a second call where they are few, as the first one loads what is compiled."""
+    """What a call returns, and its seconds; of a second call where they are few, as the first one loads what is
+    compiled.
+    """
     with time_block() as first:
         found = work()
     if first() > QUICK_ENOUGH:
@@ -51,7 +53,9 @@ def measure_rate(work: Callable[[int], object], count: int) -> float:
 
 
 def measure_pair_rate(work: Callable[[Tensor], object], pairs: Tensor) -> float:
-    """Seconds for a pair where there are many: a call has a fixed cost, so a quick sample is asked about several times over in one call."""
+    """Seconds for a pair where there are many: a call has a fixed cost, so a quick sample is asked about several times
+    over in one call.
+    """
     if not len(pairs):
         return 0.0
     work(pairs[:2])

@@ -1,5 +1,5 @@
-"""Where the CUDA kernels run in tests: on a GPU where there is one, and everywhere else as plain C++ with groups of one thread, or slowly
-with all lanes of a group, see `lanes.h`."""
+"""Where the CUDA kernels run in tests: on a GPU where there is one, and everywhere else as plain C++ with groups of one
+thread, or slowly with all lanes of a group, see `lanes.h`."""
 
 import ctypes
 import shutil
@@ -47,7 +47,9 @@ class Host:
 
 
 class Lanes(Host):
-    """All lanes of a group (128 where it has more) taking turns on one CPU: slow, but reductions and barriers are those of a GPU."""
+    """All lanes of a group (128 where it has more) taking turns on one CPU: slow, but reductions and barriers are those
+    of a GPU.
+    """
 
     def launch(self, kernel: str, group: int, groups: int, shared: int, task: ctypes.Structure) -> None:
         assert shared <= self.shared_bytes
@@ -116,7 +118,9 @@ def extract(
     seed: int = 0,
     longer_than: int | None = None,
 ) -> Subgraphs:
-    """`subgraphs.extract` on the engine, brought back to the CPU; rows of more than `longer_than` nodes are ordered before."""
+    """`subgraphs.extract` on the engine, brought back to the CPU; rows of more than `longer_than` nodes are ordered
+    before.
+    """
     indptr, indices, pairs = (x.to(engine.device).contiguous() for x in (graph.indptr, graph.indices, pairs))
     weighted = graph.weight is not None
     draw_ids = None if graph.identity is None else graph.identity.to(engine.device)
@@ -130,8 +134,17 @@ def extract(
 
 
 def eigenbasis(
-    engine, subs: Subgraphs, cons=None, *, steps: int = 10, start="query", laplacian="normalized", dtype=torch.float32, seed=0, epoch=0
-) -> Eigenbasis:  # fmt: skip
+    engine,
+    subs: Subgraphs,
+    cons=None,
+    *,
+    steps: int = 10,
+    start="query",
+    laplacian="normalized",
+    dtype=torch.float32,
+    seed=0,
+    epoch=0,
+) -> Eigenbasis:
     """`bases._eigenbasis` on the engine, brought back to the CPU."""
     weight = None if subs.weight is None else symmetric_weight(subs)
     inputs = StartInputs(subs, torch.zeros(subs.num_nodes, 0), lambda: laplacian_of(subs, laplacian), seed, epoch)
@@ -152,8 +165,18 @@ def eigenbasis(
 
 
 def link_bases(
-    engine, graph: Graph, pairs: torch.Tensor, *, hops=2, constraints_="neumann", count=10, max_nodes_per_hop=None, seed=0, epoch=0, **options
-) -> tuple[Subgraphs, Eigenbasis]:  # fmt: skip
+    engine,
+    graph: Graph,
+    pairs: torch.Tensor,
+    *,
+    hops=2,
+    constraints_="neumann",
+    count=10,
+    max_nodes_per_hop=None,
+    seed=0,
+    epoch=0,
+    **options,
+) -> tuple[Subgraphs, Eigenbasis]:
     """`link_bases` on the engine."""
     subs = extract(engine, graph, pairs, hops=hops, cap=max_nodes_per_hop, seed=seed)
     cons = constraints.by_name(subs, constraints_, count=count, seed=seed, epoch=epoch)

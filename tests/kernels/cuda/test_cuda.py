@@ -1,5 +1,5 @@
-"""The CUDA kernels equal the reference: on a GPU where there is one, and everywhere as the same source with groups of one thread, a few
-cases with all lanes."""
+"""The CUDA kernels equal the reference: on a GPU where there is one, and everywhere as the same source with groups of
+one thread, a few cases with all lanes."""
 
 import shutil
 from dataclasses import replace
@@ -210,8 +210,14 @@ def test_negative_weights_count_by_their_size(engine):
 
 @pytest.mark.parametrize(
     ("classes", "far"),
-    [(solving.CLASSES, ()), (((2048, 32), (16384, 64)), ()), ((), solving.FAR_CLASSES), ((), ((4096, 128), (9000, 256))), ((), ())],
-)  # fmt: skip
+    [
+        (solving.CLASSES, ()),
+        (((2048, 32), (16384, 64)), ()),
+        ((), solving.FAR_CLASSES),
+        ((), ((4096, 128), (9000, 256))),
+        ((), ()),
+    ],
+)
 def test_fast_memory_or_not_changes_nothing(engine, classes, far, monkeypatch):
     """Every class of sizes, and what is too large for all of them."""
     monkeypatch.setattr(solving, "CLASSES", classes)

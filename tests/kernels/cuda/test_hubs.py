@@ -94,7 +94,9 @@ def test_rows_are_ordered_as_on_a_cpu(engine, named, monkeypatch):
 
 
 def test_the_row_of_a_hub_is_not_read(engine):
-    """With other entries in its place the kernel finds the same: it cannot have looked, but for searches of links that are not of the hub."""
+    """With other entries in its place the kernel finds the same: it cannot have looked, but for searches of links that
+    are not of the hub.
+    """
     graph = graph_of(hubs(30_000, 1))
     hub = graph.num_nodes - 1
     pairs = torch.cat([pairs_at_hubs(graph)[4:], torch.tensor([[7, 12], [19, 5]])])

@@ -1,4 +1,6 @@
-"""The network on a GPU against torch's in float64, its specification: as CUDA where there is a GPU, everywhere as the same source in C++."""
+"""The network on a GPU against torch's in float64, its specification: as CUDA where there is a GPU, everywhere as the
+same source in C++.
+"""
 
 import shutil
 from dataclasses import replace
@@ -190,7 +192,9 @@ def test_pairs_are_scored_as_their_encoded_links_are(engine):
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 @pytest.mark.parametrize(("channels", "group"), [(32, 128), (40, 64)])
 def test_with_all_lanes(channels, group):
-    """The warps of a group, without a GPU: a star of more than four tiles, so that some warp has two, and a link of one."""
+    """The warps of a group, without a GPU: a star of more than four tiles, so that some warp has two, and a link of
+    one.
+    """
     graph = graph_of(nx.compose(nx.star_graph(140), nx.gnm_random_graph(30, 40, seed=1)))
     graph = Graph.from_edges(torch.cat([graph.edges, torch.tensor([[141, 142], [142, 143]])]))
     pairs = torch.tensor([[0, 3], [141, 143]])

@@ -74,7 +74,9 @@ def test_all_links_of_cora_and_as_many_others():
 
 @pytest.mark.parametrize("hops", [4, 7, 15])
 def test_long_distances(hops):
-    """DistanceBits around a ring with a few chords, with and without a cap that leaves neighbours of an end to later hops."""
+    """DistanceBits around a ring with a few chords, with and without a cap that leaves neighbours of an end to later
+    hops.
+    """
     ring = nx.cycle_graph(90)
     ring.add_edges_from([(0, 7), (3, 40), (41, 80), (60, 62)])
     graph = graph_of(ring)

@@ -1,4 +1,6 @@
-"""Beside hubs: a capped hop is the reference's, whether long rows are ordered or not, and an ordered row is not read. The draw goes by names, and takes every neighbour about as often."""
+"""Beside hubs: a capped hop is the reference's, whether long rows are ordered or not, and an ordered row is not read.
+The draw goes by names, and takes every neighbour about as often.
+"""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -148,7 +150,9 @@ def test_other_numbers_of_the_nodes_draw_the_same_nodes(at_once, backend):
 
 
 def test_every_neighbour_of_a_hub_is_taken_about_as_often(at_once):
-    """Over many pairs: an average share of 5 %, with the spread of windows, a tenth at 100 nodes a hop, beside that of chance."""
+    """Over many pairs: an average share of 5 %, with the spread of windows, a tenth at 100 nodes a hop, beside that of
+    chance.
+    """
     leaves, partners, cap = 2000, 4000, 100
     hub = torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], 1)
     graph = Graph.from_edges(hub, num_nodes=leaves + 1 + partners)

@@ -1,4 +1,6 @@
-"""Trains a small network among the processes that torchrun started, or alone; run as a script by `test_ranks.py`. Rank 1 can be told to die in the middle of an epoch."""
+"""Trains a small network among the processes that torchrun started, or alone; run as a script by `test_ranks.py`. Rank
+1 can be told to die in the middle of an epoch.
+"""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""Options of the Python API: a value of another type or beyond its range is a ValueError that names it, before anything computes with it."""
+"""Options of the Python API: a value of another type or beyond its range is a ValueError that names it, before anything
+computes with it.
+"""
 
 import re
 

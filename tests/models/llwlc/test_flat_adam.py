@@ -83,6 +83,9 @@ def test_its_state_is_torch_s_and_making_it_imports_no_compiler():
     torchs.load_state_dict(ours.state_dict())
     ours.load_state_dict(torchs.state_dict())
     assert ours.state_dict()["param_groups"] == torchs.state_dict()["param_groups"]
-    made = "from llwlc.models._llwlc.training import UnwrappedAdam; import sys, torch; UnwrappedAdam([torch.zeros(3)]).state_dict(); print('torch._dynamo' in sys.modules)"
+    made = (
+        "from llwlc.models._llwlc.training import UnwrappedAdam; import sys, torch;"
+        " UnwrappedAdam([torch.zeros(3)]).state_dict(); print('torch._dynamo' in sys.modules)"
+    )
     found = subprocess.run([sys.executable, "-c", made], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

@@ -1,4 +1,6 @@
-"""Several processes that train one network are one process, but for rounding; the same number of them twice to the last bit, also when one is killed on the way."""
+"""Several processes that train one network are one process, but for rounding; the same number of them twice to the last
+bit, also when one is killed on the way.
+"""
 
 import subprocess
 import sys

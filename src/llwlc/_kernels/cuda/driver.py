@@ -1,4 +1,6 @@
-"""CUDA's run-time compiler and driver, through ctypes: no toolkit, no build step, no package beyond what torch brings."""
+"""CUDA's run-time compiler and driver, through ctypes: no toolkit, no build step, no package beyond what torch
+brings.
+"""
 
 from __future__ import annotations
 
@@ -97,14 +99,16 @@ def compile_source(text: str, *options: str) -> bytes:
 
 
 def load_or_compile(text: str, *options: str) -> bytes:
-    """`compile_source`, cached on disk for later processes: the larger kernel takes five seconds for each size of group."""
+    """`compile_source`, cached on disk for later processes: the larger kernel takes five seconds for each size of
+    group.
+    """
     name = hashlib.sha256("\n".join([torch.version.cuda or "", *options, text]).encode()).hexdigest()[:32]
     return load_or_make(cache_root() / "cuda" / f"{name}.cubin", lambda: compile_source(text, *options))
 
 
 def load_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
-    """The bytes of a file where it is intact, else what `make` returns, which is then written there. A folder that others can write is not used, since
-    the content of such a file is executed."""
+    """The bytes of a file where it is intact, else what `make` returns, which is then written there. A folder that
+    others can write is not used, since the content of such a file is executed."""
     folder = make_private_folder(path.parent)
     if folder is None:
         return make()

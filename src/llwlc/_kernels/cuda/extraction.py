@@ -20,14 +20,24 @@ SCRATCH_BYTES = 1 << 31  # of all large groups together
 
 ExtractionTask = task_type(
     "Extraction",
-    "indptr indices pairs order drawn_by hub hub_begin hub_neighbor counter sizes edges ptr first node row col hop dist_u dist_v edge scratch",
-    stride="int64", num_nodes="int64", key="int64", cap="int64", longer_than="int64",
-    links="int32", hops="int32", slots="int32", hubs="int32",
-)  # fmt: skip
+    "indptr indices pairs order drawn_by hub hub_begin hub_neighbor counter sizes edges"
+    " ptr first node row col hop dist_u dist_v edge scratch",
+    stride="int64",
+    num_nodes="int64",
+    key="int64",
+    cap="int64",
+    longer_than="int64",
+    links="int32",
+    hops="int32",
+    slots="int32",
+    hubs="int32",
+)
 
 
 class HashTable(NamedTuple):
-    """The slots of a hash table in fast memory, for links of up to three quarters as many nodes, and the threads of a group that share it."""
+    """The slots of a hash table in fast memory, for links of up to three quarters as many nodes, and the threads of a
+    group that share it.
+    """
 
     slots: int
     group: int
@@ -37,7 +47,9 @@ HASH_TABLES = (HashTable(2048, 128), HashTable(8192, 512))
 
 
 class SubgraphTensors(NamedTuple):
-    """The arrays of `Subgraphs`; `edge [E]` the places of the edges in the graph, or empty where they are not asked for."""
+    """The arrays of `Subgraphs`; `edge [E]` the places of the edges in the graph, or empty where they are not asked
+    for.
+    """
 
     ptr: Tensor
     first: Tensor
@@ -56,11 +68,21 @@ def fits_kernel(num_nodes: int, hops: int) -> bool:
 
 
 def extract(
-    engine: KernelEngine, indptr: Tensor, indices: Tensor, pairs: Tensor, *,
-    hops: int, cap: int, seed: int, stream: int, with_edges: bool, draw_ids: Tensor | None, hubs: GpuHubRows | None = None,
-) -> SubgraphTensors:  # fmt: skip
-    """The enclosing subgraphs of `pairs [B, 2]`, on the device of the graph; `draw_ids [n]`: what random draws identify its nodes by, None for their numbers; `hubs`:
-    rows that need not be read in full for a capped hop."""
+    engine: KernelEngine,
+    indptr: Tensor,
+    indices: Tensor,
+    pairs: Tensor,
+    *,
+    hops: int,
+    cap: int,
+    seed: int,
+    stream: int,
+    with_edges: bool,
+    draw_ids: Tensor | None,
+    hubs: GpuHubRows | None = None,
+) -> SubgraphTensors:
+    """The enclosing subgraphs of `pairs [B, 2]`, on the device of the graph; `draw_ids [n]`: what random draws identify
+    its nodes by, None for their numbers; `hubs`: rows that need not be read in full for a capped hop."""
     links, n, device = len(pairs), len(indptr) - 1, indptr.device
     sizes, edges = torch.empty(2, links, dtype=torch.long, device=device)
     arrays = {"indptr": indptr, "indices": indices, "pairs": pairs, "sizes": sizes, "edges": edges}
@@ -120,7 +142,9 @@ def _in_table(engine: KernelEngine, graph: dict[str, int], order: Tensor, table:
 
 
 def _large(engine: KernelEngine, graph: dict[str, int], order: Tensor, n: int, device: torch.device) -> None:
-    """Launches the kernel for large links: each group has its own `places [n]`, all absent, and space for the nodes, distances and nodes by number of a subgraph as large as the graph."""
+    """Launches the kernel for large links: each group has its own `places [n]`, all absent, and space for the nodes,
+    distances and nodes by number of a subgraph as large as the graph.
+    """
     if not len(order):
         return
     groups = max(1, min(len(order), engine.groups, SCRATCH_BYTES // (4 * SCRATCH * n)))

@@ -16,7 +16,9 @@ NEIGHBOR_CHUNK = 1 << 24
 
 
 class GpuHubRows(NamedTuple):
-    """`hub [h]`: the nodes of more than `longer_than` neighbours, ascending; `begin [h + 1]`: where their rows begin in `neighbor`, which has the neighbours of each by ascending draw."""
+    """`hub [h]`: the nodes of more than `longer_than` neighbours, ascending; `begin [h + 1]`: where their rows begin in
+    `neighbor`, which has the neighbours of each by ascending draw.
+    """
 
     hub: Tensor
     begin: Tensor

@@ -1,4 +1,6 @@
-"""The rows of a network and what is read of them, by the kernel of `network.cu`: encoded links in, one row a link out."""
+"""The rows of a network and what is read of them, by the kernel of `network.cu`: encoded links in, one row a link
+out.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,28 @@ CHUNK = 32  # channels are padded to a multiple
 NetworkTask = task_type(
     "Network",
     "ptr node dist_u dist_v label values vectors degree resident first mix table counter out",
-    width="int64", links="int32", kappa="int32", stride="int32", blocks="int32", channels="int32", C="int32", classes="int32", filters="int32",
-    hidden="int32", features="int32", skips="int32", jumping="int32", ends="int32", cap="int32",
-)  # fmt: skip
+    width="int64",
+    links="int32",
+    kappa="int32",
+    stride="int32",
+    blocks="int32",
+    channels="int32",
+    C="int32",
+    classes="int32",
+    filters="int32",
+    hidden="int32",
+    features="int32",
+    skips="int32",
+    jumping="int32",
+    ends="int32",
+    cap="int32",
+)
 
 
 class NetworkKernelShape(NamedTuple):
-    """Numbers of blocks, of channels and of them with padding, of distance classes, filters, hidden channels of a filter, features of a node; whether blocks add their
-    input (`skips`), whether all blocks are pooled (`jumping`), whether the rows of the ends are read."""
+    """Numbers of blocks, of channels and of them with padding, of distance classes, filters, hidden channels of a
+    filter, features of a node; whether blocks add their input (`skips`), whether all blocks are pooled (`jumping`),
+    whether the rows of the ends are read."""
 
     blocks: int
     channels: int
@@ -48,7 +64,9 @@ class NetworkKernelShape(NamedTuple):
 
     @property
     def parts(self) -> dict[str, int]:
-        """The widths of what a link's row consists of: means and logarithms of sizes by class, largest entries, rows of the ends, their filtered features."""
+        """The widths of what a link's row consists of: means and logarithms of sizes by class, largest entries, rows of
+        the ends, their filtered features.
+        """
         return {
             "pooled": self.classes * (self.pooled + 1),
             "largest": self.pooled,
@@ -58,7 +76,9 @@ class NetworkKernelShape(NamedTuple):
 
 
 class GpuWeights(NamedTuple):
-    """`resident`: see `resident_of` in `network.cu`; `first [S (classes + 1), C]`, `mix [blocks - 1, S, C, C]`; `table [n, F]` the features of all nodes, or None. Float32."""
+    """`resident`: see `resident_of` in `network.cu`; `first [S (classes + 1), C]`, `mix [blocks - 1, S, C, C]`;
+    `table [n, F]` the features of all nodes, or None. Float32.
+    """
 
     resident: Tensor
     first: Tensor
@@ -67,8 +87,8 @@ class GpuWeights(NamedTuple):
 
 
 class GpuRows(NamedTuple):
-    """Links: `ptr [B + 1]`; `values [B, κ]`, `vectors [N, κ]`, `degree [N]` in float32; `node [N]` int64, where features are read; distance classes as `label [N]`, uint8, or
-    as `dist_u`, `dist_v [N]`, int64, capped at `cap`."""
+    """Links: `ptr [B + 1]`; `values [B, κ]`, `vectors [N, κ]`, `degree [N]` in float32; `node [N]` int64, where
+    features are read; distance classes as `label [N]`, uint8, or as `dist_u`, `dist_v [N]`, int64, capped at `cap`."""
 
     ptr: Tensor
     values: Tensor

@@ -21,7 +21,9 @@ SparseRows = tuple[Tensor, Tensor, Tensor]
 def pair_inputs(
     engine: KernelEngine, indptr: Tensor, indices: Tensor, pairs: Tensor, rows: SparseRows | None
 ) -> Tensor:
-    """The statistics of `pairs [B, 2]` and, with sparse rows, the product of the ends' rows behind them, `[B, 5 or 6]` in float32, on the device of the graph."""
+    """The statistics of `pairs [B, 2]` and, with sparse rows, the product of the ends' rows behind them, `[B, 5 or 6]`
+    in float32, on the device of the graph.
+    """
     # in one order of the ends, so that the other does not change the last bit
     pairs = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
     width = STATISTICS + (rows is not None)

@@ -1,4 +1,6 @@
-"""`bases._eigenbasis` by the kernel of `solve.cu`: graphs of like size together, each with as much fast memory as it needs."""
+"""`bases._eigenbasis` by the kernel of `solve.cu`: graphs of like size together, each with as much fast memory as it
+needs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from llwlc._kernels.cuda.driver import KernelEngine
 from llwlc._kernels.cuda.task import address, task_type
 from llwlc._kernels.solve_options import SolveOptions
 
-# Fast memory of a class of graphs, and the threads that share one of them: a multiprocessor of an H200 has fast memory for so many groups
+# Fast memory of a class of graphs, and the threads that share one of them: a multiprocessor of an H200 has fast memory
+# for so many groups
 # at once (21, 12, 8, 6, 4, 3, 2), and registers (128 a thread) for 16 warps.
 CLASSES = ((9_700, 32), (17_800, 32), (27_200, 64), (36_700, 64), (55_500, 128), (74_500, 128), (111_500, 256))
 # The same for larger graphs, whose Krylov vectors stay in global memory: 4, 2 and 1 at once.
@@ -28,8 +31,9 @@ SolveTask = task_type(
 
 
 class GpuBasisInputs(NamedTuple):
-    """`ptr [B + 1]`, `row`, `col [E]`; `weight [E]` or None; `columns [N, k]`, or None for the Neumann columns by `hop [N]`; `block [N, b]`,
-    or None for the query nodes `u`, `v [B]`; `deleted [N]` where the projector has a closed form, else None. Reals are float64."""
+    """`ptr [B + 1]`, `row`, `col [E]`; `weight [E]` or None; `columns [N, k]`, or None for the Neumann columns by
+    `hop [N]`; `block [N, b]`, or None for the query nodes `u`, `v [B]`; `deleted [N]` where the projector has a closed
+    form, else None. Reals are float64."""
 
     ptr: Tensor
     row: Tensor
@@ -44,7 +48,9 @@ class GpuBasisInputs(NamedTuple):
 
 
 class SolveKernelShape(NamedTuple):
-    """Numbers of columns k, of starts b, of steps; which Laplacian, whether the projector is in closed form, whether edges have weights."""
+    """Numbers of columns k, of starts b, of steps; which Laplacian, whether the projector is in closed form, whether
+    edges have weights.
+    """
 
     k: int
     b: int
@@ -55,7 +61,9 @@ class SolveKernelShape(NamedTuple):
 
 
 class RitzTensors(NamedTuple):
-    """The arrays of an `Eigenbasis`, zero where dead, the number of live columns, `live [B]`, and the degrees of the nodes, `degree [N]`, int64, or float64 with weights."""
+    """The arrays of an `Eigenbasis`, zero where dead, the number of live columns, `live [B]`, and the degrees of the
+    nodes, `degree [N]`, int64, or float64 with weights.
+    """
 
     values: Tensor
     vectors: Tensor
@@ -72,8 +80,8 @@ def eigenbasis(
     dtype: torch.dtype,
     neumann: int = 0,
 ) -> RitzTensors:
-    """The Ritz pairs of every graph, on the device of the arrays; `neumann`: without columns, those that the kernel makes
-    itself: 1 for the boundary, 2 for the degree, 3 for both."""
+    """The Ritz pairs of every graph, on the device of the arrays; `neumann`: without columns, those that the kernel
+    makes itself: 1 for the boundary, 2 for the degree, 3 for both."""
     steps, normalized = solve.steps, solve.normalized
     inputs = inputs._replace(**{name: x.contiguous() for name, x in inputs._asdict().items() if x is not None})
     graphs, device = len(inputs.ptr) - 1, inputs.ptr.device
@@ -101,7 +109,8 @@ def eigenbasis(
         [(limit, group) for limit, group in some if limit + part_bytes(shape, group) <= engine.shared_bytes]
         for some in (CLASSES, FAR_CLASSES)
     )
-    # graphs of one class together, the smaller ones first: first the classes in fast memory, then those with their vectors elsewhere, then the rest
+    # graphs of one class together, the smaller ones first: first the classes in fast memory, then those with their
+    # vectors elsewhere, then the rest
     own = _class_of(need, classes)
     elsewhere = _class_of(need - far, far_classes) + len(classes)
     own = torch.where(own < len(classes), own, elsewhere)

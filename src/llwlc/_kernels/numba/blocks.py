@@ -1,9 +1,11 @@
 """The blocks of `nn._net` for one link: X₁ = ReLU(V Σ_s f_s(R) VᵀX₀ W_s + X₀W₀ + b), and so on, all on one basis.
 
-X₀ is never stored: a node has a one in the column of its distance class and the logarithm of its degree in the last, so VᵀX₀ is a sum of rows of V for
-each class, and X₀W₀ a row of W₀. Filters and weights are applied to κ rows a link (they commute with V); its n rows are computed only for the ReLU.
+X₀ is never stored: a node has a one in the column of its distance class and the logarithm of its degree in the last, so
+VᵀX₀ is a sum of rows of V for each class, and X₀W₀ a row of W₀. Filters and weights are applied to κ rows a link (they
+commute with V); its n rows are computed only for the ReLU.
 
-Rows of matrices are padded with zeros to whole lanes (`lanes.py`): rows of V to `kappa`, a multiple of 16, rows of X to `channels`, a multiple of 32.
+Rows of matrices are padded with zeros to whole lanes (`lanes.py`): rows of V to `kappa`, a multiple of 16, rows of X to
+`channels`, a multiple of 32.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ LOGS = np.log1p(np.arange(1024))
 
 
 class Blocks(NamedTuple):
-    """Weights. `first [S (classes + 1), C]`, `mix [blocks − 1, S C, C]` of the filtered rows; `first_skip [classes + 1, C]`, `skip [blocks − 1, C, C]` of the rows
-    themselves, empty where there is no skip; `bias [blocks, C]`."""
+    """Weights. `first [S (classes + 1), C]`, `mix [blocks − 1, S C, C]` of the filtered rows;
+    `first_skip [classes + 1, C]`, `skip [blocks − 1, C, C]` of the rows themselves, empty where there is no skip;
+    `bias [blocks, C]`."""
 
     classes: int
     filters: int
@@ -35,7 +38,9 @@ class Blocks(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """The MLPs on eigenvalues, one a block, and one for the ends behind them: `inner`, `inner_bias [F, H]`, `outer [F, S, H]`, `outer_bias [F, S]`."""
+    """The MLPs on eigenvalues, one a block, and one for the ends behind them: `inner`, `inner_bias [F, H]`,
+    `outer [F, S, H]`, `outer_bias [F, S]`.
+    """
 
     inner: np.ndarray
     inner_bias: np.ndarray
@@ -44,9 +49,10 @@ class Filters(NamedTuple):
 
 
 class BlockScratch(NamedTuple):
-    """Intermediate results of one link, flat: V `[n, kappa]`, the rows of every block `states [blocks, n, C]`, log degrees `[n]`; filters at the eigenvalues
-    `gain [F, S, kappa]`; `classes [classes + 1, kappa]` = (VᵀX₀)ᵀ, filtered `classes_filtered [S (classes + 1), kappa]`; and for each block `spectrum [kappa, C]` = VᵀX,
-    filtered `spectrum_filtered [kappa, S C]`, mixed `mixed [kappa, C]`. n is padded to a multiple of four."""
+    """Intermediate results of one link, flat: V `[n, kappa]`, the rows of every block `states [blocks, n, C]`, log
+    degrees `[n]`; filters at the eigenvalues `gain [F, S, kappa]`; `classes [classes + 1, kappa]` = (VᵀX₀)ᵀ, filtered
+    `classes_filtered [S (classes + 1), kappa]`; and for each block `spectrum [kappa, C]` = VᵀX, filtered
+    `spectrum_filtered [kappa, S C]`, mixed `mixed [kappa, C]`. n is padded to a multiple of four."""
 
     kappa: int
     values: np.ndarray
@@ -204,8 +210,18 @@ def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -
     zero_entries(s.spectrum_filtered, (block * kappa + live) * count * C, (whole_fours(live) - live) * count * C)
     wide = count * C
     multiply(
-        s.spectrum_filtered, block * kappa * wide, wide, whole_fours(live), wide, blocks.mix, (block - 1) * wide * C, C, s.mixed, to, False
-    )  # fmt: skip
+        s.spectrum_filtered,
+        block * kappa * wide,
+        wide,
+        whole_fours(live),
+        wide,
+        blocks.mix,
+        (block - 1) * wide * C,
+        C,
+        s.mixed,
+        to,
+        False,
+    )
 
 
 @inner

@@ -1,7 +1,8 @@
-"""A pool of large arrays for reuse: the system zeroes every page that it hands out, which for a batch of links can take a third as long as the work
-on them.
+"""A pool of large arrays for reuse: the system zeroes every page that it hands out, which for a batch of links can take
+a third as long as the work on them.
 
-A buffer is free when nothing but the pool refers to it. Arrays and tensors made from it refer to it as long as they live.
+A buffer is free when nothing but the pool refers to it. Arrays and tensors made from it refer to it as long as they
+live.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 
 SMALL = 1 << 16  # bytes; smaller arrays are not pooled
 SPARE = 4  # a buffer is made a quarter larger than asked for, since batches differ in size
-# The pool evicts the oldest buffers beyond 32, or 512 MB, in use or free: so much unused memory may stay with the process
+# The pool evicts the oldest buffers beyond 32, or 512 MB, in use or free: so much unused memory may stay with the
+# process
 MOST, BYTES = 32, 1 << 29
 
 _buffers: list[np.ndarray] = []

@@ -16,7 +16,9 @@ from llwlc._support.compiler import U, compiled
 
 @compiled
 def laplacian(L: Matrix, degree: np.ndarray, normalized: bool) -> None:
-    """Fills the degrees (row sums of the weights), scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes."""
+    """Fills the degrees (row sums of the weights), scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at
+    isolated nodes.
+    """
     for i in range(L.n):
         if len(L.weight) > 0:
             total = 0.0
@@ -65,7 +67,9 @@ def neumann_degree(n: int, degree: np.ndarray, hop: np.ndarray, column: np.ndarr
 def delete_vertices(
     node: np.ndarray, draw_ids: np.ndarray, count: int, key: np.uint64, bits: np.ndarray, deleted: np.ndarray
 ) -> int:
-    """Marks min(count, ⌊n/2⌋) vertices with the lowest hashes (all of them where count is negative), returns how many."""
+    """Marks min(count, ⌊n/2⌋) vertices with the lowest hashes (all of them where count is negative), returns how
+    many.
+    """
     n = len(deleted)
     take = n if count < 0 else min(count, n // 2)
     if take == 0 or take == n:
@@ -93,7 +97,9 @@ def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray
 
 @compiled
 def projector_of(n: int, degree: np.ndarray, deleted: np.ndarray, count: int, P: ClosedFormProjector) -> None:
-    """The closed-form projector where all columns are vertex-deleted ones; `linalg._projector.vertex_deleted` derives it."""
+    """The closed-form projector where all columns are vertex-deleted ones; `linalg._projector.vertex_deleted` derives
+    it.
+    """
     P.g[:], P.y[:], P.merged[:] = 0.0, 0.0, False
     has_isolated = False
     for i in range(n):
@@ -142,7 +148,9 @@ def constraint_start(
     w: np.ndarray,
     start: np.ndarray,
 ) -> None:
-    """L C 1, C the columns in `Y` before they are made orthonormal; or, with the closed form, the vertex-deleted columns, which are never stored."""
+    """L C 1, C the columns in `Y` before they are made orthonormal; or, with the closed form, the vertex-deleted
+    columns, which are never stored.
+    """
     w[:] = 0.0
     if closed:
         for i in range(L.n):

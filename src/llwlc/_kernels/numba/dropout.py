@@ -1,4 +1,6 @@
-"""`nn._link_dropout` for one link after the other, bit for bit: what is dropped depends on (seed, epoch, link, site, entry) alone."""
+"""`nn._link_dropout` for one link after the other, bit for bit: what is dropped depends on (seed, epoch, link, site,
+entry) alone.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ SITE, LANE, LOW, SIGN = np.uint64(40), np.uint64(16), np.uint64(0xFFFF), np.uint
 
 
 class Dropout(NamedTuple):
-    """The places in a network where entries are dropped, in the order in which kernels number them: `site`, their numbers in the network; `drop`, how many of 65,536 values of an entry's 16 bits
-    drop it, 0 for none; `factor` of the entries that are kept. `by_number`: empty, nodes are identified by their numbers."""
+    """The places in a network where entries are dropped, in the order in which kernels number them: `site`, their
+    numbers in the network; `drop`, how many of 65,536 values of an entry's 16 bits drop it, 0 for none; `factor` of the
+    entries that are kept. `by_number`: empty, nodes are identified by their numbers."""
 
     seed: int
     epoch: int

@@ -19,8 +19,9 @@ from llwlc._support.threads import choose_num_threads, run_over_links
 
 
 class BasisInputs(NamedTuple):
-    """`ptr [B + 1]` where the nodes of each graph begin, `first [N + 1]` where the edges of each node do; `col [E]` positions in the batch;
-    `weight [E]` or `[0]`; `columns [N, k]`; `start [N, b]`; `deleted [N]` where the projector has a closed form, else `[0]`."""
+    """`ptr [B + 1]` where the nodes of each graph begin, `first [N + 1]` where the edges of each node do; `col [E]`
+    positions in the batch; `weight [E]` or `[0]`; `columns [N, k]`; `start [N, b]`; `deleted [N]` where the projector
+    has a closed form, else `[0]`."""
 
     ptr: np.ndarray
     first: np.ndarray
@@ -104,8 +105,14 @@ def transpose(rows: np.ndarray, out: np.ndarray) -> bool:
 
 @compiled
 def _run(
-    inputs: BasisInputs, solve: SolveOptions, begin: int, end: int, scratch: GraphScratch, ritz_scratch: RitzScratch, ritz: RitzArrays
-) -> None:  # fmt: skip
+    inputs: BasisInputs,
+    solve: SolveOptions,
+    begin: int,
+    end: int,
+    scratch: GraphScratch,
+    ritz_scratch: RitzScratch,
+    ritz: RitzArrays,
+) -> None:
     k, b = inputs.columns.shape[1], inputs.start.shape[1]
     steps = solve.steps
     for graph in range(begin, end):

@@ -1,8 +1,8 @@
 """One enclosing subgraph: its nodes by breadth-first search, the edges among them, the distances from both ends.
 
-`where [num_nodes]` maps a node of the graph to its position in the subgraph plus one, 0 outside. `inside_bits` has one bit for each node, set inside
-the subgraph: most neighbours that are looked up are outside, and the bits of a graph of 300,000 nodes fit the innermost cache. Both arrays are zero
-between links.
+`where [num_nodes]` maps a node of the graph to its position in the subgraph plus one, 0 outside. `inside_bits` has one
+bit for each node, set inside the subgraph: most neighbours that are looked up are outside, and the bits of a graph of
+300,000 nodes fit the innermost cache. Both arrays are zero between links.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from llwlc._kernels.numba.hub_rows import HubRows, find_below, hub_row, nth_new_
 from llwlc._kernels.numba.search import has, lower_bound
 from llwlc._support.compiler import U, compiled
 
-# a row of the graph that is this many times longer than the subgraph is searched for the subgraph's nodes instead of read in full
+# a row of the graph that is this many times longer than the subgraph is searched for the subgraph's nodes instead of
+# read in full
 LONG_ROW = 24
-# Rows of a subgraph's CSR begin at multiples of four entries and are filled up with n, a position at which every vector is zero. Most rows are short, so
-# most take one pass of a loop over four entries, which a processor predicts well; it cannot predict loops of the rows' exact lengths.
+# Rows of a subgraph's CSR begin at multiples of four entries and are filled up with n, a position at which every vector
+# is zero. Most rows are short, so
+# most take one pass of a loop over four entries, which a processor predicts well; it cannot predict loops of the rows'
+# exact lengths.
 FOUR = 4
 
 
 class Adjacency(NamedTuple):
     """The whole graph: `indptr [n + 1]`, `indices [2m]`, both unsigned, `weight [2m]` or `[0]`; `draw_ids [n]`, what
-    random draws identify the nodes by, unsigned, or `[0]` for their numbers; `hubs`: long rows in the order in which a capped hop takes nodes, as far as there are any."""
+    random draws identify the nodes by, unsigned, or `[0]` for their numbers; `hubs`: long rows in the order in which a
+    capped hop takes nodes, as far as there are any."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -36,8 +40,9 @@ class Adjacency(NamedTuple):
 
 
 class ExtractionScratch(NamedTuple):
-    """Scratch of one thread. `node`, `hop` hold the nodes of one subgraph; `start`, `size`, `neighbor` its CSR with rows padded to fours, `edge` the places
-    of its edges in the graph (only used with weights); `distances` as in `DistanceBits`."""
+    """Scratch of one thread. `node`, `hop` hold the nodes of one subgraph; `start`, `size`, `neighbor` its CSR with
+    rows padded to fours, `edge` the places of its edges in the graph (only used with weights); `distances` as in
+    `DistanceBits`."""
 
     where: np.ndarray
     inside_bits: np.ndarray
@@ -52,9 +57,19 @@ class ExtractionScratch(NamedTuple):
 
 @compiled
 def find_nodes(
-    graph: Adjacency, u: int, v: int, hops: int, cap: int, how: CapDraw, where: np.ndarray, node: np.ndarray, hop: np.ndarray
-) -> int:  # fmt: skip
-    """Writes `node` and `hop` in the order of discovery, marks them in `where`, returns their number. `cap` 0: no limit."""
+    graph: Adjacency,
+    u: int,
+    v: int,
+    hops: int,
+    cap: int,
+    how: CapDraw,
+    where: np.ndarray,
+    node: np.ndarray,
+    hop: np.ndarray,
+) -> int:
+    """Writes `node` and `hop` in the order of discovery, marks them in `where`, returns their number. `cap` 0: no
+    limit.
+    """
     node[0], node[1], hop[0], hop[1] = u, v, 0, 0
     where[u], where[v] = 1, 2
     begin, end = 0, 2
@@ -73,7 +88,9 @@ def find_nodes(
 
 @compiled
 def find_all(graph: Adjacency, begin: int, end: int, found: int, where: np.ndarray, node: np.ndarray) -> int:
-    """Appends the neighbours of `node[begin:end]` that are not found yet to the `found` nodes, in the order of discovery."""
+    """Appends the neighbours of `node[begin:end]` that are not found yet to the `found` nodes, in the order of
+    discovery.
+    """
     for i in range(begin, end):
         x = node[i]
         for p in range(graph.indptr[x], graph.indptr[x + U(1)]):
@@ -90,9 +107,11 @@ def find_all(graph: Adjacency, begin: int, end: int, found: int, where: np.ndarr
 def find_low_draws(
     graph: Adjacency, begin: int, end: int, cap: int, how: CapDraw, where: np.ndarray, node: np.ndarray
 ) -> int:
-    """`find_all` next to a hub: finds only neighbours whose draw lies below a limit that leaves at least `cap` of the longest row.
+    """`find_all` next to a hub: finds only neighbours whose draw lies below a limit that leaves at least `cap` of the
+    longest row.
 
-    Where at least `cap` are found, the `cap` lowest of all are among them. Otherwise, or where there is no hub, finds none.
+    Where at least `cap` are found, the `cap` lowest of all are among them. Otherwise, or where there is no hub, finds
+    none.
     """
     longest, hub = U(0), U(0)
     for i in range(begin, end):
@@ -145,7 +164,8 @@ def long_row(cap: int) -> int:
 def kth_lowest(bits: np.ndarray, cap: int) -> int:
     """The `cap`-th lowest of more than `cap` hashes; no two are the same, as the last mixing step is a bijection.
 
-    Hashes are uniform, so only those below a limit that leaves little more than `cap` of them need sorting: at a hub of a million neighbours, very few.
+    Hashes are uniform, so only those below a limit that leaves little more than `cap` of them need sorting: at a hub of
+    a million neighbours, very few.
     """
     share = enough_for(cap) / len(bits)
     if share < 1:
@@ -200,8 +220,9 @@ def inside(inside_bits: np.ndarray, y: np.uint64) -> np.uint64:
 
 @compiled
 def prefetch_rows(graph: Adjacency, node: np.ndarray, n: int) -> np.uint64:
-    """Returns a bound on the number of edges among the nodes: the total length of the rows, none counted for more than all nodes. Reads the first entry of each, so that memory delivers
-    the rows in parallel and not one after the other."""
+    """Returns a bound on the number of edges among the nodes: the total length of the rows, none counted for more than
+    all nodes. Reads the first entry of each, so that memory delivers the rows in parallel and not one after the
+    other."""
     length, touched = U(0), U(0)
     last = U(max(len(graph.indices), 1) - 1)
     if len(graph.indices) > 0:
@@ -237,7 +258,9 @@ def in_fours(count: np.uint64) -> np.uint64:
 
 @compiled
 def fill_edges(graph: Adjacency, n: int, scratch: ExtractionScratch, neighbor: np.ndarray) -> int:
-    """Writes the CSR of the subgraph to `scratch` and `neighbor`, rows in the order of the neighbour's id; returns its number of edges."""
+    """Writes the CSR of the subgraph to `scratch` and `neighbor`, rows in the order of the neighbour's id; returns its
+    number of edges.
+    """
     inside_bits, node, edge = scratch.inside_bits, scratch.node, scratch.edge
     filler = U(len(graph.indptr) - 1)  # the id behind the last node
     scratch.where[filler] = n + 1
@@ -277,7 +300,9 @@ def fill_edges(graph: Adjacency, n: int, scratch: ExtractionScratch, neighbor: n
 def drop_link(
     scratch: ExtractionScratch, neighbor: np.ndarray, begin: np.uint64, end: np.uint64, other: np.uint64
 ) -> np.uint64:
-    """Removes the other query node from the row `neighbor[begin:end]` of a query node: the link is no edge. Returns the new end."""
+    """Removes the other query node from the row `neighbor[begin:end]` of a query node: the link is no edge. Returns the
+    new end.
+    """
     kept = begin
     for at in range(begin, end):
         neighbor[kept] = neighbor[at]
@@ -314,9 +339,11 @@ def search_row(
 
 
 class DistanceBits(NamedTuple):
-    """Distances as bit sets: d in 0 … 2·hops is the set {d, …, 2·hops}, so the minimum of two distances is a union and one step more is a shift.
+    """Distances as bit sets: d in 0 … 2·hops is the set {d, …, 2·hops}, so the minimum of two distances is a union and
+    one step more is a shift.
 
-    Distances from u take the lower half of a word, those from v the upper half. `u`, `v`: distance 0 of each; `both`: all bits in use.
+    Distances from u take the lower half of a word, those from v the upper half. `u`, `v`: distance 0 of each; `both`:
+    all bits in use.
     """
 
     u: np.uint64
@@ -333,8 +360,8 @@ def distance_bits(hops: int) -> DistanceBits:
 
 @compiled
 def seed_distances(scratch: ExtractionScratch, neighbor: np.ndarray, n: int, bits: DistanceBits) -> int:
-    """Initialises the distances from the rows of the ends and of their neighbours; returns the largest distance up to which all are final: 2, but 1
-    where the cap moved a neighbour of an end to the next hop."""
+    """Initialises the distances from the rows of the ends and of their neighbours; returns the largest distance up to
+    which all are final: 2, but 1 where the cap moved a neighbour of an end to the next hop."""
     distances = scratch.distances
     distances[: n + 1] = 0
     distances[0], distances[1] = bits.u, bits.v
@@ -352,7 +379,9 @@ def seed_distances(scratch: ExtractionScratch, neighbor: np.ndarray, n: int, bit
 
 @compiled
 def relax_node(scratch: ExtractionScratch, neighbor: np.ndarray, i: int, bits: DistanceBits) -> np.uint64:
-    """Updates the distances of node i from its neighbours; returns the bits that changed. One pass over all nodes makes one more distance final."""
+    """Updates the distances of node i from its neighbours; returns the bits that changed. One pass over all nodes makes
+    one more distance final.
+    """
     distances = scratch.distances
     before: np.uint64 = distances[i]
     for e in range(scratch.start[i], scratch.start[i + 1], U(FOUR)):
@@ -378,8 +407,8 @@ def settle_distances(
 ) -> None:
     """Relaxes all nodes until every distance up to `wanted` is final, or nothing changes.
 
-    `settled`: the largest distance up to which all are final already; `changed`: the bits that the last pass changed. A distance that is not final is
-    too large, so it lies beyond `wanted`, as the exact one does.
+    `settled`: the largest distance up to which all are final already; `changed`: the bits that the last pass changed. A
+    distance that is not final is too large, so it lies beyond `wanted`, as the exact one does.
     """
     while settled < wanted and changed != 0:
         changed = U(0)

@@ -1,5 +1,5 @@
-"""The inputs of a network for a subgraph, in the types in which they are stored: edges and hops stay inside the kernel, and distances are computed only
-up to the cap."""
+"""The inputs of a network for a subgraph, in the types in which they are stored: edges and hops stay inside the kernel,
+and distances are computed only up to the cap."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def write_encoded(
     graph: Adjacency, b: int, p: int, n: int, hops: int, cap: int, distance_cap: int,
     scratch: ExtractionScratch, neighbor: np.ndarray, out: EncodedArrays,
 ) -> None:  # fmt: skip
-    """Writes link b, whose subgraph of n nodes is in `scratch` and `neighbor`, to its places in the output, which begin at p."""
+    """Writes link b, whose subgraph of n nodes is in `scratch` and `neighbor`, to its places in the output, which begin
+    at p.
+    """
     out.full[b] = has_full_hop(scratch.hop, n, cap)
     for i in range(n):
         out.node[p + i] = scratch.node[i]
@@ -52,7 +54,9 @@ def write_encoded(
 
 @compiled
 def has_full_hop(hop: np.ndarray, n: int, cap: int) -> bool:
-    """Whether `cap` nodes were found in one hop. Nodes are ordered by hop, so two nodes of one hop have only nodes of that hop between them."""
+    """Whether `cap` nodes were found in one hop. Nodes are ordered by hop, so two nodes of one hop have only nodes of
+    that hop between them.
+    """
     full = False
     for i in range(
         2, n - cap + 1 if cap > 0 else 2
@@ -65,7 +69,9 @@ def has_full_hop(hop: np.ndarray, n: int, cap: int) -> bool:
 def write_labels(
     scratch: ExtractionScratch, neighbor: np.ndarray, n: int, hops: int, distance_cap: int, label: np.ndarray
 ) -> None:
-    """`subgraphs._labels.distance_encoding`. It does not tell distances from the cap on apart, so only those below have to be exact."""
+    """`subgraphs._labels.distance_encoding`. It does not tell distances from the cap on apart, so only those below have
+    to be exact.
+    """
     bits = distance_bits(hops)
     settled = seed_distances(scratch, neighbor, n, bits)
     settle_distances(scratch, neighbor, n, bits, settled, min(2 * hops, distance_cap - 1), U(1))
@@ -78,8 +84,8 @@ def write_labels(
 
 @in_order
 def write_degrees(graph: Adjacency, scratch: ExtractionScratch, n: int, degree: np.ndarray) -> None:
-    """The number of edges of each node; with weights their sum, in the type of the weights and in the order of the row, as `Subgraphs.degree`
-    has it."""
+    """The number of edges of each node; with weights their sum, in the type of the weights and in the order of the row,
+    as `Subgraphs.degree` has it."""
     if len(scratch.edge) == 0:
         for i in range(n):
             degree[i] = scratch.size[i]

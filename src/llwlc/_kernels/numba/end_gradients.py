@@ -15,9 +15,10 @@ from llwlc._support.compiler import inner
 
 
 class EndGradientScratch(NamedTuple):
-    """Of one link: `keep [F]` and `keep_out [2 channels]`, the factors of dropout; `coefficient [2 S, kappa]`, `spectrum [kappa, F]`, `filtered [2 S, F]`; of the rows after the mixing
-    `unit [2, D]`, normalised, `mixed [2, D]`, scaled, and `scale [2]` of the normalisation; of the cosines `inverse [2 (S + 1)]`, one by the length of each row, `cosine` and
-    `back [(S + 1)²]`, their gradients. `rows [2, (S + 1) F]`: gradients of the filtered rows."""
+    """Of one link: `keep [F]` and `keep_out [2 channels]`, the factors of dropout; `coefficient [2 S, kappa]`,
+    `spectrum [kappa, F]`, `filtered [2 S, F]`; of the rows after the mixing `unit [2, D]`, normalised, `mixed [2, D]`,
+    scaled, and `scale [2]` of the normalisation; of the cosines `inverse [2 (S + 1)]`, one by the length of each row,
+    `cosine` and `back [(S + 1)²]`, their gradients. `rows [2, (S + 1) F]`: gradients of the filtered rows."""
 
     keep: np.ndarray
     keep_out: np.ndarray
@@ -58,10 +59,23 @@ def end_gradient_scratch(ends: EndWeights, filters: int, kappa: int) -> EndGradi
 
 @inner
 def features_forward(
-    w: EndWeights, S: int, gain: int, node: np.ndarray, p: int, n: int, live: int, blocks: BlockGradientScratch, s: EndGradientScratch,
-    rows: np.ndarray, first: int, parts: np.ndarray, at: int,
-) -> None:  # fmt: skip
-    """Writes the filtered features of the two ends to `rows` from `first` on, `[2, (S + 1) F]`, and the output to `parts` from `at` on. `gain`: where the gains of the filter begin."""
+    w: EndWeights,
+    S: int,
+    gain: int,
+    node: np.ndarray,
+    p: int,
+    n: int,
+    live: int,
+    blocks: BlockGradientScratch,
+    s: EndGradientScratch,
+    rows: np.ndarray,
+    first: int,
+    parts: np.ndarray,
+    at: int,
+) -> None:
+    """Writes the filtered features of the two ends to `rows` from `first` on, `[2, (S + 1) F]`, and the output to
+    `parts` from `at` on. `gain`: where the gains of the filter begin.
+    """
     F, kappa = w.table.shape[1], blocks.blocks.kappa
     wide = (S + 1) * F
     project_gathered(blocks.blocks.V, kappa, node, p, n, live, w.table, s.spectrum)
@@ -130,11 +144,24 @@ def cosines_forward(
 
 @inner
 def features_backward(
-    w: EndWeights, S: int, gain: int, live: int, transposed: TransposedWeights, blocks: BlockGradientScratch, s: EndGradientScratch,
-    rows: np.ndarray, first: int, parts: np.ndarray, at: int, mixed: np.ndarray, to: int, grads: EndWeights,
-) -> None:  # fmt: skip
-    """From `parts`, the gradient of the output from `at` on, to that of the gains, in the scratch of the blocks. Writes that of the linear layer's output to `mixed` from `to` on, `[2, D]`,
-    and adds those of its bias and of LayerNorm to `grads`."""
+    w: EndWeights,
+    S: int,
+    gain: int,
+    live: int,
+    transposed: TransposedWeights,
+    blocks: BlockGradientScratch,
+    s: EndGradientScratch,
+    rows: np.ndarray,
+    first: int,
+    parts: np.ndarray,
+    at: int,
+    mixed: np.ndarray,
+    to: int,
+    grads: EndWeights,
+) -> None:
+    """From `parts`, the gradient of the output from `at` on, to that of the gains, in the scratch of the blocks. Writes
+    that of the linear layer's output to `mixed` from `to` on, `[2, D]`, and adds those of its bias and of LayerNorm to
+    `grads`."""
     F, D, kappa, Q = w.table.shape[1], w.mix.shape[1], blocks.blocks.kappa, S + 1
     for c in range(w.channels):
         a, b = s.mixed[c], s.mixed[D + c]
@@ -183,7 +210,9 @@ def through_norm(w: EndWeights, end: int, s: EndGradientScratch, back: np.ndarra
 def cosines_backward(
     F: int, S: int, rows: np.ndarray, first: int, parts: np.ndarray, at: int, s: EndGradientScratch
 ) -> None:
-    """Adds the gradient of the cosines to that of the rows. A row shorter than `COSINE_EPS` is divided by that constant, so its length has no part in the gradient."""
+    """Adds the gradient of the cosines to that of the rows. A row shorter than `COSINE_EPS` is divided by that
+    constant, so its length has no part in the gradient.
+    """
     Q = S + 1
     for i in range(Q):
         for j in range(i, Q):

@@ -31,7 +31,9 @@ from llwlc._support.threads import choose_num_threads, run_over_links
 
 
 class ExtractionOptions(NamedTuple):
-    """How far to search: `hops`, each with at most `cap` new nodes (0: no limit), which are drawn by `seed` on `stream`, as `counter.window` has it."""
+    """How far to search: `hops`, each with at most `cap` new nodes (0: no limit), which are drawn by `seed` on
+    `stream`, as `counter.window` has it.
+    """
 
     hops: int
     cap: int
@@ -54,8 +56,9 @@ class SubgraphArrays(NamedTuple):
 
 
 class SubgraphSizes(NamedTuple):
-    """What the first pass finds: the numbers of nodes and of directed edges of each graph behind a zero, `sizes`, `edges [B + 1]`; and `kept`, for
-    each run of links by the number of its first link, its subgraphs in brief (`memo`), empty where they did not fit."""
+    """What the first pass finds: the numbers of nodes and of directed edges of each graph behind a zero, `sizes`,
+    `edges [B + 1]`; and `kept`, for each run of links by the number of its first link, its subgraphs in brief (`memo`),
+    empty where they did not fit."""
 
     sizes: np.ndarray
     edges: np.ndarray
@@ -136,9 +139,9 @@ def extraction_bytes(graph: Adjacency) -> int:
 def new_extraction_scratch(graph: Adjacency, n: int, e: int) -> ExtractionScratch:
     """Scratch for subgraphs of up to n nodes and e edges.
 
-    The node list is as long as the graph, since a hop finds all its nodes before the cap drops some; the system provides memory only where it is
-    touched. Rows are padded to multiples of four, so each takes up to three places more; the last row also needs places for the link, for a
-    neighbour that is not tested yet and for three fillers.
+    The node list is as long as the graph, since a hop finds all its nodes before the cap drops some; the system
+    provides memory only where it is touched. Rows are padded to multiples of four, so each takes up to three places
+    more; the last row also needs places for the link, for a neighbour that is not tested yet and for three fillers.
     """
     nodes = len(graph.indptr) - 1
     places = e + (FOUR - 1) * n + 8
@@ -160,7 +163,9 @@ def _count(
     graph: Adjacency, pairs: np.ndarray, reach: ExtractionOptions, begin: int, end: int,
     scratch: ExtractionScratch, words: np.ndarray, sizes: np.ndarray, edges: np.ndarray,
 ) -> int:  # fmt: skip
-    """Writes the sizes of a run of links, and its subgraphs to `words`; returns the number of words, 0 where not all subgraphs fit."""
+    """Writes the sizes of a run of links, and its subgraphs to `words`; returns the number of words, 0 where not all
+    subgraphs fit.
+    """
     used = 0
     keeping = len(words) > 0
     for b in range(begin, end):
@@ -183,8 +188,8 @@ def _count(
 def enclose(
     graph: Adjacency, u: int, v: int, reach: ExtractionOptions, scratch: ExtractionScratch, words: np.ndarray, at: int
 ) -> tuple[int, np.ndarray]:
-    """Writes one link's nodes, hops and CSR to `scratch`, from the `words` that the first pass kept, if any; returns the number of nodes, and the
-    rows of the CSR."""
+    """Writes one link's nodes, hops and CSR to `scratch`, from the `words` that the first pass kept, if any; returns
+    the number of nodes, and the rows of the CSR."""
     if len(words) > 0:
         n = packed_subgraphs.unpack_subgraph(words, at, scratch)
         return n, packed_subgraphs.packed_rows(words, at, n)
@@ -227,8 +232,8 @@ def emit(
 def copy_row(
     scratch: ExtractionScratch, neighbor: np.ndarray, i: int, p: int, e: np.uint64, end: np.uint64, out: SubgraphArrays
 ) -> None:
-    """Copies row i of the graph whose nodes begin at p to the edges from e on, four entries at a time. The surplus is overwritten by the next row; but
-    nothing is written at `end` or beyond, which belongs to another thread."""
+    """Copies row i of the graph whose nodes begin at p to the edges from e on, four entries at a time. The surplus is
+    overwritten by the next row; but nothing is written at `end` or beyond, which belongs to another thread."""
     begin, size = scratch.start[i], U(scratch.size[i])
     if e + in_fours(size) <= end:
         size = in_fours(size)

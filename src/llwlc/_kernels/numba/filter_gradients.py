@@ -1,4 +1,6 @@
-"""The MLPs on eigenvalues in training, forward and backward, for one link: from a value to H hidden units, with dropout, to S gains."""
+"""The MLPs on eigenvalues in training, forward and backward, for one link: from a value to H hidden units, with
+dropout, to S gains.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,18 @@ from llwlc._support.compiler import inner
 
 @inner
 def filter_forward(
-    filters: Filters, values: np.ndarray, dropped: int, keep: np.ndarray, live: int, kappa: int, hidden: np.ndarray, gain: np.ndarray
-) -> None:  # fmt: skip
-    """`hidden [F, kappa, H]` and `gain [F, S, kappa]`, flat, of the live ones of a link's `values [κ]`. `keep [dropped, κ, H]`, flat: the factors of dropout on the
-    first filters, those of the blocks; the filter of the ends has none."""
+    filters: Filters,
+    values: np.ndarray,
+    dropped: int,
+    keep: np.ndarray,
+    live: int,
+    kappa: int,
+    hidden: np.ndarray,
+    gain: np.ndarray,
+) -> None:
+    """`hidden [F, kappa, H]` and `gain [F, S, kappa]`, flat, of the live ones of a link's `values [κ]`.
+    `keep [dropped, κ, H]`, flat: the factors of dropout on the first filters, those of the blocks; the filter of the
+    ends has none."""
     count, S, H = filters.outer.shape
     for f in range(count):
         w, bias, outer = filters.inner[f], filters.inner_bias[f], filters.outer[f]
@@ -36,10 +46,20 @@ def filter_forward(
 
 @inner
 def filter_backward(
-    filters: Filters, values: np.ndarray, dropped: int, keep: np.ndarray, live: int, kappa: int, hidden: np.ndarray, gain_gradient: np.ndarray,
-    back: np.ndarray, grads: Filters,
-) -> None:  # fmt: skip
-    """Adds the gradients of a link to `grads`; `gain_gradient [F, S, kappa]`: that of the loss with respect to its gains; `back [H]`: scratch."""
+    filters: Filters,
+    values: np.ndarray,
+    dropped: int,
+    keep: np.ndarray,
+    live: int,
+    kappa: int,
+    hidden: np.ndarray,
+    gain_gradient: np.ndarray,
+    back: np.ndarray,
+    grads: Filters,
+) -> None:
+    """Adds the gradients of a link to `grads`; `gain_gradient [F, S, kappa]`: that of the loss with respect to its
+    gains; `back [H]`: scratch.
+    """
     count, S, H = filters.outer.shape
     for f in range(count):
         inner, inner_bias = grads.inner[f], grads.inner_bias[f]

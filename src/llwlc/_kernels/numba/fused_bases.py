@@ -1,4 +1,5 @@
-"""Pairs to bases, one link at a time: subgraph, distances, Laplacian, constraints, Lanczos, small eigenproblem, all in cache.
+"""Pairs to bases, one link at a time: subgraph, distances, Laplacian, constraints, Lanczos, small eigenproblem, all in
+cache.
 
 Only the output leaves the kernel: no temporary grows with the number of links.
 """
@@ -49,9 +50,9 @@ START_CODES = {"query": QUERY, "random": RANDOM, "constraint": CONSTRAINT}
 
 
 class FusedOptions(NamedTuple):
-    """What to compute: the fields of a `SolveOptions` first, then the start and the constraints. `boundary`, `degree`: the Neumann columns; `deleted`:
-    the number of vertex-deleted columns, −1 for all, and `closed` where these are the only ones; `columns`: k, 0 with the closed form;
-    `start_stream`, `deleted_stream`: streams of the random draws."""
+    """What to compute: the fields of a `SolveOptions` first, then the start and the constraints. `boundary`, `degree`:
+    the Neumann columns; `deleted`: the number of vertex-deleted columns, −1 for all, and `closed` where these are the
+    only ones; `columns`: k, 0 with the closed form; `start_stream`, `deleted_stream`: streams of the random draws."""
 
     steps: int
     normalized: bool
@@ -79,14 +80,16 @@ class RitzArrays(NamedTuple):
 
     @property
     def mask(self) -> np.ndarray:
-        """`[B, κ]`. In numpy: torch would start its own threads for it, which can take as long as thousands of links."""
+        """`[B, κ]`. In numpy: torch would start its own threads for it, which can take as long as thousands of
+        links.
+        """
         columns: np.ndarray = np.arange(self.values.shape[1])
         return columns < self.live[:, None]
 
 
 class LanczosScratch(NamedTuple):
-    """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together however large the largest graph is. `B` holds
-    the constraints, then Q."""
+    """Float64 scratch of one thread, flat, so that the vectors of a small graph lie close together however large the
+    largest graph is. `B` holds the constraints, then Q."""
 
     weight: np.ndarray
     rows: np.ndarray
@@ -118,7 +121,9 @@ def link_bases(
 def encode_links(
     graph: Adjacency, pairs: np.ndarray, reach: ExtractionOptions, plan: FusedOptions, distance_cap: int
 ) -> LinkArrays:
-    """What a network reads of the enclosing subgraphs of `pairs [B, 2]`, and their constrained eigenbases in float32."""
+    """What a network reads of the enclosing subgraphs of `pairs [B, 2]`, and their constrained eigenbases in
+    float32.
+    """
     counted = count_sizes(graph, pairs, reach)
     ptr = np.cumsum(counted.sizes)
     nodes = int(ptr[-1])
@@ -129,9 +134,18 @@ def encode_links(
 
 
 def _all_links(
-    graph: Adjacency, pairs: np.ndarray, reach: ExtractionOptions, plan: FusedOptions, distance_cap: int, counted: SubgraphSizes,
-    ptr: np.ndarray, subgraphs: SubgraphArrays, encoded: EncodedArrays, ritz: RitzArrays,
-) -> None:  # fmt: skip
+    graph: Adjacency,
+    pairs: np.ndarray,
+    reach: ExtractionOptions,
+    plan: FusedOptions,
+    distance_cap: int,
+    counted: SubgraphSizes,
+    ptr: np.ndarray,
+    subgraphs: SubgraphArrays,
+    encoded: EncodedArrays,
+    ritz: RitzArrays,
+) -> None:
+
     def work(
         scratch: ExtractionScratch, lanczos: LanczosScratch, ritz_scratch: RitzScratch, begin: int, end: int
     ) -> None:
@@ -161,7 +175,9 @@ def over_scratch(
     graph: Adjacency, links: int, plan: FusedOptions, largest: tuple[int, int],
     work: Callable[[ExtractionScratch, LanczosScratch, RitzScratch, int, int], None],
 ) -> None:  # fmt: skip
-    """Calls `work` for all runs of links; each thread has its own scratch, for graphs of up to `largest` = (nodes, edges)."""
+    """Calls `work` for all runs of links; each thread has its own scratch, for graphs of up to `largest` = (nodes,
+    edges).
+    """
     n, e = largest
 
     def make() -> Callable[[int, int], None]:
@@ -174,7 +190,9 @@ def over_scratch(
 
 
 def make_ritz(links: int, nodes: int, steps: int, dtype: type[np.floating]) -> RitzArrays:
-    """Output arrays, zero except for the vectors, whose dead columns the kernels zero themselves (`zero_dead_columns`)."""
+    """Output arrays, zero except for the vectors, whose dead columns the kernels zero themselves
+    (`zero_dead_columns`).
+    """
     values, residual = np.zeros((2, links, steps), dtype)
     vectors = buffer_pool.empty(nodes * steps, dtype).reshape(nodes, steps)
     return RitzArrays(values, vectors, residual, np.zeros(links, np.int64))
@@ -221,12 +239,24 @@ def ritz_scratch_of(m: int, k: int, b: int) -> RitzScratch:
 
 @compiled
 def run_links(
-    graph: Adjacency, pairs: np.ndarray, reach: ExtractionOptions, plan: FusedOptions, distance_cap: int, begin: int, end: int, words: np.ndarray,
-    scratch: ExtractionScratch, lanczos: LanczosScratch, ritz_scratch: RitzScratch,
-    ptr: np.ndarray, subgraphs: SubgraphArrays, encoded: EncodedArrays, ritz: RitzArrays,
-) -> None:  # fmt: skip
-    """Computes a run of links: the subgraph, to `subgraphs`, or what a network reads of it, to `encoded`, whichever output is not empty; and the basis. One function
-    for both, since compiling it takes most of a minute."""
+    graph: Adjacency,
+    pairs: np.ndarray,
+    reach: ExtractionOptions,
+    plan: FusedOptions,
+    distance_cap: int,
+    begin: int,
+    end: int,
+    words: np.ndarray,
+    scratch: ExtractionScratch,
+    lanczos: LanczosScratch,
+    ritz_scratch: RitzScratch,
+    ptr: np.ndarray,
+    subgraphs: SubgraphArrays,
+    encoded: EncodedArrays,
+    ritz: RitzArrays,
+) -> None:
+    """Computes a run of links: the subgraph, to `subgraphs`, or what a network reads of it, to `encoded`, whichever
+    output is not empty; and the basis. One function for both, since compiling it takes most of a minute."""
     at = 0
     for b in range(begin, end):
         u, v, p = pairs[b, 0], pairs[b, 1], ptr[b]
@@ -241,10 +271,22 @@ def run_links(
 
 @compiled
 def basis_of(
-    graph: Adjacency, b: int, u: int, v: int, p: int, n: int, plan: FusedOptions, scratch: ExtractionScratch, neighbor: np.ndarray,
-    lanczos: LanczosScratch, ritz_scratch: RitzScratch, ritz: RitzArrays,
-) -> None:  # fmt: skip
-    """Writes the basis of link b, whose subgraph of n nodes is in `scratch` and `neighbor`, to its place in the output; its vectors begin at row p."""
+    graph: Adjacency,
+    b: int,
+    u: int,
+    v: int,
+    p: int,
+    n: int,
+    plan: FusedOptions,
+    scratch: ExtractionScratch,
+    neighbor: np.ndarray,
+    lanczos: LanczosScratch,
+    ritz_scratch: RitzScratch,
+    ritz: RitzArrays,
+) -> None:
+    """Writes the basis of link b, whose subgraph of n nodes is in `scratch` and `neighbor`, to its place in the output;
+    its vectors begin at row p.
+    """
     if len(lanczos.weight) > 0:
         lanczos.weight[: scratch.start[n]] = 0.0
         for i in range(n):
@@ -281,7 +323,9 @@ def solve_link(
     u: int, v: int, n: int, draw_ids: np.ndarray, plan: FusedOptions, scratch: ExtractionScratch, neighbor: np.ndarray,
     lanczos: LanczosScratch, ritz_scratch: RitzScratch, values: np.ndarray, vectors: np.ndarray, residual: np.ndarray,
 ) -> int:  # fmt: skip
-    """Computes the basis of the subgraph in `scratch` and `neighbor`; returns the number of live columns, 0 where some entry is not finite."""
+    """Computes the basis of the subgraph in `scratch` and `neighbor`; returns the number of live columns, 0 where some
+    entry is not finite.
+    """
     width = padded_length(n)
     rows = lanczos.rows[: 9 * width].reshape(9, width)
     degree, W = rows[0], rows[1:3]

@@ -1,4 +1,6 @@
-"""The blocks of a network and their pooling by class, forward and backward, for training on a CPU: one link at a time, its rows in the cache only."""
+"""The blocks of a network and their pooling by class, forward and backward, for training on a CPU: one link at a time,
+its rows in the cache only.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,9 @@ from llwlc._support.compiler import inner
 
 
 class TransposedWeights(NamedTuple):
-    """The weights as backward reads them: `first [C, S (classes + 1)]`, `mix [blocks − 1, C, S C]`, `skip [blocks − 1, C, C]`; of the readout `pooled [classes + 1, O, H]`, the last of
-    which belongs to the largest entries; of the ends `ends [D, (S + 1) F]`; of the head `hidden [H, width]`."""
+    """The weights as backward reads them: `first [C, S (classes + 1)]`, `mix [blocks − 1, C, S C]`,
+    `skip [blocks − 1, C, C]`; of the readout `pooled [classes + 1, O, H]`, the last of which belongs to the largest
+    entries; of the ends `ends [D, (S + 1) F]`; of the head `hidden [H, width]`."""
 
     first: np.ndarray
     mix: np.ndarray
@@ -47,10 +50,12 @@ class TransposedWeights(NamedTuple):
 
 
 class BlockGradientScratch(NamedTuple):
-    """Scratch of one thread: gradients of the loss with respect to the class means `mean [classes, H]`, the largest entries `largest [H]`, where H = `pooled` is all channels that are
-    pooled, and the gains of the filters `gain [F, S, kappa]`; `rows [2, n, C]`, those of the rows of a block and of the one before, `mixed [kappa, C]`, `filtered [kappa, S C]` and
-    `spectrum [kappa, C]` of what stands between them; `ties [H]`, how many rows share the largest entry; of the filters `hidden [F, kappa, H]`, `keep [blocks, κ, H]`, the factors of
-    dropout, and `back [H]`."""
+    """Scratch of one thread: gradients of the loss with respect to the class means `mean [classes, H]`, the largest
+    entries `largest [H]`, where H = `pooled` is all channels that are pooled, and the gains of the filters
+    `gain [F, S, kappa]`; `rows [2, n, C]`, those of the rows of a block and of the one before, `mixed [kappa, C]`,
+    `filtered [kappa, S C]` and `spectrum [kappa, C]` of what stands between them; `ties [H]`, how many rows share the
+    largest entry; of the filters `hidden [F, kappa, H]`, `keep [blocks, κ, H]`, the factors of dropout, and
+    `back [H]`."""
 
     blocks: BlockScratch
     pool: PoolScratch
@@ -102,11 +107,21 @@ def block_gradient_scratch(n: int, steps: int, blocks: Blocks, filters: Filters,
 
 @inner
 def rows_of_link(
-    blocks: Blocks, filters: Filters, jumping: bool, vectors: np.ndarray, degree: np.ndarray, label: np.ndarray, p: int, n: int, live: int,
-    values: np.ndarray, dropped: int, s: BlockGradientScratch,
-) -> None:  # fmt: skip
-    """Computes gains, rows, class means and largest entries of the link of the nodes p to p + n in the scratch. `values [κ]`: its eigenvalues; `dropped`: how many of the filters have
-    dropout, by the factors in the scratch."""
+    blocks: Blocks,
+    filters: Filters,
+    jumping: bool,
+    vectors: np.ndarray,
+    degree: np.ndarray,
+    label: np.ndarray,
+    p: int,
+    n: int,
+    live: int,
+    values: np.ndarray,
+    dropped: int,
+    s: BlockGradientScratch,
+) -> None:
+    """Computes gains, rows, class means and largest entries of the link of the nodes p to p + n in the scratch.
+    `values [κ]`: its eigenvalues; `dropped`: how many of the filters have dropout, by the factors in the scratch."""
     take_vectors(vectors, live, p, n, s.blocks)
     take_degrees(degree, p, n, s.blocks)
     count, kappa = len(blocks.bias), s.blocks.kappa
@@ -121,11 +136,23 @@ def rows_of_link(
 
 @inner
 def through_blocks(
-    blocks: Blocks, filters: Filters, transposed: TransposedWeights, jumping: bool, label: np.ndarray, p: int, n: int, live: int, values: np.ndarray,
-    dropped: int, s: BlockGradientScratch, grads: Blocks, filter_grads: Filters,
-) -> None:  # fmt: skip
-    """Adds the gradients of the link in the scratch to `grads` and `filter_grads`. The scratch has those of the loss with respect to means, largest entries, the ends' rows of the last
-    block (`rows`, from its beginning) and the gains of the ends' filter."""
+    blocks: Blocks,
+    filters: Filters,
+    transposed: TransposedWeights,
+    jumping: bool,
+    label: np.ndarray,
+    p: int,
+    n: int,
+    live: int,
+    values: np.ndarray,
+    dropped: int,
+    s: BlockGradientScratch,
+    grads: Blocks,
+    filter_grads: Filters,
+) -> None:
+    """Adds the gradients of the link in the scratch to `grads` and `filter_grads`. The scratch has those of the loss
+    with respect to means, largest entries, the ends' rows of the last block (`rows`, from its beginning) and the gains
+    of the ends' filter."""
     count, C = blocks.bias.shape
     kappa = s.blocks.kappa
     count_ties(s, n, count if jumping else 1, 0 if jumping else count - 1, C)
@@ -198,8 +225,16 @@ def add_bias(block: int, n: int, C: int, here: int, s: BlockGradientScratch, gra
 
 @inner
 def first_weights(
-    label: np.ndarray, p: int, n: int, live: int, C: int, here: int, transposed: TransposedWeights, s: BlockGradientScratch, grads: Blocks
-) -> None:  # fmt: skip
+    label: np.ndarray,
+    p: int,
+    n: int,
+    live: int,
+    C: int,
+    here: int,
+    transposed: TransposedWeights,
+    s: BlockGradientScratch,
+    grads: Blocks,
+) -> None:
     """Gradients of the first block's weights, whose input X₀ is ones and log degrees."""
     inputs, kappa = grads.classes + 1, s.blocks.kappa
     if len(grads.first_skip) > 0:
@@ -212,8 +247,18 @@ def first_weights(
                 sums = fma(broadcast(s.blocks.log_degree, i), row, sums)
             store(grads.first_skip, last, sums)
     multiply(
-        s.blocks.classes_filtered, 0, kappa, whole_fours(grads.filters * inputs), live, s.mixed, 0, C, grads.first, 0, True
-    )  # fmt: skip
+        s.blocks.classes_filtered,
+        0,
+        kappa,
+        whole_fours(grads.filters * inputs),
+        live,
+        s.mixed,
+        0,
+        C,
+        grads.first,
+        0,
+        True,
+    )
     multiply(s.mixed, 0, C, whole_fours(live), C, transposed.first, 0, transposed.first.shape[1], s.filtered, 0, False)
 
 
@@ -234,8 +279,18 @@ def next_weights(block: int, n: int, live: int, C: int, here: int, s: BlockGradi
     if len(grads.skip) > 0:
         project(s.blocks.states, before, C, n, C, s.rows, here, C, grads.skip, (block - 1) * C * C, True)
     project(
-        s.blocks.spectrum_filtered, block * kappa * wide, wide, live, wide, s.mixed, 0, C, grads.mix, (block - 1) * wide * C, True
-    )  # fmt: skip
+        s.blocks.spectrum_filtered,
+        block * kappa * wide,
+        wide,
+        live,
+        wide,
+        s.mixed,
+        0,
+        C,
+        grads.mix,
+        (block - 1) * wide * C,
+        True,
+    )
 
 
 @inner

@@ -52,7 +52,8 @@ def draw(key: np.uint64, who: np.uint64) -> np.int64:
 
 class CapDraw(NamedTuple):
     (
-        """How a pair draws the nodes of a capped hop: those with the lowest `mix(key ^ identity) − shift`, as signed numbers: `counter.window`, with the key of all
+        """How a pair draws the nodes of a capped hop: those with the lowest `mix(key ^ identity) − shift`, as signed
+        numbers: `counter.window`, with the key of all
     pairs and the pair's shift."""
         ""
     )

@@ -16,7 +16,9 @@ from llwlc._support.compiler import inner
 
 
 class HeadScratch(NamedTuple):
-    """Of one link: `hidden [H]` after dropout, its factors `keep [H]`, the logits `out [2]` and their gradients `back [2]`; `parts [width]`, the gradient of what the heads read."""
+    """Of one link: `hidden [H]` after dropout, its factors `keep [H]`, the logits `out [2]` and their gradients
+    `back [2]`; `parts [width]`, the gradient of what the heads read.
+    """
 
     hidden: np.ndarray
     keep: np.ndarray
@@ -55,8 +57,8 @@ def heads_forward(head: HeadWeights, sharing: bool, parts: np.ndarray, at: int, 
 
 @inner
 def cross_entropy(wanted: np.ndarray, counts: np.ndarray, outputs: int, s: HeadScratch) -> float:
-    """The link's part of `models._llwlc.step.population_loss`; its gradient with respect to the logits in the scratch. `wanted [1 + outputs]`: 0 or 1, then the link's weight in each population;
-    `counts`: the links of each."""
+    """The link's part of `models._llwlc.step.population_loss`; its gradient with respect to the logits in the scratch.
+    `wanted [1 + outputs]`: 0 or 1, then the link's weight in each population; `counts`: the links of each."""
     loss = 0.0
     s.back[0], s.back[1] = 0.0, 0.0
     for k in range(outputs):
@@ -70,10 +72,18 @@ def cross_entropy(wanted: np.ndarray, counts: np.ndarray, outputs: int, s: HeadS
 
 @inner
 def heads_backward(
-    head: HeadWeights, sharing: bool, transposed: TransposedWeights, parts: np.ndarray, at: int, hidden: np.ndarray, to: int, s: HeadScratch, grads: HeadWeights
-) -> None:  # fmt: skip
-    """From the gradients of the logits to that of the parts, in the scratch. Writes that of the hidden layer, before its ReLU, to `hidden` from `to` on; adds those of all weights but the hidden
-    layer's matrix to `grads`."""
+    head: HeadWeights,
+    sharing: bool,
+    transposed: TransposedWeights,
+    parts: np.ndarray,
+    at: int,
+    hidden: np.ndarray,
+    to: int,
+    s: HeadScratch,
+    grads: HeadWeights,
+) -> None:
+    """From the gradients of the logits to that of the parts, in the scratch. Writes that of the hidden layer, before
+    its ReLU, to `hidden` from `to` on; adds those of all weights but the hidden layer's matrix to `grads`."""
     H, width = head.hidden.shape[1], transposed.hidden.shape[1]
     first, second = constant(s.hidden, s.back[0]), constant(s.hidden, s.back[1])
     ranks, kind = len(head.ranking) > 0, 0 if sharing else 1
@@ -102,10 +112,17 @@ def heads_backward(
 
 @inner
 def readout_backward(
-    w: ClassReadoutWeights, transposed: TransposedWeights, used: int, parts: np.ndarray, out: np.ndarray, to: int, blocks: BlockGradientScratch, grads: ClassReadoutWeights
-) -> None:  # fmt: skip
-    """From the gradient of the first `used` parts to those of means and largest entries, in the scratch of the blocks. Writes that of the readout, before its ReLU, to `out` from `to` on, and adds it
-    to that of the bias."""
+    w: ClassReadoutWeights,
+    transposed: TransposedWeights,
+    used: int,
+    parts: np.ndarray,
+    out: np.ndarray,
+    to: int,
+    blocks: BlockGradientScratch,
+    grads: ClassReadoutWeights,
+) -> None:
+    """From the gradient of the first `used` parts to those of means and largest entries, in the scratch of the blocks.
+    Writes that of the readout, before its ReLU, to `out` from `to` on, and adds it to that of the bias."""
     H, O = w.largest.shape
     zero_entries(out, to, O)
     for c in range(used):

@@ -1,4 +1,5 @@
-"""Rows of hubs, ordered once by the draws of their nodes: a pair takes the first ones behind its own draw, without a look at the others.
+"""Rows of hubs, ordered once by the draws of their nodes: a pair takes the first ones behind its own draw, without a
+look at the others.
 
 Only for windows (`counter.window`), in which all pairs see the nodes in one order, each from another place on.
 """
@@ -19,7 +20,9 @@ HALF = U(1 << 63)
 
 
 class HubRows(NamedTuple):
-    """`hub [h]`: the nodes whose rows are ordered, ascending; `begin [h + 1]`: where their rows begin in `neighbor`, which has the neighbours of each by ascending draw."""
+    """`hub [h]`: the nodes whose rows are ordered, ascending; `begin [h + 1]`: where their rows begin in `neighbor`,
+    which has the neighbours of each by ascending draw.
+    """
 
     hub: np.ndarray
     begin: np.ndarray
@@ -74,7 +77,9 @@ def hub_row(hubs: HubRows, x: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @compiled
 def window_begin(hubs: HubRows, first: np.uint64, last: np.uint64, how: CapDraw, draw_ids: np.ndarray) -> np.uint64:
-    """The place in an ordered row of the node with the pair's lowest draw: its bits are the first that are not below the pair's, around the circle."""
+    """The place in an ordered row of the node with the pair's lowest draw: its bits are the first that are not below
+    the pair's, around the circle.
+    """
     wanted, begin, end = how.shift + HALF, first, last
     while begin < end:
         middle = (begin + end) >> U(1)
@@ -89,7 +94,9 @@ def window_begin(hubs: HubRows, first: np.uint64, last: np.uint64, how: CapDraw,
 def nth_new_draw(
     hubs: HubRows, first: np.uint64, last: np.uint64, count: int, how: CapDraw, draw_ids: np.ndarray, where: np.ndarray
 ) -> np.int64:
-    """The pair's draw of the `count`-th node of an ordered row that is not found yet, the highest there is where there are fewer."""
+    """The pair's draw of the `count`-th node of an ordered row that is not found yet, the highest there is where there
+    are fewer.
+    """
     at = window_begin(hubs, first, last, how, draw_ids)
     for _ in range(first, last):
         y = hubs.neighbor[at]
@@ -105,7 +112,9 @@ def find_below(
     hubs: HubRows, first: np.uint64, last: np.uint64, limit: np.int64, how: CapDraw,
     draw_ids: np.ndarray, where: np.ndarray, node: np.ndarray, found: int,
 ) -> int:  # fmt: skip
-    """Appends the nodes of an ordered row whose draws are up to the limit and that are not found yet, in the order of their numbers; returns the new number of nodes."""
+    """Appends the nodes of an ordered row whose draws are up to the limit and that are not found yet, in the order of
+    their numbers; returns the new number of nodes.
+    """
     begin = found
     at = window_begin(hubs, first, last, how, draw_ids)
     for _ in range(first, last):

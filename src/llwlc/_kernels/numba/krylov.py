@@ -1,7 +1,9 @@
-"""The recurrence for one graph in float64: band Lanczos, every vector orthogonalised against [Y Q] jointly, and twice where it matters.
+"""The recurrence for one graph in float64: band Lanczos, every vector orthogonalised against [Y Q] jointly, and twice
+where it matters.
 
-The same algorithm as `linalg._krylov`, candidate by candidate. Two results need no extra work here: T = QᵀLQ, whose entries are the coefficients of the
-orthogonalisation, and the residuals, which are the candidates that were not taken, since PLQ = QT + [those] is exact.
+The same algorithm as `linalg._krylov`, candidate by candidate. Two results need no extra work here: T = QᵀLQ, whose
+entries are the coefficients of the orthogonalisation, and the residuals, which are the candidates that were not taken,
+since PLQ = QT + [those] is exact.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from llwlc._support.compiler import compiled
 
 EPS = 2.0**-50  # a few units of rounding: the error of one dot product
 ROUNDING = 2e-15
-# The second pass is skipped while a bound on the loss of orthogonality stays below this share of the breakdown tolerance: below 1e-10 for a basis
+# The second pass is skipped while a bound on the loss of orthogonality stays below this share of the breakdown
+# tolerance: below 1e-10 for a basis
 # stored in float32, which rounds at 6e-8. It is never skipped for float64, since no bound is below its 1e-15
 LOSS_SHARE = 1e-5
 
 
 class ClosedFormProjector(NamedTuple):
-    """The closed-form projector of vertex-deleted constraints: `g`, `y [n]`, `merged [n]`; see `linalg._projector.vertex_deleted`."""
+    """The closed-form projector of vertex-deleted constraints: `g`, `y [n]`, `merged [n]`; see
+    `linalg._projector.vertex_deleted`.
+    """
 
     g: np.ndarray
     y: np.ndarray
@@ -32,8 +37,8 @@ class ClosedFormProjector(NamedTuple):
 
 
 class RitzScratch(NamedTuple):
-    """Scratch of κ × κ: `T`, `Z`, `d`, `e`; coefficients `c`, `c2 [k + κ]`; for the leftover candidates the columns they came from, `owner [b]`, and
-    their triangular factor `R [b, b]`."""
+    """Scratch of κ × κ: `T`, `Z`, `d`, `e`; coefficients `c`, `c2 [k + κ]`; for the leftover candidates the columns
+    they came from, `owner [b]`, and their triangular factor `R [b, b]`."""
 
     T: np.ndarray
     Z: np.ndarray
@@ -47,7 +52,9 @@ class RitzScratch(NamedTuple):
 
 @compiled
 def orthonormalise(C: np.ndarray, w: np.ndarray, c: np.ndarray, rank_tolerance: float) -> int:
-    """Pivoted Gram–Schmidt, twice, in place: the rows of `C [k, n]` become an orthonormal basis of their span; returns the rank."""
+    """Pivoted Gram–Schmidt, twice, in place: the rows of `C [k, n]` become an orthonormal basis of their span; returns
+    the rank.
+    """
     k = len(C)
     for j in range(k):
         normalise(C[j])
@@ -95,7 +102,9 @@ def project_closed_form(P: ClosedFormProjector, w: np.ndarray) -> None:
 
 @compiled
 def orthogonalise(B: np.ndarray, m: int, P: ClosedFormProjector, w: np.ndarray, c: np.ndarray) -> None:
-    """w ← w − BBᵀw, B the first m rows: the constraints, then Q; where the constraints have a closed form `P`, Q alone. All coefficients `c` are taken from the same w."""
+    """w ← w − BBᵀw, B the first m rows: the constraints, then Q; where the constraints have a closed form `P`, Q alone.
+    All coefficients `c` are taken from the same w.
+    """
     dots(B, m, w, c)
     if len(P.g) > 0:
         project_closed_form(P, w)
@@ -116,12 +125,21 @@ def orthogonalise_two(
 
 @compiled
 def krylov(
-    L: Matrix, bound: float, B: np.ndarray, k: int, P: ClosedFormProjector, start: np.ndarray, tolerance: float, W: np.ndarray, s: RitzScratch
-) -> int:  # fmt: skip
+    L: Matrix,
+    bound: float,
+    B: np.ndarray,
+    k: int,
+    P: ClosedFormProjector,
+    start: np.ndarray,
+    tolerance: float,
+    W: np.ndarray,
+    s: RitzScratch,
+) -> int:
     """Fills the rows of B behind its k constraints with Q, and T; returns the number of live rows.
 
-    Candidate t is `start[t]` for t < b, then L q_{t−b}. A candidate that adds nothing, measured by Gershgorin's bound on ‖L‖, is not taken; `bound` is at
-    least that bound. Candidates L q that are not taken overwrite `start`, whose rows have been used by then.
+    Candidate t is `start[t]` for t < b, then L q_{t−b}. A candidate that adds nothing, measured by Gershgorin's bound
+    on ‖L‖, is not taken; `bound` is at least that bound. Candidates L q that are not taken overwrite `start`, whose
+    rows have been used by then.
     """
     Q = B[k:]
     steps, b = len(s.d), len(start)
@@ -184,7 +202,9 @@ def krylov(
 
 @compiled
 def mirror(T: np.ndarray, c: int, nothing: float) -> None:
-    """Copies column c of T to row c, with entries below `nothing` set to zero: T is banded, and rounding noise outside the band would cost rotations."""
+    """Copies column c of T to row c, with entries below `nothing` set to zero: T is banded, and rounding noise outside
+    the band would cost rotations.
+    """
     for i in range(c + 1):
         T[i, c] = T[i, c] if abs(T[i, c]) > nothing else 0.0
         T[c, i] = T[i, c]
@@ -192,9 +212,18 @@ def mirror(T: np.ndarray, c: int, nothing: float) -> None:
 
 @compiled
 def ritz_pairs(
-    count: int, Q: np.ndarray, rest: np.ndarray, W: np.ndarray, s: RitzScratch, values: np.ndarray, vectors: np.ndarray, residual: np.ndarray
-) -> None:  # fmt: skip
-    """Ritz pairs V = QB, B the eigenvectors of the T of `krylov`, and ‖PLPv − λv‖ = ‖R b‖, R the candidates `rest` that were not taken."""
+    count: int,
+    Q: np.ndarray,
+    rest: np.ndarray,
+    W: np.ndarray,
+    s: RitzScratch,
+    values: np.ndarray,
+    vectors: np.ndarray,
+    residual: np.ndarray,
+) -> None:
+    """Ritz pairs V = QB, B the eigenvectors of the T of `krylov`, and ‖PLPv − λv‖ = ‖R b‖, R the candidates `rest` that
+    were not taken.
+    """
     leftover = triangular(rest, s)
     eigh(s.T, count, s.Z, s.d, s.e)
     for p in range(0, count, 5):
@@ -212,7 +241,9 @@ def ritz_pairs(
 
 @compiled
 def five_vectors(Q: np.ndarray, count: int, Z: np.ndarray, p: int, W: np.ndarray, vectors: np.ndarray) -> None:
-    """Computes columns p to p + 4 of V = QB (fewer at the end) together: Q is read once for all of them, two rows at a time."""
+    """Computes columns p to p + 4 of V = QB (fewer at the end) together: Q is read once for all of them, two rows at a
+    time.
+    """
     last = count - 1
     z0, z1, z2, z3, z4 = Z[p], Z[min(p + 1, last)], Z[min(p + 2, last)], Z[min(p + 3, last)], Z[min(p + 4, last)]
     w0, w1, w2, w3, w4 = W[0], W[1], W[2], W[3], W[4]
@@ -237,8 +268,8 @@ def five_vectors(Q: np.ndarray, count: int, Z: np.ndarray, p: int, W: np.ndarray
 
 @compiled
 def triangular(rest: np.ndarray, s: RitzScratch) -> int:
-    """Reduces the leftover candidates to the triangular factor `s.R` of their QR factorisation, which has the same norms; returns how many
-    there are."""
+    """Reduces the leftover candidates to the triangular factor `s.R` of their QR factorisation, which has the same
+    norms; returns how many there are."""
     leftover = 0
     while leftover < len(rest) and s.owner[leftover] >= 0:
         leftover += 1

@@ -1,10 +1,12 @@
 """Vectors of sixteen numbers ("lanes") as the compiler's own vector type, for the rows of a network's small matrices.
 
-The loops of `vectors.py` are long, and the compiler vectorises them by itself. Here they have 16 or 32 entries, and the compiler's tests whether two
-arrays overlap would take as long as the arithmetic. Nothing is reordered: a sum is added up as it is written, on every machine.
+The loops of `vectors.py` are long, and the compiler vectorises them by itself. Here they have 16 or 32 entries, and the
+compiler's tests whether two arrays overlap would take as long as the arithmetic. Nothing is reordered: a sum is added
+up as it is written, on every machine.
 
-Arrays are treated as flat memory: an index counts entries from the beginning, whatever the shape, and is not checked. Float32 and float64. Instead of an array, functions
-take its `memory` too: that has one type whatever the shape, so what is written for it is compiled once.
+Arrays are treated as flat memory: an index counts entries from the beginning, whatever the shape, and is not checked.
+Float32 and float64. Instead of an array, functions take its `memory` too: that has one type whatever the shape, so what
+is written for it is compiled once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The network on one link after the other: encoded links in, logits out, no matrix of more than one link in memory.
 
-`nn._net` is the specification. What it computes in float64 is computed here in the type of the weights. The numbers of a link are added up in one fixed order, so a score
-has the same bits alone, in any batch and on any number of threads.
+`nn._net` is the specification. What it computes in float64 is computed here in the type of the weights. The numbers of
+a link are added up in one fixed order, so a score has the same bits alone, in any batch and on any number of threads.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ NORM_EPS, COSINE_EPS = 1e-5, 1e-6  # as in torch's LayerNorm, and in `nn._end_re
 
 
 class EndWeights(NamedTuple):
-    """`nn._end_readout.FilteredEnds`: the features of all nodes `table [nodes, F]`, `mix [(S + 1) F, D]`, `bias`, `norm`, `norm_bias [D]`, `channels` of D in use.
-    Without rows where the network has no such part."""
+    """`nn._end_readout.FilteredEnds`: the features of all nodes `table [nodes, F]`, `mix [(S + 1) F, D]`, `bias`,
+    `norm`, `norm_bias [D]`, `channels` of D in use. Without rows where the network has no such part."""
 
     table: np.ndarray
     mix: np.ndarray
@@ -51,8 +51,9 @@ class EndWeights(NamedTuple):
 
 
 class HeadWeights(NamedTuple):
-    """`hidden [width, H]`, `bias [H]`, `last [H]`, `last_bias [1]`; `ranking [2, H + width]` in whole lanes, `ranking_bias [2]`, empty where candidates have no output of their
-    own. `pooled`, `channels`: entries in use of the readout, and of a row; `ends`: whether the rows of the ends are read."""
+    """`hidden [width, H]`, `bias [H]`, `last [H]`, `last_bias [1]`; `ranking [2, H + width]` in whole lanes,
+    `ranking_bias [2]`, empty where candidates have no output of their own. `pooled`, `channels`: entries in use of the
+    readout, and of a row; `ends`: whether the rows of the ends are read."""
 
     hidden: np.ndarray
     bias: np.ndarray
@@ -66,7 +67,9 @@ class HeadWeights(NamedTuple):
 
 
 class NetworkWeights(NamedTuple):
-    """All weights. `jumping`: whether the rows of every block are pooled, or of the last alone; `by_class`: which of the two readouts."""
+    """All weights. `jumping`: whether the rows of every block are pooled, or of the last alone; `by_class`: which of
+    the two readouts.
+    """
 
     blocks: Blocks
     filters: Filters
@@ -83,7 +86,9 @@ class NetworkWeights(NamedTuple):
 
 
 class EncodedRows(NamedTuple):
-    """Links as `bases._encoded_links` keeps them: `ptr [B + 1]`, `live [B]`, `values [B, κ]`, `vectors [N, κ]`, `node`, `label`, `degree [N]`, `pair [B, P]`."""
+    """Links as `bases._encoded_links` keeps them: `ptr [B + 1]`, `live [B]`, `values [B, κ]`, `vectors [N, κ]`, `node`,
+    `label`, `degree [N]`, `pair [B, P]`.
+    """
 
     ptr: np.ndarray
     live: np.ndarray
@@ -96,8 +101,8 @@ class EncodedRows(NamedTuple):
 
 
 class EndScratch(NamedTuple):
-    """`coefficient [2 S, kappa]`, `spectrum [kappa, F]`, `filtered [2 S + 2, F]` with the ends' own features behind, `mixed [2, D]`,
-    `units [2 (S + 1)]`; `parts [width]` that the heads read, `hidden [H]`."""
+    """`coefficient [2 S, kappa]`, `spectrum [kappa, F]`, `filtered [2 S + 2, F]` with the ends' own features behind,
+    `mixed [2, D]`, `units [2 (S + 1)]`; `parts [width]` that the heads read, `hidden [H]`."""
 
     coefficient: np.ndarray
     spectrum: np.ndarray
@@ -182,7 +187,9 @@ def write_row_readout(net: NetworkWeights, label: np.ndarray, p: int, n: int, s:
 
 @compiled
 def write_end_readout(net: NetworkWeights, n: int, at: int, s: NetworkScratch) -> int:
-    """Writes product and distance of the ends' rows of the last block to the parts from `at` on; returns the index behind them."""
+    """Writes product and distance of the ends' rows of the last block to the parts from `at` on; returns the index
+    behind them.
+    """
     count, C = net.blocks.bias.shape
     u = (count - 1) * whole_fours(n) * C
     channels, parts, states = net.head.channels, s.ends.parts, s.blocks.states
@@ -273,7 +280,9 @@ def end_row(S: int, end: int, q: int) -> int:
 
 @compiled
 def write_logits(head: HeadWeights, sharing: bool, e: EndScratch, out: np.ndarray) -> None:
-    """The heads: one for random pairs, and one for candidates, with an output for pairs that share a neighbour and one for those that do not."""
+    """The heads: one for random pairs, and one for candidates, with an output for pairs that share a neighbour and one
+    for those that do not.
+    """
     width, H = head.hidden.shape
     for o in range(0, H, LANES):
         store(e.hidden, o, load(head.bias, o))

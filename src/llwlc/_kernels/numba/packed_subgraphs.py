@@ -1,8 +1,8 @@
-"""Subgraphs that the counting pass found, packed for the filling pass: most of the time of an extraction goes into looking up neighbours, and
-packed subgraphs, where memory allows them, spare the second look-up.
+"""Subgraphs that the counting pass found, packed for the filling pass: most of the time of an extraction goes into
+looking up neighbours, and packed subgraphs, where memory allows them, spare the second look-up.
 
-A run of links is a slice of an array of 32-bit words. Each link has n; the ids of its nodes; the lengths of their rows with the hop in the top bits;
-then all rows, padded to fours, as positions.
+A run of links is a slice of an array of 32-bit words. Each link has n; the ids of its nodes; the lengths of their rows
+with the hop in the top bits; then all rows, padded to fours, as positions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ BUDGET = 1 << 28  # bytes of all arrays together
 
 @compiled
 def fits(n: int, length: np.uint64, words: np.ndarray, used: int) -> bool:
-    """Whether a link of n nodes, whose rows have at most this total length inside the subgraph, is sure to fit behind the `used` words."""
+    """Whether a link of n nodes, whose rows have at most this total length inside the subgraph, is sure to fit behind
+    the `used` words.
+    """
     return bool(length + U((2 + FOUR) * n + 8 + used) < U(len(words)))
 
 

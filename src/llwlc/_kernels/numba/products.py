@@ -1,8 +1,10 @@
-"""Products of small matrices: rows have `width` entries, a multiple of 32; matrices are flat and begin at an index that is passed in.
+"""Products of small matrices: rows have `width` entries, a multiple of 32; matrices are flat and begin at an index that
+is passed in.
 
 The arithmetic is compiled once for all shapes of arrays, which are passed on as memory.
 
-Each entry of a product is added up in the same order whatever its position, so the numbers of a link do not depend on the links around it.
+Each entry of a product is added up in the same order whatever its position, so the numbers of a link do not depend on
+the links around it.
 """
 
 from __future__ import annotations
@@ -36,17 +38,33 @@ def four_rows(out: np.ndarray, at: int, width: int, add: bool) -> tuple[Any, ...
     """32 entries of each of four rows: of `out` where the product is added to it, else zeros."""
     if add:
         return (
-            load(out, at), load(out, at + LANES), load(out, at + width), load(out, at + width + LANES),
-            load(out, at + 2 * width), load(out, at + 2 * width + LANES), load(out, at + 3 * width), load(out, at + 3 * width + LANES),
-        )  # fmt: skip
+            load(out, at),
+            load(out, at + LANES),
+            load(out, at + width),
+            load(out, at + width + LANES),
+            load(out, at + 2 * width),
+            load(out, at + 2 * width + LANES),
+            load(out, at + 3 * width),
+            load(out, at + 3 * width + LANES),
+        )
     zero = constant(out, 0.0)
     return zero, zero, zero, zero, zero, zero, zero, zero
 
 
 @inner
 def multiply(
-    A: np.ndarray, a: int, stride: int, n: int, K: int, W: np.ndarray, w: int, width: int, out: np.ndarray, b: int, add: bool
-) -> None:  # fmt: skip
+    A: np.ndarray,
+    a: int,
+    stride: int,
+    n: int,
+    K: int,
+    W: np.ndarray,
+    w: int,
+    width: int,
+    out: np.ndarray,
+    b: int,
+    add: bool,
+) -> None:
     """out = A W, or out += A W: n rows, a multiple of four, of K entries, `stride` apart."""
     multiply_memory(memory(A, a), stride, n, K, memory(W, w), width, memory(out, b), add)
 
@@ -79,9 +97,21 @@ def multiply_memory(A: Any, stride: int, n: int, K: int, W: Any, width: int, out
 
 @inner
 def project(
-    V: np.ndarray, v: int, stride: int, n: int, columns: int, X: np.ndarray, x: int, width: int, out: np.ndarray, b: int, add: bool
-) -> None:  # fmt: skip
-    """out = VᵀX, or out += VᵀX, for the first `columns` of V, four at a time: up to three columns more are read, and written to rows behind the others."""
+    V: np.ndarray,
+    v: int,
+    stride: int,
+    n: int,
+    columns: int,
+    X: np.ndarray,
+    x: int,
+    width: int,
+    out: np.ndarray,
+    b: int,
+    add: bool,
+) -> None:
+    """out = VᵀX, or out += VᵀX, for the first `columns` of V, four at a time: up to three columns more are read, and
+    written to rows behind the others.
+    """
     project_memory(memory(V, v), stride, n, columns, memory(X, x), width, memory(out, b), add)
 
 

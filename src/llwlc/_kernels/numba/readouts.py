@@ -12,12 +12,14 @@ from llwlc._kernels.numba.products import add_row, multiply, rectify, whole_four
 from llwlc._support.compiler import inner
 
 FIRST_CHANNELS, SECOND_CHANNELS, SEGMENTS = 16, 32, 10
-"""Of the sorting readout: channels of the first and of the second convolution, and segments of the adaptive max pooling."""
+"""Of the sorting readout: channels of the first and of the second convolution, and segments of the adaptive max
+pooling.
+"""
 
 
 class ClassReadoutWeights(NamedTuple):
-    """Weights of the layer behind the pooling, by what they belong to: `mean [classes, H, O]`, `number [classes, O]`, `largest [H, O]`, `bias [O]`; H is all channels
-    that are pooled. Empty with another readout."""
+    """Weights of the layer behind the pooling, by what they belong to: `mean [classes, H, O]`, `number [classes, O]`,
+    `largest [H, O]`, `bias [O]`; H is all channels that are pooled. Empty with another readout."""
 
     mean: np.ndarray
     number: np.ndarray
@@ -26,7 +28,9 @@ class ClassReadoutWeights(NamedTuple):
 
 
 class SortReadoutWeights(NamedTuple):
-    """`rows` are kept, compared by `channels`; the convolutions as matrices, `first [C, 32]`, `second [5 · 16, 32]`, with `first_bias`, `second_bias [32]`."""
+    """`rows` are kept, compared by `channels`; the convolutions as matrices, `first [C, 32]`, `second [5 · 16, 32]`,
+    with `first_bias`, `second_bias [32]`.
+    """
 
     rows: int
     channels: int
@@ -37,7 +41,9 @@ class SortReadoutWeights(NamedTuple):
 
 
 class PoolScratch(NamedTuple):
-    """`mean [classes, H]`, `size [classes]`, `largest [H]`, `out`; where rows are sorted, their `order` and space to merge it in, and the outputs of the convolutions."""
+    """`mean [classes, H]`, `size [classes]`, `largest [H]`, `out`; where rows are sorted, their `order` and space to
+    merge it in, and the outputs of the convolutions.
+    """
 
     mean: np.ndarray
     size: np.ndarray
@@ -76,7 +82,9 @@ def pool_scratch(
 def pool_classes(
     states: np.ndarray, begin: int, blocks: int, stride: int, C: int, label: np.ndarray, p: int, n: int, s: PoolScratch
 ) -> None:
-    """Means of the rows of each class and largest entries, of `blocks` matrices side by side, `stride` apart in memory."""
+    """Means of the rows of each class and largest entries, of `blocks` matrices side by side, `stride` apart in
+    memory.
+    """
     H = blocks * C
     zero_entries(s.mean, 0, len(s.size) * H)
     for j in range(len(s.size)):
@@ -152,7 +160,9 @@ def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: 
 
 @inner
 def sort_readout(w: SortReadoutWeights, states: np.ndarray, begin: int, C: int, n: int, s: PoolScratch) -> None:
-    """DGCNN's readout: the first rows, a convolution over each, max pooling of two, a convolution over five, max pooling to ten segments."""
+    """DGCNN's readout: the first rows, a convolution over each, max pooling of two, a convolution over five, max
+    pooling to ten segments.
+    """
     sort_rows(states, begin, C, w.channels, n, s)
     rows, wide = whole_fours(w.rows), w.first.shape[1]
     zero_entries(s.chosen, 0, rows * C)

@@ -1,7 +1,8 @@
-"""Pairs to logits: a thread takes a run of some dozen links through subgraphs and bases, and through the network while they are in its cache.
+"""Pairs to logits: a thread takes a run of some dozen links through subgraphs and bases, and through the network while
+they are in its cache.
 
-Encoded rows exist for one run at a time, so memory does not grow with the number of pairs. The two passes are two compiled functions, since the first takes most of a minute
-to compile and is shared with everything that computes bases.
+Encoded rows exist for one run at a time, so memory does not grow with the number of pairs. The two passes are two
+compiled functions, since the first takes most of a minute to compile and is shared with everything that computes bases.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def score_pairs(
     distance_cap: int,
     known: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """The logits `[B, outputs]` of `pairs [B, 2]`, with `known [B, P]`, statistics of the pairs beside their subgraphs; and how many pairs have a hop at its cap."""
+    """The logits `[B, outputs]` of `pairs [B, 2]`, with `known [B, P]`, statistics of the pairs beside their subgraphs;
+    and how many pairs have a hop at its cap.
+    """
     counted = count_sizes(graph, pairs, reach)
     links, (n, e) = len(pairs), counted.largest
     out, full = np.empty((links, net.outputs), net.head.hidden.dtype), np.zeros(links, np.bool_)

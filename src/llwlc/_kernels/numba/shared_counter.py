@@ -12,7 +12,9 @@ from numba.np.arrayobj import make_array
 
 @intrinsic  # type: ignore[untyped-decorator]
 def take_next(typing: Any, counter: Any) -> Any:
-    """The first entry of an array of int64, which is then one larger, in one step that no other thread can interrupt."""
+    """The first entry of an array of int64, which is then one larger, in one step that no other thread can
+    interrupt.
+    """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = make_array(counter)(context, builder, arguments[0]).data

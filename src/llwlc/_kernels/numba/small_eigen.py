@@ -1,7 +1,8 @@
-"""Eigenpairs of one small symmetric matrix, a banded one above all, in float64: rotations to a tridiagonal form, then QL with implicit shifts.
+"""Eigenpairs of one small symmetric matrix, a banded one above all, in float64: rotations to a tridiagonal form, then
+QL with implicit shifts.
 
-Equivalent to `numpy.linalg.eigh` (values ascending), without its call overhead, which at κ = 10 is more than the arithmetic.
-Eigenvectors stand in the *rows* of the result, so that every rotation runs along memory.
+Equivalent to `numpy.linalg.eigh` (values ascending), without its call overhead, which at κ = 10 is more than the
+arithmetic. Eigenvectors stand in the *rows* of the result, so that every rotation runs along memory.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ SWEEPS = 60  # QL needs about two sweeps a value; this bounds the loop
 
 @compiled
 def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray) -> None:
-    """Overwrites `d [m]` with the eigenvalues, the rows of `Z`, of a length that is a multiple of 4, with the vectors; `T` is destroyed, `e [m]`
-    is scratch."""
+    """Overwrites `d [m]` with the eigenvalues, the rows of `Z`, of a length that is a multiple of 4, with the vectors;
+    `T` is destroyed, `e [m]` is scratch."""
     for i in range(m):
         Z[i] = 0.0
         Z[i, i] = 1.0
@@ -42,9 +43,9 @@ def eigh(T: np.ndarray, m: int, Z: np.ndarray, d: np.ndarray, e: np.ndarray) -> 
 
 @compiled
 def tridiagonalise(T: np.ndarray, m: int, Z: np.ndarray) -> None:
-    """T ← RTRᵀ, Z ← RZ, T's entries at most 1, for rotations R that remove one outer diagonal of the band after the other. Each rotation creates
-    an entry one place outside the band, which further rotations chase down to the end: the T of a block of two takes about 2m rotations, where reflections would fill
-    the matrix first."""
+    """T ← RTRᵀ, Z ← RZ, T's entries at most 1, for rotations R that remove one outer diagonal of the band after the
+    other. Each rotation creates an entry one place outside the band, which further rotations chase down to the end: the
+    T of a block of two takes about 2m rotations, where reflections would fill the matrix first."""
     for width in range(bandwidth(T, m), 1, -1):
         for k in range(m - width):
             row, far = k, k + width

@@ -1,7 +1,9 @@
-"""A whole step of training but the optimizer, on a CPU: loss and gradients of a batch of links, one link after the other, forward and backward.
+"""A whole step of training but the optimizer, on a CPU: loss and gradients of a batch of links, one link after the
+other, forward and backward.
 
-Gradients are summed in groups of links, and the groups in their order, so that the last bit does not depend on the number of threads. Those of the large layers with one row a link are
-products of matrices over the batch, made when all links are done.
+Gradients are summed in groups of links, and the groups in their order, so that the last bit does not depend on the
+number of threads. Those of the large layers with one row a link are products of matrices over the batch, made when all
+links are done.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ class TrainingArrays(NamedTuple):
 
 
 class KernelBatch(NamedTuple):
-    """The links of a step, `chosen [B]`; `wanted [B, 1 + outputs]`: 0 or 1, then the weight of the link in the population of each output; `counts [outputs]`: the links of each population."""
+    """The links of a step, `chosen [B]`; `wanted [B, 1 + outputs]`: 0 or 1, then the weight of the link in the
+    population of each output; `counts [outputs]`: the links of each population.
+    """
 
     chosen: np.ndarray
     wanted: np.ndarray
@@ -63,9 +67,10 @@ class KernelBatch(NamedTuple):
 
 
 class TrainingTape(NamedTuple):
-    """What the links of a batch leave for the gradients of the large layers: for each layer its inputs, and the gradients of its outputs before the ReLU. Of the readout `pooled
-    [B, (classes + 1) H]`, `number [B, classes]`, `readout [B, O]`; of the ends `filtered [2 B, (S + 1) F]`, `mixed [2 B, D]`; of the head `parts [B, width]`, `hidden [B, H]`. And the
-    `loss [B]`. Widths are padded to whole lanes, with zeros."""
+    """What the links of a batch leave for the gradients of the large layers: for each layer its inputs, and the
+    gradients of its outputs before the ReLU. Of the readout `pooled [B, (classes + 1) H]`, `number [B, classes]`,
+    `readout [B, O]`; of the ends `filtered [2 B, (S + 1) F]`, `mixed [2 B, D]`; of the head `parts [B, width]`,
+    `hidden [B, H]`. And the `loss [B]`. Widths are padded to whole lanes, with zeros."""
 
     pooled: np.ndarray
     number: np.ndarray
@@ -78,7 +83,9 @@ class TrainingTape(NamedTuple):
 
 
 class TrainingScratch(NamedTuple):
-    """Scratch of one thread: `sums`, the gradients of a group of links, and `grads`, views of it by weight; the large layers have none there."""
+    """Scratch of one thread: `sums`, the gradients of a group of links, and `grads`, views of it by weight; the large
+    layers have none there.
+    """
 
     blocks: BlockGradientScratch
     ends: EndGradientScratch
@@ -119,11 +126,20 @@ def training_scratch(
 
 @entered
 def train_groups(
-    net: NetworkWeights, transposed: TransposedWeights, links: TrainingArrays, batch: KernelBatch, dropout: Dropout, groups: int, turn: np.ndarray, s: TrainingScratch,
-    tape: TrainingTape, sums: np.ndarray,
-) -> None:  # fmt: skip
-    """Takes groups of links until none is left, each link forward and backward, and writes the gradients of a group to its row of `sums`. `turn [1]`: the next group, shared with the other
-    threads. (All in one function, since numba optimises whatever a function calls once more with it.)"""
+    net: NetworkWeights,
+    transposed: TransposedWeights,
+    links: TrainingArrays,
+    batch: KernelBatch,
+    dropout: Dropout,
+    groups: int,
+    turn: np.ndarray,
+    s: TrainingScratch,
+    tape: TrainingTape,
+    sums: np.ndarray,
+) -> None:
+    """Takes groups of links until none is left, each link forward and backward, and writes the gradients of a group to
+    its row of `sums`. `turn [1]`: the next group, shared with the other threads. (All in one function, since numba
+    optimises whatever a function calls once more with it.)"""
     count, size = len(batch.chosen), sums.shape[1]
     S, F, D, width = net.blocks.filters, net.ends.table.shape[1], net.ends.mix.shape[1], tape.parts.shape[1]
     outputs = 2 if len(net.head.ranking) > 0 else 1
@@ -144,8 +160,19 @@ def train_groups(
             sharing = links.pair.shape[1] > 0 and links.pair[chosen, 0] > 0
             dropped = draw_dropout(net, dropout, links, p, s)
             rows_of_link(
-                net.blocks, net.filters, net.jumping, links.vectors, links.degree, links.label, p, n, live, values, dropped, s.blocks
-            )  # fmt: skip
+                net.blocks,
+                net.filters,
+                net.jumping,
+                links.vectors,
+                links.degree,
+                links.label,
+                p,
+                n,
+                live,
+                values,
+                dropped,
+                s.blocks,
+            )
             class_readout(net.class_readout, s.blocks.pool)
             keep_pooled(net, b, s.blocks, tape)
             if net.head.ends:
@@ -162,16 +189,48 @@ def train_groups(
                 net.head, sharing, transposed, parts, at, tape.hidden, b * tape.hidden.shape[1], s.head, s.grads.head
             )  # fmt: skip
             readout_backward(
-                net.class_readout, transposed, ends_at, s.head.parts, readout, b * tape.readout.shape[1], s.blocks, s.grads.class_readout
-            )  # fmt: skip
+                net.class_readout,
+                transposed,
+                ends_at,
+                s.head.parts,
+                readout,
+                b * tape.readout.shape[1],
+                s.blocks,
+                s.grads.class_readout,
+            )
             ends_backward(net, n, s.blocks, s.head.parts, ends_at)
             if F > 0:
                 features_backward(
-                    net.ends, S, gain, live, transposed, s.blocks, s.ends, rows, filtered, s.head.parts, features_at, linear, mixed, s.grads.ends
-                )  # fmt: skip
+                    net.ends,
+                    S,
+                    gain,
+                    live,
+                    transposed,
+                    s.blocks,
+                    s.ends,
+                    rows,
+                    filtered,
+                    s.head.parts,
+                    features_at,
+                    linear,
+                    mixed,
+                    s.grads.ends,
+                )
             through_blocks(
-                net.blocks, net.filters, transposed, net.jumping, links.label, p, n, live, values, dropped, s.blocks, s.grads.blocks, s.grads.filters
-            )  # fmt: skip
+                net.blocks,
+                net.filters,
+                transposed,
+                net.jumping,
+                links.label,
+                p,
+                n,
+                live,
+                values,
+                dropped,
+                s.blocks,
+                s.grads.blocks,
+                s.grads.filters,
+            )
         for c in range(0, size, LANES):
             store(sums, group * size + c, load(s.sums, c))
         group = take_next(turn)
@@ -179,7 +238,9 @@ def train_groups(
 
 @inner
 def live_columns(mask: np.ndarray) -> int:
-    """How many columns of a basis are live. (A function of its own: where a literal 0 begins a sum, numba compiles what is called with the sum for the literal too.)"""
+    """How many columns of a basis are live. (A function of its own: where a literal 0 begins a sum, numba compiles what
+    is called with the sum for the literal too.)
+    """
     live = 0
     for k in range(len(mask)):
         live += int(mask[k])
@@ -188,7 +249,9 @@ def live_columns(mask: np.ndarray) -> int:
 
 @inner
 def draw_dropout(net: NetworkWeights, dropout: Dropout, links: TrainingArrays, p: int, s: TrainingScratch) -> int:
-    """The factors of all dropout of the link that begins at node p; returns how many filters have dropout. Places: the filters of all blocks, the ends' output, the features, the head."""
+    """The factors of all dropout of the link that begins at node p; returns how many filters have dropout. Places: the
+    filters of all blocks, the ends' output, the features, the head.
+    """
     link = bits_of_link(dropout, links.node[p], links.node[p + 1])
     count, steps, H = len(net.blocks.bias), links.values.shape[1], net.filters.inner.shape[1]
     for block in range(count):
@@ -240,7 +303,9 @@ def ends_backward(net: NetworkWeights, n: int, s: BlockGradientScratch, parts: n
 
 @entered
 def large_layers(tape: TrainingTape, links: int, classes: int, part: int, parts: int, grads: NetworkWeights) -> None:
-    """The gradients of the large layers' matrices from the tape of so many links: the `part`-th of so many parts of each matrix. Each entry is summed in the order of links."""
+    """The gradients of the large layers' matrices from the tape of so many links: the `part`-th of so many parts of
+    each matrix. Each entry is summed in the order of links.
+    """
     H, O = grads.class_readout.largest.shape
     R, N, width = tape.pooled.shape[1], tape.number.shape[1], tape.parts.shape[1]
     slice_of(tape.pooled, 0, R, links, classes * H, tape.readout, O, part, parts, grads.class_readout.mean)
@@ -255,8 +320,17 @@ def large_layers(tape: TrainingTape, links: int, classes: int, part: int, parts:
 
 @inner
 def slice_of(
-    inputs: np.ndarray, first: int, stride: int, rows: int, columns: int, back: np.ndarray, width: int, part: int, parts: int, out: np.ndarray
-) -> None:  # fmt: skip
+    inputs: np.ndarray,
+    first: int,
+    stride: int,
+    rows: int,
+    columns: int,
+    back: np.ndarray,
+    width: int,
+    part: int,
+    parts: int,
+    out: np.ndarray,
+) -> None:
     """A part of the rows of inputsᵀ back, in whole fours."""
     fours = (columns + FOUR - 1) // FOUR
     begin, end = FOUR * (fours * part // parts), min(FOUR * (fours * (part + 1) // parts), columns)

@@ -8,7 +8,8 @@ import numpy as np
 
 from llwlc._support.compiler import compiled
 
-# Vectors of n entries are padded with zeros, at least one, to a multiple of this: vectorised loops take so many entries at a time, and any remainder
+# Vectors of n entries are padded with zeros, at least one, to a multiple of this: vectorised loops take so many entries
+# at a time, and any remainder
 # one by one
 WIDTH = 16
 
@@ -47,7 +48,9 @@ def dots(A: np.ndarray, m: int, w: np.ndarray, c: np.ndarray) -> None:
 
 @compiled
 def subtract(A: np.ndarray, m: int, c: np.ndarray, w: np.ndarray) -> None:
-    """w ← w − Aᵀc for the first m rows, four at a time; rows of the last four that overlap the four before get the coefficient 0."""
+    """w ← w − Aᵀc for the first m rows, four at a time; rows of the last four that overlap the four before get the
+    coefficient 0.
+    """
     n = len(w)
     if m < 4:
         for j in range(m):

@@ -14,7 +14,9 @@ LARGEST_RATE, LARGEST_POOL = 1000, 1000
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How the network is trained. The defaults are `anchored`'s. What is None is chosen by the number of training links, see `presets.Preset.resolve_defaults`."""
+    """How the network is trained. The defaults are `anchored`'s. What is None is chosen by the number of training
+    links, see `presets.Preset.resolve_defaults`.
+    """
 
     epochs: int = option(40, "most passes over the training links", least=1, most=1_000_000)
     learning_rate: float | None = option(None, "length of a training step", least=0, most=LARGEST_RATE, open_least=True)
@@ -49,7 +51,9 @@ class TrainConfig:
     hard_share: float | None = option(
         None, "share of the non-links that are hard, as HeaRT draws them", least=0, most=1
     )
-    """Drawn by HeaRT's recipe on training links; None: a quarter where the split's own negatives are hard, else nothing."""
+    """Drawn by HeaRT's recipe on training links; None: a quarter where the split's own negatives are hard, else
+    nothing.
+    """
     copies: int | None = option(
         None, "further copies of the training subgraphs, each with different links left out", least=0, most=LARGEST_POOL
     )

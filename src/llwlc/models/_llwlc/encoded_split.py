@@ -29,9 +29,11 @@ ENCODING = "eigenbases"
 
 @dataclass(frozen=True, eq=False)
 class EncodedTrainingLinks:
-    """Encoded positives, then negatives for random pairs, then negatives for candidates. `member [positives]`: which positives count as candidates.
+    """Encoded positives, then negatives for random pairs, then negatives for candidates. `member [positives]`: which
+    positives count as candidates.
 
-    With several ranks, `data` holds only the links of this rank (link i belongs to rank i mod size), `sizes` the sizes of all links.
+    With several ranks, `data` holds only the links of this rank (link i belongs to rank i mod size), `sizes` the sizes
+    of all links.
     """
 
     data: EncodedLinks
@@ -51,7 +53,9 @@ class EncodedTrainingLinks:
 
 
 class EncodedSplit:
-    """The encoded links of a split: training links by epoch, the others by part. Encoded once, kept on the device where they fit."""
+    """The encoded links of a split: training links by epoch, the others by part. Encoded once, kept on the device where
+    they fit.
+    """
 
     def __init__(
         self,
@@ -78,7 +82,9 @@ class EncodedSplit:
         self._moved: dict[Graph, Graph] = {}
 
     def training(self, epoch: int) -> EncodedTrainingLinks:
-        """Positives, then pools of negatives. Stochastic constraints are redrawn; else copies that lack some edges take turns."""
+        """Positives, then pools of negatives. Stochastic constraints are redrawn; else copies that lack some edges take
+        turns.
+        """
         config, basis = self.preset.train, self.preset.basis
         if basis.stochastic:
             # where a dense graph has not as many negatives as links, all that it has
@@ -108,7 +114,9 @@ class EncodedSplit:
         return self._kept[name]
 
     def valid_candidates(self) -> tuple[EncodedLinks, EncodedLinks] | None:
-        """Validation links that are candidates, and a sample of the other candidates; None where candidates have no head, or one of the two is empty."""
+        """Validation links that are candidates, and a sample of the other candidates; None where candidates have no
+        head, or one of the two is empty.
+        """
         found = self.candidates
         if found is None or not len(found.valid_pos) or not len(found.valid_neg):
             return None

@@ -1,6 +1,8 @@
-"""FlatAdam: the steps of `torch.optim.Adam`, and of the moving average, on all parameters as one vector: one call instead of one for each parameter.
+"""FlatAdam: the steps of `torch.optim.Adam`, and of the moving average, on all parameters as one vector: one call
+instead of one for each parameter.
 
-The optimizer's own state becomes views of vectors too, so that checkpoints and other ranks find it where torch keeps it.
+The optimizer's own state becomes views of vectors too, so that checkpoints and other ranks find it where torch keeps
+it.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from llwlc.nn._net import LLwLCNet
 
 
 class FlatAdam:
-    """`flat` has the parameters of `net` in the order of the optimizer's groups; `mean` is the network of the average, which may be `net` itself where nobody reads it.
-    The optimizer's state must exist."""
+    """`flat` has the parameters of `net` in the order of the optimizer's groups; `mean` is the network of the average,
+    which may be `net` itself where nobody reads it. The optimizer's state must exist."""
 
     def __init__(
         self, optimizer: torch.optim.Optimizer, flat: FlatParameters, net: LLwLCNet, mean: LLwLCNet | None
@@ -48,10 +50,21 @@ class FlatAdam:
             first, second = self.moments
             beta1, beta2 = group["betas"]
             adam(
-                [self.flat.vector[part]], [gradient[part]], [first[part]], [second[part]], [], [self.steps[0].clone()],
-                amsgrad=False, beta1=beta1, beta2=beta2, lr=group["lr"], weight_decay=group["weight_decay"], eps=group["eps"],
-                maximize=group["maximize"], fused=True,
-            )  # fmt: skip
+                [self.flat.vector[part]],
+                [gradient[part]],
+                [first[part]],
+                [second[part]],
+                [],
+                [self.steps[0].clone()],
+                amsgrad=False,
+                beta1=beta1,
+                beta2=beta2,
+                lr=group["lr"],
+                weight_decay=group["weight_decay"],
+                eps=group["eps"],
+                maximize=group["maximize"],
+                fused=True,
+            )
         self.steps.add_(1)
         if self.mean is not None:
             self.mean.lerp_(self.flat.vector, follow)

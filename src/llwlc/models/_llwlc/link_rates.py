@@ -25,7 +25,9 @@ from llwlc.training._node_features import NodeFeatures
 from llwlc.training._timing import NUM_REPEATS, measure_pair_rate, time_block, time_fastest
 
 SAMPLE, SAMPLE_ON_GPU = 192, 2048
-"""Links of each population in the sample; a GPU takes whole batches in the time of a few links, and beside one batch alone what is done once an epoch would count too much."""
+"""Links of each population in the sample; a GPU takes whole batches in the time of a few links, and beside one batch
+alone what is done once an epoch would count too much.
+"""
 MAX_SAMPLE_SECONDS, ROWS, ROWS_ON_GPU = 1.0, 250_000, 2_000_000
 """Limits for encoding the sample, in seconds and in rows; the rest would not be faster."""
 PROBE_SIZE = 16
@@ -33,8 +35,8 @@ PROBE_SIZE = 16
 
 @dataclass(frozen=True)
 class LinkRates:
-    """The cost of a link for one `hops`, cap and precision, in seconds: to encode and store it, to train on it once, to score it from its pair and from its encoded basis; and its size in nodes,
-    mean and largest."""
+    """The cost of a link for one `hops`, cap and precision, in seconds: to encode and store it, to train on it once, to
+    score it from its pair and from its encoded basis; and its size in nodes, mean and largest."""
 
     encode: float
     train: float

@@ -38,7 +38,9 @@ LOG = logging.getLogger("llwlc")
 DEFAULT = next(iter(PRESETS))
 TRAINING = "training"
 BASES_IN_MEMORY, BASES_OF_PACKED = 2 << 30, 1 << 26
-"""Bytes of bases that a part of a split keeps in memory, and one of a packed graph, whose user expects a fit to be small."""
+"""Bytes of bases that a part of a split keeps in memory, and one of a packed graph, whose user expects a fit to be
+small.
+"""
 
 
 class LLwLC(LinkModel):
@@ -142,7 +144,8 @@ class LLwLC(LinkModel):
         if preset.train.use_validation:
             split = split.with_validation_trained()
             LOG.warning(
-                "validation links are trained on too: the last epoch is kept, and probabilities are calibrated on links that were trained on"
+                "validation links are trained on too: the last epoch is kept, and probabilities are calibrated on links"
+                " that were trained on"
             )
         preset = preset.resolve_defaults(len(split.train_pos), hard=split.valid_neg.ndim == 3)
         watch, ranks = resources.watch, resources.ranks
@@ -240,7 +243,8 @@ class LLwLC(LinkModel):
         preset = read_preset(config, where)
         if preset.basis.distance_cap != preset.net.distance_cap:
             raise RunFolderError(
-                f"{where} cannot be used: basis and net differ in distance_cap ({preset.basis.distance_cap} and {preset.net.distance_cap})"
+                f"{where} cannot be used: basis and net differ in distance_cap ({preset.basis.distance_cap} and"
+                f" {preset.net.distance_cap})"
             )
         with torch.device("meta"):  # takes no memory, however large the configuration
             return dict(cls.network(preset.net).state_dict())

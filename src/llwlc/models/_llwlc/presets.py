@@ -97,12 +97,13 @@ class Preset:
         return reasons.get(option, "")
 
     def resolve_defaults(self, num_links: int, *, hard: bool = False) -> Preset:
-        """The preset with its open options set by the number of training links that are used, a fraction of `num_links`. A small graph overfits, so it gets small steps, much dropout
-        and thinned copies of its message graph; a large one gets large batches. `hard`: each link is evaluated against its own hard negatives, so hard negatives are trained on
-        too, and the epoch is chosen by the rank among them.
+        """The preset with its open options set by the number of training links that are used, a fraction of
+        `num_links`. A small graph overfits, so it gets small steps, much dropout and thinned copies of its message
+        graph; a large one gets large batches. `hard`: each link is evaluated against its own hard negatives, so hard
+        negatives are trained on too, and the epoch is chosen by the rank among them.
 
-        >>> PRESETS["anchored"].resolve_defaults(4_000).train.batch_size, PRESETS["anchored"].resolve_defaults(40_000).train.batch_size
-        (64, 1024)
+        >>> [PRESETS["anchored"].resolve_defaults(links).train.batch_size for links in (4_000, 40_000)]
+        [64, 1024]
         """
         small = round(self.train.fraction * num_links) < SMALL
         batch = self.train.batch_size or (64 if small else 1024)
@@ -128,7 +129,9 @@ def _names(part: Any) -> set[str]:
 
 SMALL = 10_000  # training links
 HARD_SHARE = 0.25
-"""Share of the training negatives that is hard where links are evaluated against hard ones: the value of the first trials; half did as well on two seeds."""
+"""Share of the training negatives that is hard where links are evaluated against hard ones: the value of the first
+trials; half did as well on two seeds.
+"""
 DERIVED = {
     "sort_rows": "training sets it to the 60th percentile of the subgraphs' sizes",
     "feature_channels": "it follows from features",

@@ -34,7 +34,9 @@ RANDOM_OUTPUT, CANDIDATES_OUTPUT = OUTPUTS["random"], OUTPUTS["candidates"]
 
 
 class Scorer:
-    """Scores links by a copy of the network's weights, made at construction, and the features of all nodes. `by_torch`: use the specification in torch even if the kernel supports the network."""
+    """Scores links by a copy of the network's weights, made at construction, and the features of all nodes. `by_torch`:
+    use the specification in torch even if the kernel supports the network.
+    """
 
     def __init__(self, net: LLwLCNet, features: NodeFeatures, *, by_torch: bool = False) -> None:
         self.device = next(net.parameters()).device
@@ -73,7 +75,9 @@ class Scorer:
         return out
 
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, output: int = RANDOM_OUTPUT) -> Iterator[Tensor]:
-        """The logits of pairs `[m, 2]` that were checked before, chunk by chunk: memory does not grow with their number."""
+        """The logits of pairs `[m, 2]` that were checked before, chunk by chunk: memory does not grow with their
+        number.
+        """
         compiled = self.compiled if self.compiled is not None and self.compiled.takes(config.steps) else None
         for chunk in torch.split(pairs, chunk_size(graph.indptr.device, compiled=compiled is not None)):
             chunk = torch.stack([chunk.amin(1), chunk.amax(1)], 1).to(graph.indptr.device)

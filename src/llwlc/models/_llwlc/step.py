@@ -1,7 +1,8 @@
 """One step of training: batch, loss, gradient, Adam, moving average; on a CPU compiled, on a GPU as one CUDA graph.
 
-A step is some three hundred small kernels, and launching them one by one takes five times as long as they run. A CUDA graph launches all of
-them at once, but has fixed shapes: so links are padded to one of a few widths, and there is a graph for each.
+A step is some three hundred small kernels, and launching them one by one takes five times as long as they run. A CUDA
+graph launches all of them at once, but has fixed shapes: so links are padded to one of a few widths, and there is a
+graph for each.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def padded_width(size: int) -> int:
 
 
 class Stepper:
-    """Takes training steps on `net` and updates `mean`, the moving average of its weights. Losses stay on the device."""
+    """Takes training steps on `net` and updates `mean`, the moving average of its weights. Losses stay on the
+    device.
+    """
 
     def __init__(
         self,
@@ -64,8 +67,9 @@ class Stepper:
     def __call__(
         self, data: EncodedLinks, index: Tensor, label: Tensor, largest: int, decay: float, *, seed: int, epoch: int
     ) -> Tensor:
-        """One step on these links `[b]` (`largest`: the nodes of the largest); `label [b, 1 + outputs]`: 0 or 1, and 1 for each output that the
-        link belongs to; dropout is drawn by (seed, epoch, link). Returns the loss, among several ranks this one's part of it."""
+        """One step on these links `[b]` (`largest`: the nodes of the largest); `label [b, 1 + outputs]`: 0 or 1, and 1
+        for each output that the link belongs to; dropout is drawn by (seed, epoch, link). Returns the loss, among
+        several ranks this one's part of it."""
         width, home, members = padded_width(largest), data.sizes.device, label[:, 1:].sum(0)
         if self.ranks is not None:
             index, label = self.ranks.part(index, label)
@@ -85,7 +89,9 @@ class Stepper:
         return self._graphs[shape].replay(batch, label, 1 - decay)
 
     def _recordable(self, links: int, width: int) -> bool:
-        """Whether a step is recorded as a graph: only full batches are, since the last one of an epoch has fewer links."""
+        """Whether a step is recorded as a graph: only full batches are, since the last one of an epoch has fewer
+        links.
+        """
         self._whole = max(self._whole, links)
         whole = links == self._whole and links * width <= MOST_ROWS
         return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
@@ -114,7 +120,9 @@ class Stepper:
         return loss.detach()
 
     def _record(self, batch: LinkBatch, label: Tensor) -> RecordedStep:
-        """Records the step on a batch of this shape as a graph. Recording changes nothing: everything that a step changes is restored."""
+        """Records the step on a batch of this shape as a graph. Recording changes nothing: everything that a step
+        changes is restored.
+        """
         inputs = _inputs(batch, label, torch.zeros((), device=self.device))
         static = [tensor.clone() for tensor in inputs]
         follow = static[-1]
@@ -181,13 +189,16 @@ class _Outputs(torch.nn.Module):
 
 
 def average_gradients(module: torch.nn.Module) -> DistributedDataParallel:
-    """The module with its gradients averaged over all ranks. With `find_unused_parameters`, a weight that no rank has used gets no gradient, as in one process; and torch does not reorder
-    the weights in messages after the first step, so that a run that continues from a checkpoint sums in the same order as one that was never interrupted."""
+    """The module with its gradients averaged over all ranks. With `find_unused_parameters`, a weight that no rank has
+    used gets no gradient, as in one process; and torch does not reorder the weights in messages after the first step,
+    so that a run that continues from a checkpoint sums in the same order as one that was never interrupted."""
     return DistributedDataParallel(module, find_unused_parameters=True)
 
 
 def training_tensors(net: LLwLCNet, optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    """Weights and the moments of Adam, which are created as zeros before its first step: they must exist before a graph is recorded, or before those of another rank are received."""
+    """Weights and the moments of Adam, which are created as zeros before its first step: they must exist before a graph
+    is recorded, or before those of another rank are received.
+    """
     if not optimizer.state:
         for group in optimizer.param_groups:
             for p in group["params"]:
@@ -201,8 +212,9 @@ def training_tensors(net: LLwLCNet, optimizer: torch.optim.Optimizer) -> list[Te
 
 
 def population_loss(logits: Tensor, label: Tensor, members: Tensor | None = None) -> Tensor:
-    """The sum over the outputs of their mean losses, each over the links of its own population. Shapes: `logits [b, k]`, `label [b, 1 + k]`; `members`: how many links each population has,
-    where these are a part of them."""
+    """The sum over the outputs of their mean losses, each over the links of its own population. Shapes:
+    `logits [b, k]`, `label [b, 1 + k]`; `members`: how many links each population has, where these are a part of
+    them."""
     member = label[:, 1 : 1 + logits.shape[1]]
     each = F.binary_cross_entropy_with_logits(logits, label[:, :1].expand_as(logits), reduction="none") * member
     count = member.sum(0) if members is None else members[: logits.shape[1]]

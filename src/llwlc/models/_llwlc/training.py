@@ -1,4 +1,6 @@
-"""An epoch of the network: new negatives, batches of links of similar size, a moving average of the weights that is validated and kept."""
+"""An epoch of the network: new negatives, batches of links of similar size, a moving average of the weights that is
+validated and kept.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[
 
 
 class ValidationLinks(NamedTuple):
-    """The links that choose the epoch: validation links and non-links; and those that are candidates, if the network has an output for candidates."""
+    """The links that choose the epoch: validation links and non-links; and those that are candidates, if the network
+    has an output for candidates.
+    """
 
     pos: EncodedLinks
     neg: EncodedLinks
@@ -49,8 +53,9 @@ class ValidationLinks(NamedTuple):
 class LLwLCTrainee:
     """The network in training, as the loop sees it (`training._loop.Trainee`).
 
-    `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then pools of negatives, of which
-    each epoch takes another part, as many as there are positives. With several ranks this is the part of rank 0; the others run `worker.join_training`.
+    `links(epoch)` gives the links of an epoch, the same each time or redrawn: first the positives, then pools of
+    negatives, of which each epoch takes another part, as many as there are positives. With several ranks this is the
+    part of rank 0; the others run `worker.join_training`.
     """
 
     def __init__(
@@ -134,7 +139,9 @@ def train_network(
 
 
 def _plain(name: str) -> Any:
-    """A method of torch's optimizers without its wrapper, which imports torch's compiler: two seconds, for something that is not used here."""
+    """A method of torch's optimizers without its wrapper, which imports torch's compiler: two seconds, for something
+    that is not used here.
+    """
     method = getattr(torch.optim.Adam, name)
     return getattr(method, "__wrapped__", method)
 
@@ -161,7 +168,9 @@ def make_optimizer(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
 
 
 def train_epoch(stepper: Stepper, links: EncodedTrainingLinks, config: TrainConfig, epoch: int) -> float:
-    """One pass over the positives, `negatives` times as many random negatives, and as many candidates. Returns the mean loss."""
+    """One pass over the positives, `negatives` times as many random negatives, and as many candidates. Returns the mean
+    loss.
+    """
     device, num_positive = stepper.device, links.positives
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + epoch)
     sizes, half = links.all_sizes, (config.batch_size or 64) // 2
@@ -169,7 +178,8 @@ def train_epoch(stepper: Stepper, links: EncodedTrainingLinks, config: TrainConf
     pools = [_drawn(links.random, random * num_positive, generator) + num_positive]
     if links.candidates:
         pools.append(_drawn(links.candidates, num_positive, generator) + num_positive + links.random)
-    # each batch has equally many of each kind: subgraphs of negatives are smaller, so buckets over all links would hold one kind only
+    # each batch has equally many of each kind: subgraphs of negatives are smaller, so buckets over all links would hold
+    # one kind only
     wide = [half * random, half]
     drawn = [
         batches(sizes[:num_positive], half, generator),
@@ -198,8 +208,9 @@ def train_epoch(stepper: Stepper, links: EncodedTrainingLinks, config: TrainConf
 
 
 def populations(index: Tensor, links: EncodedTrainingLinks, negatives: int = 1) -> Tensor:
-    """For the pairs at these positions, whether each is a link, belongs to the random pairs, belongs to the candidates: `[b, 3]`. Of several random negatives a link, each counts as its part of
-    one, so that links and negatives have equal weight."""
+    """For the pairs at these positions, whether each is a link, belongs to the random pairs, belongs to the candidates:
+    `[b, 3]`. Of several random negatives a link, each counts as its part of one, so that links and negatives have equal
+    weight."""
     positive = index < links.positives
     chosen = index >= links.positives + links.random
     member = torch.zeros(len(index), dtype=torch.bool)
@@ -211,6 +222,8 @@ def populations(index: Tensor, links: EncodedTrainingLinks, negatives: int = 1) 
 
 
 def _drawn(pool: int, count: int, generator: torch.Generator) -> Tensor:
-    """`count` positions of a pool, each at most once unless the pool is smaller: a dense graph has fewer negatives than links."""
+    """`count` positions of a pool, each at most once unless the pool is smaller: a dense graph has fewer negatives than
+    links.
+    """
     order = torch.randperm(pool, generator=generator)[:count]
     return order.repeat(-(-count // len(order)))[:count] if 0 < len(order) < count else order
