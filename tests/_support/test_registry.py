@@ -40,7 +40,7 @@ def test_a_builtin_name_stays_and_a_users_is_replaced():
     registry = colours()
     with pytest.raises(InputError, match="there is a colour called 'red' already"):
         registry.add(Record("red", "mine", lambda: 1))
-    with pytest.raises(InputError, match="came with llwlc and stays"):
+    with pytest.raises(InputError, match="is built in and cannot be removed"):
         registry.remove("red")
     registry.add(Record("mine", "first", lambda: 1))
     registry.add(Record("mine", "second", lambda: 2))

@@ -1,4 +1,5 @@
-"""Candidates against brute force: walks, smoothed features, own lists of nodes, and the pairs that they come to."""
+"""Candidates against brute force: walks, smoothed features, candidate lists of nodes, and the pairs that they come to.
+"""
 
 import importlib.util
 import math
@@ -265,7 +266,7 @@ def test_a_share_outside_the_unit_interval_is_refused(share):
         CandidateConfig(svd_similarity=share)
 
 
-# own lists
+# candidate lists
 
 
 def check_lists(retriever: CandidateRetriever, graph: nx.Graph, score: np.ndarray, length: int) -> None:
@@ -684,7 +685,7 @@ def test_the_crowd_of_a_node_is_the_mean_of_its_largest_similarities(monkeypatch
 
 
 def test_other_weights_share_what_does_not_depend_on_them(monkeypatch):
-    """Crowds are computed once for all weights, and lists are those of a lister made anew."""
+    """Hubness is computed once for all weights, and lists are those of a new retriever."""
     graph, x = of(nx.gnp_random_graph(50, 0.1, seed=3)), features(50, 0)
     retriever, config = (
         make_retriever(graph, x, CandidateConfig(budget=5)),

@@ -185,7 +185,7 @@ DAMAGE = {
     "binary configuration": (write(b"\xff\xfe\x00"), "cannot be read"),
     "a deep configuration": (write(b"[" * 100_000), "cannot be read"),
     "another tool's configuration": (write(b'{"architectures": ["Bert"]}'), "has format None"),
-    "a list": (write(b"[1]"), "no configuration of llwlc"),
+    "a list": (write(b"[1]"), "not a configuration of llwlc"),
     "an edited configuration": (lambda run: (run / "config.json").write_text("{}"), "config.json is damaged"),
     "an edited card": (lambda run: (run / "MODEL_CARD.md").write_text("# better"), "MODEL_CARD.md is damaged"),
     "a later format": (change(format=99), "has format 99, this version reads 1"),

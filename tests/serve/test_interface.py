@@ -81,7 +81,7 @@ def test_health_run_and_openapi(client):
     [
         ("/score", {"pairs": [["Person 20", "Persn 21"]]}, 400, "no node 'Persn 21'"),
         ("/score", {"pairs": [["Person 20", "Person 20"]]}, 400, "with itself"),
-        ("/score", {"pairs": [["Person 20"]]}, 400, "pair 1 is no list of two nodes"),
+        ("/score", {"pairs": [["Person 20"]]}, 400, "pair 1 is not a list of two nodes"),
         ("/score", {"pairs": [["a", {"b": 1}]]}, 400, "pair 1 is the name of a node"),
         ("/score", {"pairs": [[10**30, "b"]]}, 400, "pair 1 is the name of a node"),
         ("/score", {"pairs": []}, 400, "pairs is a list of pairs"),

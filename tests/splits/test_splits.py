@@ -244,7 +244,7 @@ def test_save_and_load(tmp_path, protocol):
     with pytest.raises(InputError, match=r"no split: it lacks .*train_pos"):
         LinkSplit.load(tmp_path / "model.safetensors", graph)
     (tmp_path / "broken").write_bytes(b"no split")
-    with pytest.raises(InputError, match="no readable split"):
+    with pytest.raises(InputError, match="not a readable split"):
         LinkSplit.load(tmp_path / "broken", graph)
 
 

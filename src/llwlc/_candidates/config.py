@@ -12,7 +12,7 @@ MAX_CANDIDATES = 20_000_000
 
 @dataclass(frozen=True)
 class CandidateConfig:
-    """A node's own list holds the partners with the largest
+    """A node's candidate list holds the partners with the largest
 
     `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION) − hubness_penalty ·
     hubness of the partner`,

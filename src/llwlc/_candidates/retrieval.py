@@ -1,4 +1,4 @@
-"""Candidates: the pairs that nodes' own lists propose, each once, within a budget a node."""
+"""Candidates: the pairs that nodes' candidate lists propose, each once, within a budget a node."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Candidates:
         return (self.pairs == node).any(1).nonzero().view(-1)
 
     def find(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """Which of some pairs `[k, 2]` are candidates, and at which position; 0 for one that is none. (They are in
+        """Which of some pairs `[k, 2]` are candidates, and at which position; 0 for one that is not. (They are in
         order, so nothing is sorted.)
         """
         n = len(self.length)
@@ -61,11 +61,11 @@ def find_candidates(
     about: str = "candidates",
     lists: MakeLists | None = None,
 ) -> Candidates:
-    """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node.
+    """All candidates of the retriever's graph: what `recommend` ranks, for the whole graph and for one node.
 
-    `sources`: only the own lists of these nodes. Which partners want them too is not known then, so their lists, and
-    those of all others in `length`, are taken as long as lists are in the mean. `lists`: where the lists of all nodes
-    are made, if not here.
+    `sources`: only the candidate lists of these nodes. Which partners want them too is not known then, so their lists,
+    and those of all others in `length`, are taken as long as lists are in the mean. `lists`: where the lists of all
+    nodes are made, if not here.
     """
     n = retriever.graph.num_nodes
     nodes = np.arange(n) if sources is None else np.sort(sources)

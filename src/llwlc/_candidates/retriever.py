@@ -1,4 +1,6 @@
-"""The own lists of nodes: the partners that look most like a missing link, best first, before any network is asked."""
+"""The candidate lists of nodes: the partners that look most like a missing link, best first, before any network is
+asked.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ Floats = NDArray[np.float32]
 ENTRIES_PER_BLOCK = 1 << 24
 LARGE_BLOCK, LARGE_ENTRIES, FEW_SOURCES = 1 << 14, 1 << 21, 64
 """Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the
-graph has nodes, but no more than have so many partners together, whose arrays would be asked of the system anew each
+graph has nodes, but no more than have so many partners together, whose arrays would be asked of the system again each
 time; and where all evidence is kept."""
 ROWS_AT_ONCE = 1 << 16
 NOT_LISTED = float("-inf")
@@ -328,7 +330,7 @@ class CandidateRetriever:
 
 
 WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable")
-"""What a lister computes once, whatever its weights."""
+"""What a retriever computes once, whatever its weights."""
 ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""
 MAX_WALK_ENDS = 2000

@@ -1,4 +1,4 @@
-"""The weights of a node's own list, chosen by hidden links: those whose lists hold most of them."""
+"""The weights of a node's candidate list, chosen by hidden links: those whose lists hold most of them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def cap_tuning_links(num_nodes: int, links: int) -> int:
 def search_weights(
     retriever: CandidateRetriever, hidden: Tensor, *, links: int = MAX_TUNING_LINKS, seed: int = 0
 ) -> CandidateConfig:
-    """The lister's configuration with the weights under which own lists hold most of the hidden links `[m, 2]`; the
-    default ones where there are none.
+    """The retriever's configuration with the weights under which candidate lists hold most of the hidden links `[m,
+    2]`; the default ones where there are none.
     """
     config = retriever.config
     if not len(hidden):
@@ -75,8 +75,8 @@ def _best(
     tried: list[CandidateConfig],
     usual: CandidateConfig | None = None,
 ) -> CandidateConfig:
-    """The first of those under which own lists hold most of the hidden links; `usual`, one of them, unless that is
-    `MIN_GAIN` more, and `MIN_STANDARD_ERRORS` standard errors.
+    """The first of those under which candidate lists hold most of the hidden links; `usual`, one of them, unless that
+    is `MIN_GAIN` more, and `MIN_STANDARD_ERRORS` standard errors.
     """
     length = LIST_LENGTH_FACTOR * retriever.budget
     node_bias = [retriever.node_bias(one) for one in tried]

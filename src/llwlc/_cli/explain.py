@@ -22,11 +22,14 @@ def explain(
         Path | None, typer.Option("--out", "-o", help="JSON, HTML or text file, by its ending; else the screen.")
     ] = None,
     candidates: Annotated[
-        bool, typer.Option("--candidates", help="Explain what recommend says of the pair, not what score says.")
+        bool,
+        typer.Option(
+            "--candidates", help="Explain the probability among candidates (recommend), not among random pairs (score)."
+        ),
     ] = False,
     prior: Annotated[float, typer.Option(help=PriorHelp)] = 0.5,
     missing_share: Annotated[
-        float | None, typer.Option(help="Missing links ÷ known and missing ones, for the chance among candidates.")
+        float | None, typer.Option(help="Assumed share of missing links, for the probability among candidates.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 8,
     edges: Annotated[int, typer.Option(min=0, help="Edges of the subgraph to remove one by one, nearest first.")] = 500,

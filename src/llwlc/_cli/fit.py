@@ -130,7 +130,7 @@ def fit(
     *,
     graph_options: GraphOptions,
 ) -> None:
-    """Learns which links are missing from a graph, measures how well, and names the ten likeliest.
+    """Fits a model to a graph, evaluates it on held-out links, and lists the ten likeliest missing links.
 
     An interrupted fit continues when the same command is run again. Examples:
 

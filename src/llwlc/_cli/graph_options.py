@@ -41,7 +41,7 @@ LimitOption = Annotated[
     float,
     typer.Option(
         min=0,
-        help="Gigabytes that a compressed file may unpack to, against files made to fill the memory; 0: no limit.",
+        help="Gigabytes that a compressed file may unpack to, a guard against decompression bombs; 0: no limit.",
     ),
 ]
 

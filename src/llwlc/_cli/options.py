@@ -59,7 +59,7 @@ SafeOption = Annotated[
         "--spreadsheet-safe",
         help=(
             "Put ' before every text that a spreadsheet would run as a formula (one that begins with =, +, -, @, tab or"
-            " return and is no number)."
+            " return and is not a number)."
         ),
     ),
 ]
@@ -114,7 +114,7 @@ def parse_settings(pairs: list[str] | None) -> dict[str, Any]:
         if not equals:
             raise InputError(f"--set {pair}: write it as name=value")
         if name in OTHER_WAYS_TO_SET:
-            raise InputError(f"--set {pair}: {name} is no option of a preset; use {OTHER_WAYS_TO_SET[name]}")
+            raise InputError(f"--set {pair}: {name} is not an option of a preset; use {OTHER_WAYS_TO_SET[name]}")
         value = text.strip() if name in TEXTS else _value(text.strip())
         if isinstance(value, int | float) and not 0 <= value <= MAX_NUMBER:  # NaN neither
             raise InputError(f"--set {pair}: an option is a number from 0 to {MAX_NUMBER:,}")

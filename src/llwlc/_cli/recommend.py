@@ -19,7 +19,7 @@ def recommend(
     top: Annotated[int | None, typer.Option(help="How many links; 20 unless --precision is given.")] = None,
     precision: Annotated[
         float | None,
-        typer.Option(help="The longest list of which this share is expected to be missing links, as in 0.3."),
+        typer.Option(help="Longest list with expected precision of at least this, as in 0.3."),
     ] = None,
     node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
     out: OutOption = None,
@@ -46,7 +46,7 @@ def recommend(
     *,
     update: UpdateOptions,
 ) -> None:
-    """Names the likeliest missing links of a graph, or of one node.
+    """Lists the likeliest missing links of a graph, or of one node.
 
     Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks
     reach, nodes with many links. The network ranks the most promising pairs. A probability is the chance that a
@@ -88,7 +88,7 @@ def recommend(
     elif found or not node:
         print_status(describe_expected_links(found))
     else:
-        print_status(f"There are no candidates of {node}: nothing unlinked is near it or has like features")
+        print_status(f"There are no candidates of {node}: no unlinked node is near it or has similar features")
     if out is None and format is None and OUT.is_terminal:
         if found:
             show_links(found, f"The {len(found)} likeliest missing links{whose}")

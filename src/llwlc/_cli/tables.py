@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def show_result(model: LinkPredictor) -> None:
-    """Prints what a run measured, beside the scores that need no training."""
+    """Prints what a run measured, beside the heuristics."""
     from llwlc._runs.model_card import first_sentence, result_columns, result_notes, result_rows
 
     if first := first_sentence(model.fitted_):
@@ -117,7 +117,7 @@ class TableOutput:
             raise InputError(f"--format is one of {', '.join(FORMATS)}, got {format!r}")
         if out is None or str(out) == "-":
             if format == "parquet" and sys.stdout.isatty():
-                raise InputError("Parquet is no text for a screen: name a file with -o, or choose another --format")
+                raise InputError("Parquet cannot be printed: name a file with -o, or choose another --format")
             return cls(None, format or "csv", spreadsheet_safe)
         check_writable(out, format)
         return cls(out, format or infer_format(out), spreadsheet_safe)

@@ -123,14 +123,14 @@ def make_score_task(
 ) -> ScoreTask:
     """The task, after checks of everything that would fail in every worker."""
     if unknown not in ("error", "blank"):
-        raise InputError(f"with --engine ray a row stays in its place: --unknown is error or blank, got {unknown!r}")
+        raise InputError(f"with --engine ray rows keep their order: --unknown is error or blank, got {unknown!r}")
     if not pairs.is_file():
         raise InputError(f"there is no file {pairs}: check the name and the folder")
     with pairs.open("rb") as file:
         if file.read(4) != b"PAR1":
             raise InputError(
-                f"{pairs} is no Parquet file: workers read stretches of rows, which only Parquet has. Write the pairs"
-                " as Parquet, or leave --engine out"
+                f"{pairs} is not a Parquet file: workers read ranges of rows, which only Parquet supports. Write the"
+                " pairs as Parquet, or leave --engine out"
             )
     if out.suffix or (out.exists() and not out.is_dir()):
         raise InputError(f"with --engine ray, -o names a folder for the shards, not a file: {out}")

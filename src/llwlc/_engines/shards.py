@@ -102,7 +102,7 @@ def open_job_folder(folder: Path, job: Mapping[str, Any]) -> Iterator[bool]:
                     f"{folder} holds another job (other run, pairs or options): choose another folder, or delete it"
                 )
         elif others:
-            raise InputError(f"{folder} holds files that are no job of llwlc: choose another folder")
+            raise InputError(f"{folder} holds files that are not a job of llwlc: choose another folder")
         else:
             try:
                 write_text(folder / JOB, json.dumps(job, indent=1) + "\n")

@@ -38,7 +38,7 @@ def write_table(path: str | Path, table: pa.Table, format: str | None = None) ->
 
 
 def serialize_table(table: pa.Table, format: str) -> bytes:
-    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is no finite
+    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is not a finite
     number.
 
     >>> serialize_table(pa.table({"source": ["Ada"], "score": [0.5]}), "jsonl")

@@ -27,7 +27,7 @@ MERGE_SAMPLE_NODES = 10_000
 @dataclass(frozen=True)
 class CandidateRates:
     """The cost of candidates, in seconds: to prepare the search; to list those of a node; to choose weights, for a
-    link; to test a training link; to compute the exact statistics of a pair; and to compute all untrained scores once,
+    link; to test a training link; to compute the exact statistics of a pair; and to compute all heuristics once,
     however few the pairs. `partners`: how many a node proposes where the budget allows for more; `merge_pair`: seconds
     to make a candidate of what all nodes propose."""
 

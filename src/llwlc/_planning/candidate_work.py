@@ -39,7 +39,7 @@ class CandidateWork:
         found = round(min(budget if listed == nodes else LIST_LENGTH_FACTOR * budget, rates.partners) * listed)
         shortlist = min(found, shortlist_size(edges, limits.shortlist))
         by = choose_eval_nodes(nodes, edges, limits, budget)
-        # those on the own lists of the nodes that measure a fit, or all that have an end among them
+        # those on the candidate lists of the nodes that measure a fit, or all that have an end among them
         compared = round(found * (by.nodes / listed if by.sampled_lists_only else 1 - (1 - by.nodes / nodes) ** 2))
         making = by.nodes if by.sampled_lists_only else nodes
         return cls(nodes, valid, listed, found, shortlist, making, compared, min(shortlist, compared), limits, rates)
@@ -66,7 +66,7 @@ class CandidateWork:
         return self._making + self.calibration_seconds(links)
 
     def fallback_seconds(self, links: int, pool: int) -> float:
-        """Seconds of all of this, but for the recommendation, where an untrained score ranks, which takes as long as
+        """Seconds of all of this, but for the recommendation, where a heuristic ranks, which takes as long as
         the statistics of a pair, after so many training links.
         """
         ranked = self.found + self.shortlist + self.measured
@@ -83,7 +83,7 @@ class CandidateWork:
 
     @property
     def _comparing(self) -> float:
-        """Seconds of all untrained scores on the candidates that measure a fit."""
+        """Seconds of all heuristics on the candidates that measure a fit."""
         return self.rates.heuristics + 4 * self.compared * self.rates.describe_pair
 
     def _listing(self, nodes: int, pairs: int) -> float:

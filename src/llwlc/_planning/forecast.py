@@ -36,7 +36,7 @@ class Forecast:
     stage, and of training where it stops at the usual epoch, and at the earliest.
 
     The last stages, `finishing` and `recommend`, are what the command line does after a fit. `fallback`: seconds more
-    where an untrained score takes the network's place, as its own candidates are found, calibrated and measured.
+    where a heuristic takes the network's place, as its own candidates are found, calibrated and measured.
     """
 
     links: int
@@ -55,7 +55,7 @@ class Forecast:
 
     @property
     def at_most(self) -> float:
-        """The same if an untrained score then takes the network's place."""
+        """The same if a heuristic then takes the network's place."""
         return self.seconds + self.fallback
 
     @property

@@ -113,7 +113,7 @@ PLANNED_OPTIONS = (
 """The options of a preset that a plan may change."""
 SAFETY, SAFETY_OF_FALLBACK = 1.3, 1.15
 """Safety factors: a fit may take so many times the forecast, through other work or hubs that the sample missed; less is
-allowed for where an untrained score takes the network's place.
+allowed for where a heuristic takes the network's place.
 """
 MOST_BYTES = 2 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
@@ -218,7 +218,7 @@ def make_plan(
     device: torch.device | str = "cpu",
     spent: float = 0.0,
 ) -> FitPlan:
-    """The plan that leaves out least and ends within `minutes`, of which `spent` seconds are gone; options in `kept`
+    """The plan that leaves out least and ends within `minutes`, of which `spent` seconds have passed; options in `kept`
     stay as they are.
 
     If no plan does, the error states what the smallest one takes.
@@ -269,7 +269,7 @@ def make_plan(
 
 def add_margin(ahead: Forecast) -> float:
     """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong, and a smaller one
-    where an untrained score takes the network's place, which is rare.
+    where a heuristic takes the network's place, which is rare.
     """
     return max(SAFETY * ahead.seconds, SAFETY_OF_FALLBACK * ahead.at_most)
 

@@ -1,4 +1,4 @@
-"""What a report measures anew on a run's test links: scores, reliability, accuracy by distance and degree."""
+"""What a report measures on a run's test links: scores, reliability, accuracy by distance and degree."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Bin:
 
 @dataclass(frozen=True)
 class LinkMeasurements:
-    """`links`, `non_links`: scores; `reliability`: probability said at a prior of one half, share that are links, for
-    bins of equal width that are not empty.
+    """`links`, `non_links`: scores; `reliability`: predicted probability at a prior of one half and observed share of
+    links, for bins of equal width that are not empty.
     """
 
     links: Floats
@@ -78,7 +78,7 @@ def degrees_without_link(graph: Graph, pairs: Tensor) -> NDArray[np.int64]:
 
 
 def bin_reliability(said: Floats, label: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
-    """Mean of what was said and share that came true, links and non-links weighing the same in all.
+    """Mean predicted probability and observed share of links, both classes weighing the same.
 
     >>> bin_reliability(np.array([0.1, 0.9, 0.9]), np.array([False, True, True]))
     ((0.1, 0.0), (0.9, 1.0))

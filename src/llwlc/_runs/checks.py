@@ -29,7 +29,7 @@ from llwlc.training._epoch_record import EpochRecord
 from llwlc.training._node_features import NodeFeatures
 
 OWN_PARAMETERS = frozenset({"self", "preset", "model", "seed", "minutes", "device", "cache"})
-"""Parameters of a predictor that are no options of its model."""
+"""Parameters of a predictor that are not options of its model."""
 MAX_SLOPE = 500.0
 """The largest logarithm of a slope whose exponential, times a score, stays a finite number."""
 LARGEST = 1e300
@@ -55,15 +55,15 @@ def _check_parameters(where: Path, parameters: Mapping[str, Any]) -> None:
     """Checks that a predictor can be made with these parameters."""
     for name in ("preset", "model"):
         if not isinstance(parameters.get(name), str | None):
-            raise _wrong(where, f"parameters.{name} is no text")
+            raise _wrong(where, f"parameters.{name} is not text")
     minutes, options = parameters.get("minutes"), parameters.get("options", {})
     if minutes is not None and not _is_number(minutes):
-        raise _wrong(where, "parameters.minutes is no number")
+        raise _wrong(where, "parameters.minutes is not a number")
     if not isinstance(options, Mapping):
-        raise _wrong(where, "parameters.options is no list of options by name")
+        raise _wrong(where, "parameters.options is not a list of options by name")
     for name in options:
         if name in OWN_PARAMETERS:
-            raise _wrong(where, f"parameters.options has {name!r}, which is no option")
+            raise _wrong(where, f"parameters.options has {name!r}, which is not an option")
 
 
 def _check_ranking(where: Path, ranking: RankingConfig) -> None:
@@ -131,7 +131,7 @@ def check_node_features(folder: Path, features: NodeFeatures) -> None:
 
 
 def check_shortlist(folder: Path, ranking: RankingConfig | None, channels: int) -> None:
-    """Checks that the shortlist has a weight for the score in an own list and for each input of a pair."""
+    """Checks that the shortlist has a weight for the score in a candidate list and for each input of a pair."""
     if (
         ranking is not None
         and ranking.shortlist is not None
@@ -148,7 +148,7 @@ def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
     for name in PARTS:
         part: Tensor = getattr(split, name)
         if part.dtype != torch.int64 or part.ndim not in (2, 3) or part.shape[-1] != 2:
-            raise _wrong(where, f"{name} is no list of pairs, but {tuple(part.shape)} of {part.dtype}")
+            raise _wrong(where, f"{name} is not a list of pairs, but {tuple(part.shape)} of {part.dtype}")
         _require_nodes(where, name, part, num_nodes)
     if split.nodes is not None:
         _require_nodes(where, "nodes", split.nodes, num_nodes)
@@ -161,7 +161,7 @@ def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
 
 
 def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochRecord]) -> None:
-    """Refuses measurements that are no finite numbers."""
+    """Refuses measurements that are not finite numbers."""
     flat = [
         value for found in (metrics.as_dict(), *metrics.as_dict()["heuristics"].values()) for value in found.items()
     ]
@@ -175,7 +175,7 @@ def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochReco
             _is_number(value) or (name == "valid_candidates" and value is None)
             for name, value in record.as_dict().items()
         ):
-            raise _wrong(folder / HISTORY, "an entry is no number")
+            raise _wrong(folder / HISTORY, "an entry is not a number")
 
 
 def _check_numbers(where: Path, found: object) -> None:
@@ -229,13 +229,13 @@ def _check_names(where: Path, names: object, n: int) -> None:
     if names is None:
         return
     if not isinstance(names, list) or len(names) != n or not all(isinstance(name, str) for name in names):
-        raise _wrong(where, f"names are no list of {n} texts")
+        raise _wrong(where, f"names are not a list of {n} texts")
     if len(set(names)) != n:
         raise _wrong(where, "two nodes have one name")
     try:
         "".join(names).encode()
     except UnicodeEncodeError:
-        raise _wrong(where, "a name is no text") from None
+        raise _wrong(where, "a name is not text") from None
 
 
 def _check_weights(where: Path, config: RunConfig, model: Mapping[str, Tensor]) -> None:

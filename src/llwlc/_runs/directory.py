@@ -252,7 +252,7 @@ def load_split(path: Path, graph: Graph) -> LinkSplit:
         raise
     except (LookupError, TypeError, AttributeError, RuntimeError, ValueError, ArithmeticError) as error:
         raise InputError(
-            f"{path} is no usable split ({describe_error(error)}): make it again with llwlc.splits.make"
+            f"{path} is not a usable split ({describe_error(error)}): make it again with llwlc.splits.make"
         ) from error
     return split
 

@@ -79,7 +79,7 @@ def fit_run(
             )  # fmt: skip
         model = model if written is None else model.with_preset(written.preset)
     elif plan is not None:
-        raise InputError(f"{model.title} knows no plan: leave it out; minutes bound its training")
+        raise InputError(f"{model.title} takes no plan: leave it out; a time budget bounds its training")
     elif minutes is not None:
         known = prepare_features(graph, model)
         expected = model.cost(split, known[1], resources=resources)

@@ -30,7 +30,7 @@ def result_columns(split: LinkSplit) -> tuple[str, ...]:
 
 
 def result_rows(fitted: FitResult, split: LinkSplit) -> list[tuple[str, ...]]:
-    """One row a method, the run's own first, then the scores that need no training, all on the same test links."""
+    """One row a method, the run's own first, then the heuristics, all on the same test links."""
     methods = {fitted.title: fitted.metrics.test, **fitted.metrics.heuristics}
     return [(name, *(_cell(found, key) for key in result_keys(split))) for name, found in methods.items()]
 
@@ -68,7 +68,7 @@ def result_notes(fitted: FitResult, split: LinkSplit) -> str:
 
 
 def first_sentence(fitted: FitResult) -> str:
-    """What a reader must know before any number: that the run ranks by an untrained score, or that nothing was learned;
+    """What a reader must know before any number: that the run ranks by a heuristic, or that nothing was learned;
     "" if neither is so.
     """
     if fitted.fallback is not None:
@@ -146,7 +146,7 @@ def ranking_notes(report: RankingReport) -> str:
     return (
         f"{report.hidden:,} hidden links ({report.population}{sampled}), {100 * report.recall:.1f} % of them among"
         f" {report.candidates:,} candidates; in percent; a random list has P@K {100 * report.chance:.2f} and AP"
-        f" {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's own list; standard errors of"
+        f" {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's candidate list; standard errors of"
         f" {report.title}: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR"
         f" {100 * ours.node_mrr.error:.1f}; probabilities of the best {100 * len(report.reliability.bins):,} are off by"
         f" {100 * report.reliability.error:.1f} points in the mean. A candidate that is not hidden may still be"

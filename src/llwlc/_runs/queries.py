@@ -155,7 +155,7 @@ class Queries:
             missing_share: the assumed share of missing links; by default that of the validation links.
             prior: instead of `missing_share`, the assumed share of candidates that are missing links.
             between: two types of nodes, of those given to `fit`, that the links must join.
-            budget: most candidates that a node may propose.
+            budget: maximum number of candidates that a node may propose.
             sources: use the lists of so many nodes only, drawn at random.
             graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
             engine: workers that make the lists and score the pairs instead of this process.

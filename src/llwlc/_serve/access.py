@@ -109,7 +109,7 @@ def _name_of(host: str) -> str | None:
         return None
     try:
         found = urlsplit(f"//{host}")
-        found.port  # noqa: B018  # a port that is no number is refused here
+        found.port  # noqa: B018  # a port that is not a number is refused here
     except ValueError:
         return None
     return None if found.username is not None or found.path or found.query or found.fragment else found.hostname

@@ -1,4 +1,4 @@
-"""The ASGI app: page, files and JSON interface, behind the access checks of `guard`."""
+"""The ASGI app: page, files and JSON interface, behind the access checks of `access`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ async def read_body(request: Request, limits: RequestLimits) -> dict[str, Any]:
     try:
         data = json.loads(bytes(raw).decode("utf-8"))
     except (ValueError, RecursionError):
-        raise RequestError(400, "the request is no valid JSON") from None
+        raise RequestError(400, "the request is not valid JSON") from None
     if not isinstance(data, dict):
         raise RequestError(400, 'send a JSON object, as in {"pairs": [["Ada", "Bob"]]}')
     return data
@@ -75,7 +75,7 @@ def parse_node(value: Any, what: str, limits: RequestLimits) -> str:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise RequestError(400, f"{what} is no valid text: send UTF-8") from None
+            raise RequestError(400, f"{what} is not valid text: send UTF-8") from None
     return value
 
 
@@ -90,7 +90,7 @@ def parse_pairs(value: Any, limits: RequestLimits) -> list[tuple[str, str]]:
     found = []
     for at, pair in enumerate(value, 1):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise RequestError(400, f"pair {at} is no list of two nodes")
+            raise RequestError(400, f"pair {at} is not a list of two nodes")
         a, b = (parse_node(end, f"pair {at}", limits) for end in pair)
         if a == b:
             raise RequestError(400, f"pair {at} joins {quote_value(a)} with itself: a link needs two nodes")

@@ -100,7 +100,7 @@ def serve_run(
         if names:
             called = normalize_host(names[0])
         else:
-            say(f"{host} is no address that others can call: state theirs with --name, as in --name 192.0.2.7")
+            say(f"{host} is not an address that other machines can reach: give one with --name, as in --name 192.0.2.7")
     shown = f"[{called}]" if ":" in called else called
     where = f"http://{shown}:{listening.getsockname()[1]}/"
     say(

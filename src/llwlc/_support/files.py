@@ -173,7 +173,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8, whatever the encoding of this machine, since others have to read it. Bytes that are no text, as in
+    """Writes UTF-8, whatever the encoding of this machine, since others have to read it. Bytes that are not text, as in
     some file names, are written as codes.
     """
     write_bytes(path, text.encode("utf-8", "backslashreplace"))

@@ -17,7 +17,7 @@ def read_json(path: Path, *, lines: bool = False) -> Any:
     """The content of the file; with `lines`, a list of the content of each line."""
     try:
         if not path.is_file():  # reading a pipe might never end
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         size = path.stat().st_size
         if size > LARGEST:
             raise ValueError(f"{size:,} bytes are more than the {LARGEST:,} that are read")

@@ -1,5 +1,5 @@
-"""Progress bars with rate and time left, on stderr; where that is no terminal, a line every ten seconds instead. A call
-from Python shows none unless it is asked to.
+"""Progress bars with rate and time left, on stderr; where that is not a terminal, a line every ten seconds instead. A
+call from Python shows none unless it is asked to.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def as_verbose(method: F) -> F:
 
 @contextmanager
 def make_progress(console: Console | None = None) -> Iterator[Progress]:
-    """A rich `Progress` with the columns of all commands; where the console is no terminal, a line every `LINE_SECONDS`
-    says how far the running step is.
+    """A rich `Progress` with the columns of all commands; where the console is not a terminal, a line every
+    `LINE_SECONDS` says how far the running step is.
 
     Inside another such block it returns that block's `Progress`: two displays would draw over each other. Where no
     progress is shown, nor a console given, it draws nothing.

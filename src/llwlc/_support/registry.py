@@ -44,7 +44,7 @@ class Record:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the code of a record that is no part of this package; "" for one that is."""
+        """A hash of the code of a record that is not part of this package; "" for one that is."""
         return "" if self.builtin else code_digest(self.load())
 
 
@@ -88,9 +88,9 @@ class Registry(Generic[R]):
         return record
 
     def remove(self, name: str) -> None:
-        """Removes a record that is no part of this package."""
+        """Removes a record that is not part of this package."""
         if self[name].builtin:
-            raise InputError(f"the {self.kind} {name!r} came with llwlc and stays")
+            raise InputError(f"the {self.kind} {name!r} is built in and cannot be removed")
         del self._records[name]
 
     def __getitem__(self, name: str) -> R:

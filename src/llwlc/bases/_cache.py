@@ -90,7 +90,7 @@ def load_or_encode(
     """The bases of these pairs: from the cache, or computed on the graph's device and stored there, or kept in memory
     where they do not fit. Damaged ones are computed again, with a warning.
 
-    `owner`: the folder of the run that they belong to; when it is gone, they are deleted first.
+    `owner`: the folder of the run that they belong to; once it is deleted, they are the first to be removed.
     """
     folder = cache / cache_key(graph, pairs, config, epoch)
     if os.path.lexists(folder):
@@ -200,8 +200,8 @@ def _evict_for(folder: Path, needed: int) -> None:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """Bases that the cache holds: `used` last, in seconds since 1970, `size` in bytes; `abandoned`: their run is gone,
-    or they were never finished; `busy`: another process is writing them.
+    """Bases that the cache holds: `used` last, in seconds since 1970, `size` in bytes; `abandoned`: their run was
+    deleted, or they were never finished; `busy`: another process is writing them.
     """
 
     folder: Path
@@ -268,7 +268,7 @@ def _verify(folder: Path) -> None:
         stated = read_json(folder / DIGESTS)
         for name in FIELD_TYPES:
             if not (folder / name).is_file():
-                raise _damaged(folder, f"{name} is no file")
+                raise _damaged(folder, f"{name} is not a file")
             if not isinstance(stated, dict) or file_digest(folder / name) != stated.get(name):
                 raise _damaged(folder, f"the checksum of {name} differs from the recorded one")
     except InputError:

@@ -132,7 +132,7 @@ def compute_gpu_eigenbasis(
     dtype: torch.dtype,
 ) -> tuple[Eigenbasis, Tensor]:
     """`eigenbasis` by the CUDA kernel, and the degrees of the nodes `[N]`; `weight [E]` the same in both directions, or
-    None. `cons` is a number where the kernel makes the columns by itself: `kernel_plan.neumann_bits`."""
+    None. `cons` is a number where the kernel makes the columns by itself: `_kernel_options.neumann_bits`."""
     from llwlc._kernels.cuda import solving
     from llwlc._kernels.cuda.driver import engine_of
 

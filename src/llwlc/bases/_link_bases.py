@@ -95,7 +95,7 @@ def stream_bases(
 ) -> Iterator[tuple[Subgraphs, Eigenbasis]]:
     """`link_bases` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
 
-    On the CPU small batches are faster: the system provides and zeroes memory anew for every large array, while small
+    On the CPU small batches are faster: the system provides and zeroes fresh memory for every large array, while small
     ones are reused. On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
 
     Args:
@@ -212,7 +212,7 @@ def make_gpu_basis(
     inputs = StartInputs(subs, none, lambda: laplacian_of(subs, config.laplacian), config.seed, epoch)
     solve = make_solve_options(config.steps, config.laplacian, dtype)
     basis, degree = compute_gpu_eigenbasis(subs, cons, weight, config.start, inputs, solve, dtype)
-    # where `cached_property` stores its value: the kernel has them at hand, and to count all edges anew takes a while
+    # where `cached_property` stores its value: the kernel has computed them, and counting all edges again takes a while
     subs.__dict__["degree"] = degree if subs.weight is None else degree.to(subs.weight.dtype)
     return basis
 

@@ -93,7 +93,7 @@ def custom(subs: Subgraphs, columns: Tensor | np.ndarray, *, names: Sequence[str
         )
     if not torch.isfinite(columns).all():
         raise InputError(
-            "columns: contains NaN or infinity; a constraint needs finite entries, zero where it says nothing"
+            "columns: contains NaN or infinity; a constraint needs finite entries, zero where it does not apply"
         )
     names = tuple(names) if names is not None else tuple(f"custom_{i}" for i in range(columns.shape[1]))
     if len(names) != columns.shape[1]:

@@ -1,5 +1,5 @@
-"""`python -m llwlc.datasets [NAME ...]`: the statistics of the named graphs, or of all that are at hand, as a Markdown
-table.
+"""`python -m llwlc.datasets [NAME ...]`: the statistics of the named graphs, or of all that are available, as a
+Markdown table.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ def _torch(path: Path) -> dict[str, Any]:
             return content
     except Exception as error:
         raise DatasetError(
-            f"{path} is no split file of OGB ({describe_error(error)}): fetch the dataset again"
+            f"{path} is not a split file of OGB ({describe_error(error)}): fetch the dataset again"
         ) from error
 
 

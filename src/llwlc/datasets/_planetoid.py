@@ -80,4 +80,4 @@ def _unpickle(path: Path) -> Any:
         with path.open("rb") as file:
             return _Unpickler(file, encoding="latin1").load()
     except Exception as error:
-        raise DatasetError(f"{path} is no readable Planetoid file ({describe_error(error)}): fetch it again") from error
+        raise DatasetError(f"{path} is not a valid Planetoid file ({describe_error(error)}): fetch it again") from error

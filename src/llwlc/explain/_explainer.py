@@ -89,7 +89,7 @@ class Explainer:
 
     @cached_property
     def references(self) -> Tensor:
-        """The readouts `[R, width]` of random pairs that are no links."""
+        """The readouts `[R, width]` of random pairs that are not links."""
         return self.readouts(_spread(self.non_links.reshape(-1, 2), REFERENCES))
 
     @cached_property
@@ -348,7 +348,7 @@ def _notes(tried: int, total: int, paths: int, more_paths: bool) -> tuple[str, .
     notes = [
         "Effects are in log-odds: +1 multiplies the odds of a link by 2.7.",
         (
-            "Without an edge: the score on the graph without it, everything around the pair computed anew; weights of"
+            "Without an edge: the score on the graph without it, everything around the pair computed again; weights of"
             " the network, features and calibration are held fixed."
         ),
     ]

@@ -2,7 +2,7 @@
 edges.
 
 The score after a removal is that of the pair on the graph without the edge. Distances, nodes that are then out of
-reach, degrees, constraints, the basis, common neighbours and their weights are all computed anew. Weights of the
+reach, degrees, constraints, the basis, common neighbours and their weights are all computed again. Weights of the
 network, features of the nodes and calibration stay as they are.
 """
 

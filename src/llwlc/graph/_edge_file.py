@@ -279,7 +279,7 @@ def read_weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     values = as_numbers(column)
     if values is None and pa.types.is_nested(column.type):
         raise InputError(
-            f"{where} is of type {column.type}, which is no number. Use another column, or none: --weight none"
+            f"{where} is of type {column.type}, which is not a number. Use another column, or none: --weight none"
         )
     if values is None:
         at, text = next(

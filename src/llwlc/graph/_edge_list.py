@@ -81,7 +81,7 @@ class EdgeList:
             yield torch.from_numpy(out)
 
     def numbers(self, pairs: Tensor) -> Tensor:
-        """The number of each pair `[k, 2]`, in either direction; −1 where it is no edge."""
+        """The number of each pair `[k, 2]`, in either direction; −1 where it is not an edge."""
         found = np.empty(len(pairs), dtype=np.int64)
         asked = pairs.numpy()
         for begin in range(0, len(asked), AT_ONCE):

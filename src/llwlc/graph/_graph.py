@@ -197,7 +197,7 @@ class Graph:
         at = torch.searchsorted(key, wanted).clamp(max=max(len(key) - 1, 0))
         if len(wanted) and not torch.equal(key[at], wanted):
             raise InputError(
-                "with_edges: some of these pairs are no edges of the graph, so they have no weight or time"
+                "with_edges: some of these pairs are not edges of the graph, so they have no weight or time"
             )
         return replace(
             self,
@@ -367,7 +367,7 @@ class Graph:
 
         if Path(path).suffix.lower() in (".parquet", ".jsonl"):
             raise InputError(
-                f"to_csv writes text, and {path} is no name of a text file: call to_parquet, or end it in .csv"
+                f"to_csv writes text, and {path} is not the name of a text file: call to_parquet, or end it in .csv"
             )
         write_graph(self, path)
 

@@ -19,9 +19,7 @@ def read_node_types(path: str | Path, graph: Graph, column: str, *, node: str | 
     """The text in `column` for each node of the graph, in its order; a node without one is an error."""
     path = Path(path)
     if path.suffix == ".npz":
-        raise InputError(
-            f"{path}: types of nodes are a column of text; give a table (CSV, TSV, Parquet) with --features"
-        )
+        raise InputError(f"{path}: node types are a column of text; give a table (CSV, TSV, Parquet) with --features")
     file = open_table(path)
     node = find_id_column(path, file.columns, node, [column])
     table = file.read(text=[node, column])

@@ -1,4 +1,4 @@
-"""Is this basis to be trusted? Orthogonality, constraints, breakdown and convergence in one call, with advice in
+"""Can this basis be trusted? Orthogonality, constraints, breakdown and convergence in one call, with advice in
 words.
 """
 
@@ -72,7 +72,7 @@ class Health:
     @property
     def ok(self) -> bool:
         """Finite, orthonormal and inside the null space, to within the limit. A breakdown (an exhausted Krylov space)
-        is no fault.
+        is not a fault.
         """
         worst = max(_worst(self.orthogonality), _worst(self.constraint))
         return bool(self.finite.all()) and worst <= self.limit

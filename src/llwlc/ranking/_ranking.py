@@ -85,12 +85,12 @@ def shortlist_size(num_links: int, wanted: int | None) -> int:
 
 
 HEURISTIC_CANDIDATES_FACTOR = 25
-"""Candidates that untrained scores rank to measure a fit, for each that the network does."""
+"""Candidates that heuristics rank to measure a fit, for each that the network does."""
 
 
 class EvalNodes(NamedTuple):
-    """The nodes whose candidates measure a fit: their number, and whether only pairs on their own lists count, so that
-    no other list is made.
+    """The nodes whose candidates measure a fit: their number, and whether only pairs on their own candidate lists
+    count, so that no other list is made.
     """
 
     nodes: int
@@ -212,8 +212,8 @@ def prepare_candidates(
     node_types: NodeTypes | None = None,
     device: str = "cpu",
 ) -> PreparedCandidates:
-    """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the
-    shortlist on training links as if each were missing.
+    """Choose the weights of candidate lists by validation links, find the candidates on the training messages, and fit
+    the shortlist on training links as if each were missing.
     """
     limits = model.limits
     base = retriever_of(

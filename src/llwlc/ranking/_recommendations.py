@@ -131,7 +131,7 @@ def find_cutoff(probability: Tensor, precision: float) -> int:
     3
     """
     if not 0 < precision <= 1:
-        raise InputError(f"a wanted precision is above 0 and at most 1, got {precision}")
+        raise InputError(f"precision is above 0 and at most 1, got {precision}")
     mean = probability.cumsum(0) / torch.arange(1, len(probability) + 1)
     return int((mean >= precision).sum())
 

@@ -49,7 +49,7 @@ class RecommendRequest:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InputError(f"{name} is a whole number of at least 1, got {value!r}")
         if self.top is not None and self.precision is not None:
-            raise InputError("top and precision both say how many links to name: give one of them")
+            raise InputError("top and precision both set the number of links: give one of them")
         if self.missing_share is not None and self.prior is not None:
             raise InputError("missing_share and prior both say how many links are missing: give one of them")
         # bad ones are refused before the work
@@ -122,12 +122,12 @@ class Recommender:
 
         Args:
             between: two types of nodes that candidates must join; None for all.
-            budget: most candidates that a node may propose; None for the run's own.
+            budget: maximum number of candidates that a node may propose; None for the run's own.
         """
         config = self.config.candidates
         config = config if budget is None else replace(config, budget=budget)
         if between is not None and self.node_types is None:
-            raise InputError("this run knows no types of nodes: fit with a column of them (--node-type COLUMN)")
+            raise InputError("this run was fitted without node types: fit with a column of them (--node-type COLUMN)")
         allowed = self.linked_node_types
         if between is not None and self.node_types is not None:
             allowed = NodeTypes.between(self.node_types, *between)

@@ -60,7 +60,7 @@ def audit(split: LinkSplit, graph: Graph | None = None) -> Audit:
 
     A fault is: a pair in two parts, in either direction; a pair twice in one part (of hard negatives, twice for one
     positive); a negative that is a link; a node paired with itself; a stage's messages holding a pair that is predicted
-    at that stage or later; a positive or a message that is no link of the graph. Training links carry messages by
+    at that stage or later; a positive or a message that is not a link of the graph. Training links carry messages by
     design, since each is removed from its own subgraph, and so do validation links at test time under some protocols:
     both are listed as allowed, with what `split.repeated` allows.
 
@@ -178,7 +178,7 @@ def _messages(keys: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> Iterato
 
 
 def _unknown(keys: Mapping[str, Tensor], held: Mapping[str, Tensor], graph: Graph | None) -> Iterator[Check]:
-    """Positives and messages that are no links of the graph."""
+    """Positives and messages that are not links of the graph."""
     if graph is None:
         return
     links = pair_number(graph.edges, graph.num_nodes)

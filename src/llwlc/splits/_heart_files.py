@@ -67,7 +67,7 @@ def _pairs(path: Path, graph: Graph) -> Tensor:
     try:
         found: Tensor = torch.from_numpy(np.loadtxt(path, dtype=np.int64, ndmin=2))
     except (ValueError, OSError) as error:
-        raise DatasetError(f"{path} is no list of pairs of node numbers ({error})") from error
+        raise DatasetError(f"{path} is not a list of pairs of node numbers ({error})") from error
     if found.ndim != 2 or found.shape[1] != 2:
         raise DatasetError(f"{path} has {found.shape[-1]} columns, a pair of nodes has two")
     _require_nodes(path, found, graph)

@@ -84,7 +84,8 @@ class Subgraphs:
         return self.node if self.draw_ids is None else self.draw_ids
 
     def draws(self, seed: int, epoch: int, stream: int) -> Tensor:
-        """64 random bits for each node, a function of seed, epoch, stream, pair and node alone: see `counter.draw`.
+        """64 random bits for each node, a function of seed, epoch, stream, pair and node alone: see
+        `counter_hash.draw`.
 
         Args:
             seed: seed of the draw.
@@ -105,7 +106,7 @@ class Subgraphs:
             device: "cpu", "cuda" or a torch device.
         """
         moved = {k: t.to(device) for k, t in vars(self).items() if k in self.__match_args__ and isinstance(t, Tensor)}
-        return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is no tensor and stays
+        return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is not a tensor and stays
 
 
 def symmetric_weight(subs: Subgraphs) -> Tensor:

@@ -113,7 +113,7 @@ def _history(path: Path, text: str) -> list[EpochRecord]:
 
 
 def _damaged(path: Path, why: object) -> RunFolderError:
-    return RunFolderError(f"the checkpoint {path} is damaged ({why}): delete it to begin anew")
+    return RunFolderError(f"the checkpoint {path} is damaged ({why}): delete it to start over")
 
 
 def group_states(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:

@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 
 
 def require_minutes(minutes: float | None) -> None:
-    """Refuses a time budget that is no time; None is no budget."""
+    """Refuses a time budget that is not a number of minutes above 0; None is no budget."""
     if minutes is not None and not (has_type(float, minutes) and minutes > 0):
         raise InputError(f"minutes is above 0, or None for no budget, got {str(minutes)[:60]!r}")
 

@@ -259,11 +259,12 @@ class LLwLC(LinkModel):
             raise RunFolderError(
                 f"the network reads {preset.net.feature_channels} features of a node, the run has {width}"
             )
-        found = cls(preset)
-        found.net, found.features = cls.network(preset.net), features
-        found.net.load_state_dict(state)
-        found.net.eval()
-        return found
+        model = cls(preset)
+        with torch.random.fork_rng(devices=[]):  # initial weights, which are replaced, draw from torch's own generator
+            model.net, model.features = cls.network(preset.net), features
+        model.net.load_state_dict(state)
+        model.net.eval()
+        return model
 
     # ------------------------------------------------------------------ Adjustable, and what explanations read
     @property

@@ -31,7 +31,7 @@ class Preset:
         least=0,
         most=MAX_CHANNELS,
     )
-    budget: int = option(100, "most candidates that a node may propose", least=1, most=MAX_CANDIDATES)
+    budget: int = option(100, "maximum number of candidates that a node may propose", least=1, most=MAX_CANDIDATES)
     """See `_candidates.config`."""
     limits: Limits = field(default_factory=Limits)
 
@@ -65,7 +65,7 @@ class Preset:
 
     @property
     def code(self) -> dict[str, str]:
-        """Digests of the code that is no part of this package, by kind and name, as in "constraint common"."""
+        """Digests of the code that is not part of this package, by kind and name, as in "constraint common"."""
         readout = READOUTS[self.net.pooling]
         return self.basis.code | ({} if readout.builtin else {f"readout {readout.name}": readout.digest})
 

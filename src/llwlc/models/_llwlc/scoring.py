@@ -104,7 +104,7 @@ def chunk_size(device: torch.device, *, compiled: bool = True) -> int:
 
 
 def split_by_size(order: Tensor, sizes: Tensor, rows: int) -> Iterator[Tensor]:
-    """Runs of links of like size whose padded rows stay within a bound."""
+    """Runs of links of similar size whose padded rows stay within a bound."""
     sizes = sizes[order]
     begin = 0
     while begin < len(order):

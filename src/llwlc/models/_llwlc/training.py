@@ -29,7 +29,7 @@ from llwlc.training._ranks import Ranks
 
 
 def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[Tensor]:
-    """Positions in batches of links of like size, in random order: bucketing keeps the padding small."""
+    """Positions in batches of links of similar size, in random order: bucketing keeps the padding small."""
     shuffled = torch.randperm(len(sizes), generator=generator)
     run = batch_size * 32
     parts = []
