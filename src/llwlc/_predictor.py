@@ -237,16 +237,16 @@ class LinkPredictor(Estimator, Queries):
             verbose: whether calls show progress bars and notices on stderr.
         """
         run = directory.load(Path(folder))
-        given = run.info.parameters
-        model = given.get("model")
+        parameters = run.info.parameters
+        model = parameters.get("model")
         loaded = cls(
-            given.get("preset"),
+            parameters.get("preset"),
             model=None if model == "llwlc" else model,
             seed=run.fitted.seed,
-            minutes=given.get("minutes"),
+            minutes=parameters.get("minutes"),
             device=device,
             cache=cache,
             verbose=verbose,
-            **given.get("options", {}),
+            **parameters.get("options", {}),
         )
         return loaded._with(run)

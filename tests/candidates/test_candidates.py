@@ -1,5 +1,4 @@
-"""Candidates against brute force: walks, smoothed features, candidate lists of nodes, and the pairs that they come to.
-"""
+"""Candidates against brute force: walks, smoothed features, candidate lists, and the pairs that they come to."""
 
 import importlib.util
 import math

@@ -77,8 +77,8 @@ def find_candidates(
             stacklevel=2,
         )
     longest = min(2 * budget, max(n - 1, 1))
-    found = _listed(retriever, nodes, longest, about) if lists is None else lists(longest)
-    partner, score = found.partner.astype(np.int32, copy=False), found.score
+    candidate_lists = _listed(retriever, nodes, longest, about) if lists is None else lists(longest)
+    partner, score = candidate_lists.partner.astype(np.int32, copy=False), candidate_lists.score
     if sources is None:
         own = compute_list_lengths(partner, budget)
         # a list that ends because nothing else speaks for a partner has room for one more, which a link that goes
@@ -109,8 +109,8 @@ def _listed(retriever: CandidateRetriever, nodes: Integers, longest: int, about:
     blocks = list(range(0, len(nodes), NODES_PER_BLOCK))
     for at in track(blocks, about) if about else blocks:
         rows = slice(at, at + NODES_PER_BLOCK)
-        found: CandidateLists = retriever(nodes[rows], longest)
-        partner[rows], score[rows] = found.partner, found.score
+        block: CandidateLists = retriever(nodes[rows], longest)
+        partner[rows], score[rows] = block.partner, block.score
     return CandidateLists(partner, score)  # type: ignore[arg-type]
 
 

@@ -105,8 +105,8 @@ class CandidateRetriever:
         """The part of a node's list score that is the same in the list of every other node, by its degree and its
         hubness, `[n]`.
         """
-        found = config.degree * self.log_degree
-        return found - config.hubness_penalty * self.hubness if config.hubness_penalty else found
+        bias = config.degree * self.log_degree
+        return bias - config.hubness_penalty * self.hubness if config.hubness_penalty else bias
 
     @property
     def has_hubness(self) -> bool:
@@ -294,12 +294,12 @@ class CandidateRetriever:
         )
         if self.smoothed is not None:
             partner = np.column_stack([partner, self._similar(sources, length, self.smoothed.vectors[sources], links)])
-        found = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
-        score = weights.degree * self.log_degree.cpu().numpy()[found.partner] + weights.walk * found.walk
+        proposals = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
+        score = weights.degree * self.log_degree.cpu().numpy()[proposals.partner] + weights.walk * proposals.walk
         if self.smoothed is not None:
-            like = _products(self.smoothed.vectors, sources[found.row], found.partner)
-            score = np.where((like > 0) | (found.walk > 0), score + like, NOT_LISTED)
-        return select_best(found, score.astype(np.float32), length)
+            similarity = _products(self.smoothed.vectors, sources[proposals.row], proposals.partner)
+            score = np.where((similarity > 0) | (proposals.walk > 0), score + similarity, NOT_LISTED)
+        return select_best(proposals, score.astype(np.float32), length)
 
     def _most_links(self, sources: Integers) -> int:
         return int(self.graph.degree.numpy()[sources].max(initial=0))
@@ -309,24 +309,24 @@ class CandidateRetriever:
         `links`, since these are among the nearest.
         """
         most = length + 1 + min(links, 4 * length)
-        found = np.full((len(sources), most), -1)
+        nearest = np.full((len(sources), most), -1)
         own = self.node_types.codes[sources]
         for kind, index in self._indexes.items():
             at = np.flatnonzero(own == kind)
             best = index(query[at], most)
-            found[at, : best.shape[1]] = best
-        return found
+            nearest[at, : best.shape[1]] = best
+        return nearest
 
     @cached_property
     def _indexes(self) -> dict[int, inner_product_index.InnerProductIndex]:
         assert self.smoothed is not None
         node_bias = (self.weights.degree * self.log_degree).cpu().numpy()
-        found = {}
+        indexes = {}
         for kind, linkable in enumerate(self.node_types.linkable):
             members = np.flatnonzero(linkable[self.node_types.codes])
             if len(members):
-                found[kind] = inner_product_index.InnerProductIndex(self.smoothed.vectors, node_bias, members)
-        return found
+                indexes[kind] = inner_product_index.InnerProductIndex(self.smoothed.vectors, node_bias, members)
+        return indexes
 
 
 WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable")
@@ -364,11 +364,11 @@ def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
     """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of
     the lists.
     """
-    found = np.empty(len(first), dtype=np.float32)
+    products = np.empty(len(first), dtype=np.float32)
     for at in range(0, len(first), ROWS_AT_ONCE):
         part = slice(at, at + ROWS_AT_ONCE)
-        found[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
-    return found
+        products[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
+    return products
 
 
 def _blocks(sources: Integers, step: int) -> Iterator[Integers]:

@@ -54,15 +54,20 @@ def explain(
     if out is not None:
         check_parent_folder(out)
     population = "candidates" if candidates else "random"
-    found = LinkPredictor.load(run).explain(
+    explanation = LinkPredictor.load(run).explain(
         u, v, population=population, prior=prior, missing_share=missing_share, max_edges=edges
     )
     if out is None:
-        for line in found.to_text(top).splitlines():
+        for line in explanation.to_text(top).splitlines():
             print_text(line)
         return
     kind = out.suffix.lower()
     write_text(
-        out, found.to_json() if kind == ".json" else found.to_html(top) if kind == ".html" else found.to_text(top)
+        out,
+        explanation.to_json()
+        if kind == ".json"
+        else explanation.to_html(top)
+        if kind == ".html"
+        else explanation.to_text(top),
     )
     print_status(f"written to {out}")

@@ -157,28 +157,28 @@ def fit(
     from llwlc._predictor import LinkPredictor
 
     with join_processes(device) as ranks:
-        found = graph_options.open(graph)
-        labels = None if node_type is None else graph_options.read_node_types(found, node_type)
-        chosen = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
+        full_graph = graph_options.open(graph)
+        labels = None if node_type is None else graph_options.read_node_types(full_graph, node_type)
+        settings = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
         budget = minutes if plan is None else None
-        predictor = LinkPredictor(preset, model=model, seed=seed, minutes=budget, device=device, **chosen)
+        predictor = LinkPredictor(preset, model=model, seed=seed, minutes=budget, device=device, **settings)
         known = predictor.make_model()  # refuses bad options before any work
-        split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
+        split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         with EpochBar(known.epochs, out) as bar:
             if model not in (None, "llwlc") or bar.begun:
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
-                show_forecast(graph, found, split, forecast, forecast.seconds)
+                show_forecast(graph, full_graph, split, forecast, forecast.seconds)
                 bar.open()
 
             def planned(plan: FitPlan) -> None:
-                show_forecast(graph, found, split, plan.forecast, plan.forecast.at_most)
+                show_forecast(graph, full_graph, split, plan.forecast, plan.forecast.at_most)
                 OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
                 bar.open(plan.preset.train.epochs)
 
             predictor.fit(
-                found,
+                full_graph,
                 split=split,
                 out=out,
                 graph_name=graph,

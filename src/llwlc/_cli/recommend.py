@@ -68,7 +68,7 @@ def recommend(
 
     from llwlc._predictor import LinkPredictor
 
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "node": node,
         "top": top,
         "precision": precision,
@@ -78,23 +78,23 @@ def recommend(
         "budget": budget,
     }
     if uses_ray(engine, address, workers):
-        found = recommend_on_ray(run, out, address, workers, update, **asked)
+        recommendations = recommend_on_ray(run, out, address, workers, update, **options)
     else:
         model = LinkPredictor.load(run)
-        found = model.recommend(**asked, graph=update.apply(model))
+        recommendations = model.recommend(**options, graph=update.apply(model))
     whose = f" of {node}" if node else ""
-    if not found and precision is not None and found.candidates:
+    if not recommendations and precision is not None and recommendations.candidates:
         print_status(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
-    elif found or not node:
-        print_status(describe_expected_links(found))
+    elif recommendations or not node:
+        print_status(describe_expected_links(recommendations))
     else:
         print_status(f"There are no candidates of {node}: no unlinked node is near it or has similar features")
     if out is None and format is None and OUT.is_terminal:
-        if found:
-            show_links(found, f"The {len(found)} likeliest missing links{whose}")
+        if recommendations:
+            show_links(recommendations, f"The {len(recommendations)} likeliest missing links{whose}")
         return
     # types stated, so that a table without rows has them too
     kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
     kinds |= dict.fromkeys(("probability_low", "probability_high", "candidate_score"), pa.float64())
     kinds |= {"common_neighbors": pa.int64(), "distance": pa.int64()}
-    delivery.write_out(pa.table({k: pa.array([getattr(r, k) for r in found], t) for k, t in kinds.items()}))
+    delivery.write_out(pa.table({k: pa.array([getattr(r, k) for r in recommendations], t) for k, t in kinds.items()}))

@@ -61,8 +61,8 @@ def measure_candidate_rates(
     partners: list[float] = []
 
     def lists(some: int) -> None:
-        found = retriever(np.sort(nodes[:some]), longest)
-        partners.append(float((found.partner >= 0).sum(1).mean()))
+        lists = retriever(np.sort(nodes[:some]), longest)
+        partners.append(float((lists.partner >= 0).sum(1).mean()))
 
     listing = measure_rate(lists, len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos

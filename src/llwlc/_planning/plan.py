@@ -235,23 +235,23 @@ def make_plan(
     for cost, options in choices:
         if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
             continue
-        found = apply_effective_options(preset, options)
-        tried = found.resolve_defaults(sizes.train)
-        ahead = compute_forecast(sizes, tried, rates.links(tried), rates.candidates(tried))
+        planned = apply_effective_options(preset, options)
+        resolved = planned.resolve_defaults(sizes.train)
+        ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
         if ahead.num_bytes > room and "stored_bits" not in kept:
-            cost, found = cost + HALF_PRECISION[0], found.changed(**HALF_PRECISION[1])
-            links, tried = rates.links(tried), found.resolve_defaults(sizes.train)
-            ahead = compute_forecast(sizes, tried, links, rates.candidates(tried))
+            cost, planned = cost + HALF_PRECISION[0], planned.changed(**HALF_PRECISION[1])
+            links, resolved = rates.links(resolved), planned.resolve_defaults(sizes.train)
+            ahead = compute_forecast(sizes, resolved, links, rates.candidates(resolved))
             if ahead.num_bytes <= room:  # only what fits is timed
-                ahead = compute_forecast(sizes, tried, rates.links(tried), rates.candidates(tried))
+                ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
         if ahead.num_bytes > room:
             continue
-        gone = spent + time.perf_counter() - begin
-        needed = gone + add_margin(ahead)
+        elapsed = spent + time.perf_counter() - begin
+        needed = elapsed + add_margin(ahead)
         if needed <= 60 * minutes:
-            return FitPlan(found, ahead, cost, minutes)
+            return FitPlan(planned, ahead, cost, minutes)
         if least is None or needed < least[0]:
-            least = needed, FitPlan(found, ahead, cost, minutes)
+            least = needed, FitPlan(planned, ahead, cost, minutes)
     if least is None:
         raise InputError(
             f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set:"

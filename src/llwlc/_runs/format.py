@@ -206,8 +206,8 @@ def _manifest(folder: Path) -> dict[str, str]:
     missing = [name for name in FILES if name not in files]
     if missing:
         raise RunFolderError(f"{folder}/{MANIFEST} does not name {missing[0]}: copy it again, or fit again")
-    known = (*FILES, *OPTIONAL, PACKED_MANIFEST)
-    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in known}
+    names = (*FILES, *OPTIONAL, PACKED_MANIFEST)
+    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in names}
 
 
 def _verify(folder: Path, digests: Mapping[str, str]) -> None:
@@ -226,15 +226,15 @@ def _verify(folder: Path, digests: Mapping[str, str]) -> None:
 
 
 def _json_object(path: Path) -> dict[str, Any]:
-    found = read_json(path)
-    if not isinstance(found, dict):
+    content = read_json(path)
+    if not isinstance(content, dict):
         raise RunFolderError(f"{path} is not a configuration of llwlc: is this a run folder?")
-    return found
+    return content
 
 
-def _other_format(folder: Path, found: object) -> RunFolderError:
+def _other_format(folder: Path, format: object) -> RunFolderError:
     return RunFolderError(
-        f"{folder} has format {str(found)[:60]}, this version reads {FORMAT}: fit again, or use the version that"
+        f"{folder} has format {str(format)[:60]}, this version reads {FORMAT}: fit again, or use the version that"
         " wrote it"
     )
 

@@ -32,15 +32,15 @@ def result_columns(split: LinkSplit) -> tuple[str, ...]:
 def result_rows(fitted: FitResult, split: LinkSplit) -> list[tuple[str, ...]]:
     """One row a method, the run's own first, then the heuristics, all on the same test links."""
     methods = {fitted.title: fitted.metrics.test, **fitted.metrics.heuristics}
-    return [(name, *(_cell(found, key) for key in result_keys(split))) for name, found in methods.items()]
+    return [(name, *(_cell(evaluation, key) for key in result_keys(split))) for name, evaluation in methods.items()]
 
 
-def _cell(found: Evaluation, key: str) -> str:
+def _cell(evaluation: Evaluation, key: str) -> str:
     """A number in percent; a dash for HR@K with at most K negatives, which is 100 or nearly so for any method."""
     k = key.removeprefix("hits@")
-    if k.isdigit() and int(k) >= found.num_negatives:
+    if k.isdigit() and int(k) >= evaluation.num_negatives:
         return "–"
-    return f"{100 * found[key]:.2f}"
+    return f"{100 * evaluation[key]:.2f}"
 
 
 MIN_LINKS_FOR_CALIBRATION = 20  # with fewer validation links, probabilities are rough: the notes say so
@@ -73,13 +73,13 @@ def first_sentence(fitted: FitResult) -> str:
     """
     if fitted.fallback is not None:
         return fitted.fallback.sentence
-    found = fitted.metrics.test
-    pos, neg = max(found.num_positives, 1), max(found.num_negatives, 1)
+    test = fitted.metrics.test
+    pos, neg = max(test.num_positives, 1), max(test.num_negatives, 1)
     chance = 2 * math.sqrt((pos + neg + 1) / (12 * pos * neg))  # two standard errors of the AUC of a random score
-    if found["auc"] <= 0.5 + chance:
+    if test["auc"] <= 0.5 + chance:
         return (
             f"Nothing could be learned from this graph: {fitted.title} tells test links from other pairs no better than"
-            f" chance does (AUC {100 * found['auc']:.1f}, chance reaches {100 * (0.5 + chance):.1f}). Its"
+            f" chance does (AUC {100 * test['auc']:.1f}, chance reaches {100 * (0.5 + chance):.1f}). Its"
             " recommendations are worth nothing."
         )
     return ""

@@ -160,7 +160,7 @@ class Queries:
             graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
             engine: workers that make the lists and score the pairs instead of this process.
         """
-        asked = RecommendRequest(top, precision, missing_share, prior, between, budget, sources)
+        request = RecommendRequest(top, precision, missing_share, prior, between, budget, sources)
         if graph is not None and engine is not None:
             raise InputError("an engine works on the run's own graph: leave graph out, or engine")
         here = (
@@ -169,7 +169,7 @@ class Queries:
             else recommender.transfer_recommender(self.recommender_, self.run_, graph)
         )
         number = None if node is None else int(resolve_pairs([(node, node)], here.graph)[0, 0])
-        return here.recommend(asked, node=number, engine=engine)
+        return here.recommend(request, node=number, engine=engine)
 
     @as_verbose
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:

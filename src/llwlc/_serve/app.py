@@ -101,11 +101,11 @@ def _file_route(path: str, name: str, kind: str) -> Route:
 
 async def _no_such_thing(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    told = {
+    messages = {
         404: "there is nothing at this address: see /openapi.json",
         405: "this address takes another method: see /openapi.json",
     }
-    response = make_response({"error": told.get(status, "this request cannot be answered")}, status)
+    response = make_response({"error": messages.get(status, "this request cannot be answered")}, status)
     allowed = (getattr(error, "headers", None) or {}).get("Allow")
     if allowed is not None:  # which methods the address takes
         response.headers["Allow"] = ", ".join(sorted(allowed.split(", ")))

@@ -21,20 +21,20 @@ QUEUE = 1024
 
 def bind_socket(host: str, port: int) -> socket.socket:
     """A listening socket on the address; raises an error that says what is wrong with it."""
-    made = None
+    listener = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, socket.SOCK_STREAM)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(QUEUE)  # a client that reads the address can connect at once
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(QUEUE)  # a client that reads the address can connect at once
     except OSError as error:
-        if made is not None:
-            made.close()
+        if listener is not None:
+            listener.close()
         raise InputError(
             f"{host}, port {port} cannot be used ({error.strerror or error}): choose another --port or --host"
         ) from error
-    return made
+    return listener
 
 
 def make_server(

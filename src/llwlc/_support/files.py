@@ -93,8 +93,8 @@ def open_staging_folder(path: Path) -> Iterator[Path]:
     with _beside(path) as partial:
         partial.mkdir()
         yield partial
-        for found in partial.rglob("*"):
-            _to_disk(found)
+        for contents in partial.rglob("*"):
+            _to_disk(contents)
         path.mkdir(exist_ok=True)
         for entry in partial.iterdir():
             if (path / entry.name).is_dir():
@@ -126,11 +126,11 @@ def _beside(path: Path) -> Iterator[Path]:
 
 
 def _remove_litter(path: Path) -> None:
-    for left in path.parent.glob(f"{escape('.' + path.name)}.*{PARTIAL}"):
-        pid = left.name.removeprefix(f".{path.name}.").partition("-")[0]
-        mine = pid == str(os.getpid())  # process ids are reused, in a container often at once
-        if pid.isdecimal() and left not in _OWN and (mine or not is_alive(int(pid))):
-            remove(left)
+    for leftovers in path.parent.glob(f"{escape('.' + path.name)}.*{PARTIAL}"):
+        pid = leftovers.name.removeprefix(f".{path.name}.").partition("-")[0]
+        own = pid == str(os.getpid())  # process ids are reused, in a container often at once
+        if pid.isdecimal() and leftovers not in _OWN and (own or not is_alive(int(pid))):
+            remove(leftovers)
 
 
 def remove(path: Path) -> None:

@@ -123,8 +123,14 @@ def _say_lines(progress: Progress, done: threading.Event) -> None:
 def describe_task(task: Task) -> str:
     """How far a step is, in a line: its name, steps done, their rate, and the time left where it can be told."""
     total = "" if task.total is None else f" of {task.total:,.0f}"
-    left = task.time_remaining
-    end = "" if left is None else f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"
+    remaining = task.time_remaining
+    end = (
+        ""
+        if remaining is None
+        else f", about {remaining / 60:.0f} min left"
+        if remaining >= 90
+        else f", about {remaining:.0f} s left"
+    )
     return f"{task.description}: {task.completed:,.0f}{total}, {rate(task)}{end}"
 
 

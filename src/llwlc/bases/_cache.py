@@ -96,14 +96,14 @@ def load_or_encode(
     if os.path.lexists(folder):
         try:
             _verify(folder)
-            found = _read(folder, len(pairs), config, memory_budget)
+            cached = _read(folder, len(pairs), config, memory_budget)
         except DamagedEntryError as reason:
             warn(f"{reason}; they are computed again", stacklevel=2)
             remove(folder)
         else:
             with contextlib.suppress(OSError):  # the cache may be read-only
                 os.utime(folder)  # last used now
-            return found
+            return cached
     try:
         if os.path.lexists(folder):
             raise CacheFullError(f"the damaged bases in {folder} cannot be replaced")
@@ -185,10 +185,10 @@ def _evict_for(folder: Path, needed: int) -> None:
             f"the bases take some {needed / 2**30:.1f} GB, more than the cache may hold ({limit / 2**30:g} GB,"
             " LLWLC_CACHE_LIMIT)"
         )
-    found = list_entries(cache)
-    excess = sum(entry.size for entry in found) + needed - limit
+    entries = list_entries(cache)
+    excess = sum(entry.size for entry in entries) + needed - limit
     short = needed + MIN_FREE_BYTES - free_disk(cache)
-    for entry in sorted(found, key=lambda entry: (not entry.abandoned, entry.used)):
+    for entry in sorted(entries, key=lambda entry: (not entry.abandoned, entry.used)):
         if max(excess, short) <= 0:
             break
         if not entry.busy:
@@ -213,14 +213,14 @@ class CacheEntry:
 
 def list_entries(cache: Path) -> list[CacheEntry]:
     """What the cache holds."""
-    found = []
+    entries = []
     for folder in cache.iterdir() if cache.is_dir() else ():
         used, size = _usage(folder)
         # a hidden folder is being written by another process, or was left by a killed one
         partial = folder.name.startswith(".")
         busy = partial and time.time() - used < ABANDONED_AFTER
-        found.append(CacheEntry(folder, used, size, (partial and not busy) or _abandoned(folder), busy))
-    return found
+        entries.append(CacheEntry(folder, used, size, (partial and not busy) or _abandoned(folder), busy))
+    return entries
 
 
 def delete_entries(cache: Path) -> int:

@@ -106,8 +106,8 @@ class BasisConfig:
     @property
     def stochastic(self) -> bool:
         """Whether every epoch needs new bases."""
-        drawn = any(family.drawn for family in self.families)
-        return drawn if self.redraw is None else self.redraw and (drawn or self.start == "random")
+        has_draws = any(family.drawn for family in self.families)
+        return has_draws if self.redraw is None else self.redraw and (has_draws or self.start == "random")
 
     def draws(self, graph: Graph) -> bool:
         """Whether a basis on this graph may depend on random draws.
@@ -116,8 +116,8 @@ class BasisConfig:
             graph: the graph.
         """
         capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
-        drawn = any(family.drawn for family in self.families)
-        return self.start == "random" or drawn or capped or bool(self.code)  # a user's own code may draw
+        has_draws = any(family.drawn for family in self.families)
+        return self.start == "random" or has_draws or capped or bool(self.code)  # a user's own code may draw
 
     def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
         """The constraints of these subgraphs.

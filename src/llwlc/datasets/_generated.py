@@ -69,8 +69,8 @@ def _coauthor(rng: np.random.Generator, scale: float) -> Graph:
     who = lead[paper] + place
     old = place >= new[paper]
     first, span = start[lead[paper[old]]], (lead - start[lead])[paper[old]]
-    known = first + (span * rng.random(len(span)) ** 2).astype(np.int64)
-    who[old] = np.where((rng.random(len(span)) < 0.05) | (span == 0), rng.integers(0, n, len(span)), known)
+    earlier = first + (span * rng.random(len(span)) ** 2).astype(np.int64)
+    who[old] = np.where((rng.random(len(span)) < 0.05) | (span == 0), rng.integers(0, n, len(span)), earlier)
     pairs, source = _cliques(who, team)
     pairs, source = _first(pairs, source, n, m)
     growth = 0.09 * (YEARS[1] + 1 - YEARS[0])

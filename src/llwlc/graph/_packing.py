@@ -109,7 +109,7 @@ def _database(work: Path, memory: float) -> Iterator[Any]:
     try:
         import duckdb
     except ImportError:
-        raise MissingDependencyError("packing needs duckdb to sort: pip install 'llwlc[pack]'") from None
+        raise MissingDependencyError("packing needs duckdb to sort: pip install 'llwlc[pack]'", name="duckdb") from None
     work.mkdir()
     try:
         base = duckdb.connect(
@@ -349,8 +349,8 @@ def _columns(base: Any, table: str) -> list[str]:
 
 
 def _row(base: Any, query: str) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = base.execute(query).fetchone()
-    return found
+    first_row: tuple[Any, ...] = base.execute(query).fetchone()
+    return first_row
 
 
 def _one(base: Any, query: str, given: list[Any] | None = None) -> Any:

@@ -67,8 +67,11 @@ class GraphReport:
             parts.append("each edge was there in both directions")
             merged = merged[:1] if self.duplicates else []
         if merged:
-            kept = [*(["weights added up"] if self.weighted else []), *(["the latest time kept"] if self.timed else [])]
-            rule = f" ({', '.join(kept)})" if kept else ""
+            merges = [
+                *(["weights added up"] if self.weighted else []),
+                *(["the latest time kept"] if self.timed else []),
+            ]
+            rule = f" ({', '.join(merges)})" if merges else ""
             parts.append(f"{' and '.join(merged)} merged{rule}")
         if self.isolated:
             parts.append(_count(self.isolated, "isolated node"))
@@ -78,9 +81,9 @@ class GraphReport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """One sentence or two for everything that changes what the results mean."""
-        found = list(self.notes)
+        sentences = list(self.notes)
         if self.bipartite:
-            found.append(
+            sentences.append(
                 "The graph is bipartite: its nodes fall into two sides and every edge joins one side to the other. The"
                 " two ends of a true link then never share a neighbour (common neighbours, Adamic-Adar and their like"
                 " score it 0), random negatives are often same-side pairs and easy to tell, and recommendations may"
@@ -93,11 +96,11 @@ class GraphReport:
                 if share < MUTUAL  # nothing else could have told
                 else f"The edges look directed: {share:.0%} of them come in both directions, the others in one."
             )
-            found.append(
+            sentences.append(
                 f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way"
                 " it points."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def __str__(self) -> str:
         return self.line

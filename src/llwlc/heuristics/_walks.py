@@ -63,10 +63,10 @@ def rooted_page_rank(graph: Graph, pairs: Tensor, *, teleport: float = 0.15, tol
     degree = np.maximum(graph.degree.double().numpy(), 1)
     scale = 1 / np.sqrt(degree)
     smooth: Any = csr_array(adjacency(graph) * scale[:, None] * scale[None])
-    found = teleport * _series(smooth * (1 - teleport), pairs, _terms(1 - teleport, tolerance))
+    scores = teleport * _series(smooth * (1 - teleport), pairs, _terms(1 - teleport, tolerance))
     ends = torch.from_numpy(degree)[pairs]
     same = pairs[..., 0] == pairs[..., 1]
-    return (found + teleport * same) * ends.sum(-1) / ends.prod(-1).sqrt()
+    return (scores + teleport * same) * ends.sum(-1) / ends.prod(-1).sqrt()
 
 
 def _terms(factor: float, tolerance: float) -> int:

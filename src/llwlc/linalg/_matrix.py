@@ -86,8 +86,8 @@ def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int,
     dense = _dense(matrix, name)
     if dense.ndim != 2:
         raise InputError(f"{name} must be a matrix with two dimensions, got shape {tuple(dense.shape)}")
-    wanted = torch.ones_like(dense, dtype=torch.bool) if dense.requires_grad else dense != 0
-    row, col = wanted.nonzero(as_tuple=True)
+    mask = torch.ones_like(dense, dtype=torch.bool) if dense.requires_grad else dense != 0
+    row, col = mask.nonzero(as_tuple=True)
     return row, col, dense[row, col], (dense.shape[0], dense.shape[1])
 
 

@@ -206,11 +206,11 @@ def _by_node(
     mrr, top = np.zeros(len(nodes)), np.zeros(len(nodes))
     for i, (a, b) in enumerate(zip(start, stop, strict=True)):
         if hits[a:b].any():
-            own, found = both[a:b], hits[a:b]
-            best = own[found][0]
+            own, node_hits = both[a:b], hits[a:b]
+            best = own[node_hits][0]
             above, level = int((own > best).sum()), int((own == best).sum())
             mrr[i] = 1 / (above + (level + 1) / 2)
-            top[i] = _expected(own, found)[0][:NODE_TOP].sum() / NODE_TOP
+            top[i] = _expected(own, node_hits)[0][:NODE_TOP].sum() / NODE_TOP
     return mrr, top
 
 

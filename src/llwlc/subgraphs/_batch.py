@@ -154,11 +154,11 @@ def concat(parts: list[Subgraphs]) -> Subgraphs:
     ptr = torch.cat([parts[0].ptr[:1], *[p.ptr[1:] + s for p, s in zip(parts, shift, strict=False)]])
     same = {k: torch.cat([getattr(p, k) for p in parts]) for k in ("node", "hop", "dist_u", "dist_v")}
     weights = [p.weight for p in parts if p.weight is not None]
-    known = [p.draw_ids for p in parts if p.draw_ids is not None]
+    draw_ids = [p.draw_ids for p in parts if p.draw_ids is not None]
     return Subgraphs(
         ptr=ptr,
         weight=torch.cat(weights) if weights else None,
-        draw_ids=torch.cat(known) if known else None,
+        draw_ids=torch.cat(draw_ids) if draw_ids else None,
         hops=parts[0].hops,
         **same,
         **shifted,

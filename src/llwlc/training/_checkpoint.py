@@ -55,9 +55,9 @@ def write_checkpoint(
     tensors = {f"{name}.{k}": t for name, state in states.items() for k, t in state.items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
-    kept = {k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()}
+    copies = {k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()}
     about = {"history": json.dumps([record.as_dict() for record in history]), "mark": checkpoint.fingerprint}
-    write_tensors(checkpoint.path, kept, about | {"digest": checkpoint_checksum(kept, about)})
+    write_tensors(checkpoint.path, copies, about | {"digest": checkpoint_checksum(copies, about)})
 
 
 def checkpoint_checksum(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> str:
@@ -118,11 +118,11 @@ def _damaged(path: Path, why: object) -> RunFolderError:
 
 def group_states(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
     """The named states of a checkpoint, that of the optimizer as "adam"."""
-    found: dict[str, dict[str, Tensor]] = {}
+    groups: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         state, _, key = name.partition(".")
-        found.setdefault(state, {})[key] = tensor
-    return found
+        groups.setdefault(state, {})[key] = tensor
+    return groups
 
 
 def restore_optimizer(checkpoint: Checkpoint, optimizer: torch.optim.Optimizer, moments: Mapping[str, Tensor]) -> None:

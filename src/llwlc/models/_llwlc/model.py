@@ -228,9 +228,9 @@ class LLwLC(LinkModel):
         Args:
             preset: what it is to do instead.
         """
-        found = type(self)(preset)
-        found.explicit = self.explicit
-        return found
+        model = type(self)(preset)
+        model.explicit = self.explicit
+        return model
 
     def fresh(self) -> LLwLC:
         return self.with_preset(self.preset)

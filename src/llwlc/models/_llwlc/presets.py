@@ -57,11 +57,13 @@ class Preset:
             key: replace(part, **{k: v for k, v in changes.items() if k in _names(part)})  # type: ignore[type-var]
             for key, part in parts.items()
         }
-        made = replace(self, **new, **{name: changes.get(name, getattr(self, name)) for name in ("features", "budget")})
+        preset = replace(
+            self, **new, **{name: changes.get(name, getattr(self, name)) for name in ("features", "budget")}
+        )
         for name in changes:
-            if reason := made.without_effect(name):
+            if reason := preset.without_effect(name):
                 raise InputError(f"option {name}={changes[name]!r} would have no effect: {reason}")
-        return made
+        return preset
 
     @property
     def code(self) -> dict[str, str]:
