@@ -1,5 +1,5 @@
 """Which of several weights put a wanted node among the first of a source's candidate list, in one compiled pass over
-what speaks for each node.
+the evidence for each node.
 """
 
 from __future__ import annotations

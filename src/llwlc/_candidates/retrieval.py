@@ -90,7 +90,7 @@ def find_candidates(
 
 
 def measure_merge_seconds(nodes: int, budget: int) -> float:
-    """How long it takes to make candidates of the lists of so many nodes, a candidate: measured on lists at random."""
+    """Seconds per candidate to merge the lists of this many nodes, measured on lists at random."""
     longest = max(1, min(2 * budget, nodes - 1))
     partner = np.random.default_rng(0).integers(0, nodes, (nodes, longest), dtype=np.int32)
     score = np.zeros(partner.shape, np.float32)

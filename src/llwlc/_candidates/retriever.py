@@ -34,7 +34,7 @@ NOT_LISTED = float("-inf")
 
 
 class Evidence(NamedTuple):
-    """What speaks for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank;
+    """The evidence for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank;
     `open`: which may be listed.
 
     `node [b, k]`: the nodes that were looked at, None for all of them in their order.
@@ -46,8 +46,8 @@ class Evidence(NamedTuple):
     open: Tensor
 
     def score(self, config: CandidateConfig, node_bias: Tensor) -> Tensor:
-        """−inf where a node may not be listed, or where nothing speaks for it. `node_bias [n]`: the part of the score
-        that is the same in every list (`CandidateRetriever.node_bias`).
+        """−inf where a node may not be listed, or where there is no evidence for it. `node_bias [n]`: the part of the
+        score that is the same in every list (`CandidateRetriever.node_bias`).
         """
         own = node_bias if self.node is None else node_bias[self.node]
         total = self.like + own + config.walk * self.walk
@@ -125,8 +125,8 @@ class CandidateRetriever:
         return torch.cat([torch.zeros(0, device=self.device), *parts])
 
     def compute_hubness(self, like: Tensor, sources: Integers) -> Tensor:
-        """The mean of the `HUBNESS_NEIGHBORS` largest similarities `like [b, n]` of each source, to other nodes of a
-        fitting kind; what is below 0, or missing, counts as 0.
+        """The mean of the `HUBNESS_NEIGHBORS` largest similarities `like [b, n]` of each source, to other nodes of an
+        admissible type; what is below 0, or missing, counts as 0.
         """
         other = self._fitting(sources)
         near = like.masked_fill(~other, 0).clamp(min=0)
@@ -220,7 +220,7 @@ class CandidateRetriever:
         return like
 
     def _fitting(self, sources: Integers) -> Tensor:
-        """Which nodes are of a kind that a link may join with each source's, and not the source itself, `[b, n]`."""
+        """Which nodes are of a type that a link may join with each source's, and not the source itself, `[b, n]`."""
         own = torch.from_numpy(sources).to(self.device)
         fitting = self._linkable[self._codes[own]][:, self._codes]
         fitting[torch.arange(len(sources), device=self.device), own] = False
@@ -305,7 +305,7 @@ class CandidateRetriever:
         return int(self.graph.degree.numpy()[sources].max(initial=0))
 
     def _similar(self, sources: Integers, length: int, query: Floats, links: int) -> Integers:
-        """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has
+        """By their vectors `query`, the nodes of an admissible type nearest to each source, and as many more as it has
         `links`, since these are among the nearest.
         """
         most = length + 1 + min(links, 4 * length)

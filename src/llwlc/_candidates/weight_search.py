@@ -33,7 +33,7 @@ MAX_COMPARISONS = 100_000_000
 
 
 def cap_tuning_links(num_nodes: int, links: int) -> int:
-    """How many of so many hidden links are looked at on a graph."""
+    """How many of the hidden links are used on a graph."""
     return (
         links
         if num_nodes > inner_product_index.EXACT_NODES

@@ -209,7 +209,7 @@ def show_outcome(model: LinkPredictor, out: Path) -> None:
 
 
 def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, most: float) -> None:
-    """Prints what the fit will compute, and how long that is expected to take: at most so many seconds."""
+    """Prints what the fit will compute, and how long that is expected to take: an upper bound in seconds."""
     links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
     print_rows(
         f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",
@@ -223,9 +223,7 @@ def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast,
 
 
 def format_expected_time(forecast: Forecast, most: float) -> str:
-    """How long a fit is expected to take. The least is said where training that soon learns nothing more would end much
-    earlier.
-    """
+    """How long a fit is expected to take. A lower bound is given where early stopping would end much earlier."""
     found = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
     return (
         f"{found}, {format_duration(forecast.at_least)} if little can be learned"

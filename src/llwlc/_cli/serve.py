@@ -21,7 +21,7 @@ def serve(
         list[str] | None,
         typer.Option(
             help=(
-                "A host name or address that the server is called by, beside --host and those of loopback; may be"
+                "A host name or address that the server is called by, besides --host and those of loopback; may be"
                 " repeated."
             )
         ),

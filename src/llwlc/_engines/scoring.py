@@ -72,7 +72,7 @@ class ScoreWorker:
         self.pairs = PairShards(Path(task.pairs), task.source, task.target)
 
     def score(self, shard: int) -> Shard:
-        """Writes the shard, whole or not at all."""
+        """Writes the shard, atomically."""
         begin, end = self.shards.rows_of(shard)
         source, target = self.pairs.ends
         try:

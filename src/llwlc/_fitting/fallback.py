@@ -15,7 +15,7 @@ from llwlc.heuristics._registry import HEURISTICS
 MIN_LINKS_FOR_TEST = 50
 """With fewer validation links than this, the better of the two is taken, however small the difference."""
 MIN_STANDARD_ERRORS = 2.0
-"""With more links, a heuristic must be better by so many standard errors."""
+"""With more links, a heuristic must be better by this many standard errors."""
 
 
 @dataclass(frozen=True)

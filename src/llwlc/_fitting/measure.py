@@ -1,4 +1,4 @@
-"""What a fitted model is measured by: its test links, the heuristics beside it, and its list of candidates."""
+"""How a fitted model is evaluated: on its test links, next to the heuristics, and by its list of candidates."""
 
 from __future__ import annotations
 

@@ -15,9 +15,10 @@ from llwlc.training._limits import Limits
 
 @dataclass(frozen=True)
 class CandidateWork:
-    """`nodes` of a graph with so many `valid` links, `listed` of which propose candidates, `found` in all; `shortlist`:
-    those that the network ranks; `num_eval_nodes`: whose lists are made to measure a fit, `compared`: the candidates
-    that measure it, `measured`: those of them that the network ranks."""
+    """`nodes` of a graph with `valid` validation links, `listed` of which propose candidates, `found` in all;
+    `shortlist`: those that the network ranks; `num_eval_nodes`: whose lists are made to measure a fit, `compared`: the
+    candidates that measure it, `measured`: those of them that the network ranks.
+    """
 
     nodes: int
     valid: int
@@ -45,7 +46,7 @@ class CandidateWork:
         return cls(nodes, valid, listed, found, shortlist, making, compared, min(shortlist, compared), limits, rates)
 
     def finding(self, links: int, pool: int) -> float:
-        """Seconds before training on so many links, with so many candidates for each."""
+        """Seconds before training on `links` links, with `pool` candidates for each."""
         rates, tried = (
             self.rates,
             min(weight_search.cap_tuning_links(self.nodes, self.limits.num_tuning_links), self.valid),
@@ -67,7 +68,7 @@ class CandidateWork:
 
     def fallback_seconds(self, links: int, pool: int) -> float:
         """Seconds of all of this, but for the recommendation, where a heuristic ranks, which takes as long as
-        the statistics of a pair, after so many training links.
+        the statistics of a pair, after this many training links.
         """
         ranked = self.found + self.shortlist + self.measured
         asking = 3 * self.rates.heuristics + ranked * self.rates.describe_pair

@@ -99,7 +99,7 @@ class StageSizes(NamedTuple):
         return cls(len(pos), 0, neg.shape[1] if most_own is None else min(neg.shape[1], most_own))
 
     def scored(self, most: int | None) -> int:
-        """Pairs that are scored where at most so many links, and pooled non-links, are looked at."""
+        """Pairs that are scored where at most `most` links and pooled negatives are evaluated."""
         links, pooled = (size if most is None else min(size, most) for size in (self.links, self.pooled))
         return links * (1 + self.own) + pooled
 

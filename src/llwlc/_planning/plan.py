@@ -112,8 +112,8 @@ PLANNED_OPTIONS = (
 )
 """The options of a preset that a plan may change."""
 SAFETY, SAFETY_OF_FALLBACK = 1.3, 1.15
-"""Safety factors: a fit may take so many times the forecast, through other work or hubs that the sample missed; less is
-allowed for where a heuristic takes the network's place.
+"""Safety factors: a fit may take this many times the forecast, through other work or hubs that the sample missed; less
+is allowed for where a heuristic takes the network's place.
 """
 MOST_BYTES = 2 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
@@ -173,7 +173,7 @@ def _words(preset: Preset) -> Iterator[str]:
 
 
 def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) -> Iterator[Omission]:
-    """All combinations of omissions for a graph of so many training links, each with its cost; options in `kept` are
+    """All combinations of omissions for a graph of this many training links, each with its cost; options in `kept` are
     not changed.
     """
 

@@ -50,7 +50,7 @@ REGISTRIES: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS,
 
 @dataclass(frozen=True)
 class RunInfo:
-    """Facts about a run beside its options and arrays.
+    """Facts about a run apart from its options and arrays.
 
     `needs`: code that is not part of this package, as in "constraint common", with the digest it had and the file it
     came from.

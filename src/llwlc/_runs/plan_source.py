@@ -35,7 +35,7 @@ def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
 
 
 def describe_kept_plan(plan: SavedPlan, folder: str, minutes: float | None) -> str:
-    """What is said where a folder has a plan already, which is kept."""
+    """The notice about the plan that a folder has already, which is kept."""
     sentence = f"by the plan in {folder}: {describe_plan(plan.preset, plan.cost)}"
     if minutes is not None and plan.minutes and plan.minutes != minutes:
         sentence += f". It was made for {plan.minutes:g} minutes: for {minutes:g}, choose another --out"

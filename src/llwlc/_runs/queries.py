@@ -154,9 +154,9 @@ class Queries:
             precision: instead of `top`, the longest list with an expected precision of at least this.
             missing_share: the assumed share of missing links; by default that of the validation links.
             prior: instead of `missing_share`, the assumed share of candidates that are missing links.
-            between: two types of nodes, of those given to `fit`, that the links must join.
+            between: two node types, of those given to `fit`, that the links must join.
             budget: maximum number of candidates that a node may propose.
-            sources: use the lists of so many nodes only, drawn at random.
+            sources: use the lists of a random sample of this many nodes only.
             graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
             engine: workers that make the lists and score the pairs instead of this process.
         """

@@ -41,7 +41,7 @@ SECURITY_HEADERS = [
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """`names`: host names and addresses that are accepted beside those of loopback; `token`, where one is needed;
+    """`names`: host names and addresses that are accepted besides those of loopback; `token`, where one is needed;
     `open_paths`: paths that need none, since they hold no data of the run.
     """
 

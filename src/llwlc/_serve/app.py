@@ -39,8 +39,8 @@ def make_app(
     limits: RequestLimits | None = None,
     warm: bool = True,
 ) -> AccessMiddleware:
-    """The ASGI app of a fitted run; `names`: hosts that it answers to beside those of loopback; `token`, where requests
-    need one.
+    """The ASGI app of a fitted run; `names`: hosts that it answers to besides those of loopback; `token`, where
+    requests need one.
     """
     interface = Interface(model, limits or RequestLimits())
     document = make_openapi(interface.endpoints)

@@ -88,7 +88,7 @@ def serve_run(
         model: A fitted predictor.
         host: Address to listen on.
         port: 0 for any that is free.
-        names: Host names and addresses that the server is called by, beside `host` and those of loopback.
+        names: Host names and addresses that the server is called by, besides `host` and those of loopback.
         require_token: Whether a token is required on loopback too, where other users of this machine could ask.
         say: Receives the address, with the token.
     """

@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all: under another name first, synced, then renamed; and digests
+"""Files and folders that are written atomically: under another name first, synced, then renamed; and digests
 of files.
 
 A process that is killed leaves at most files whose names end in `PARTIAL`, which the next process that writes the same
@@ -153,7 +153,7 @@ def _to_disk(path: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
-    """A safetensors file, whole or not at all, written tensor by tensor: a mapped one is never in memory as a whole.
+    """A safetensors file, atomically, written tensor by tensor: a mapped one is never in memory as a whole.
     (The library's own writer makes a copy of all of them first, and leaves files of random names behind when it is
     killed.)"""
     # wide types first, as the library does, so that every tensor begins at a multiple of its type

@@ -136,7 +136,7 @@ def cache_key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> s
 
 
 def _write(folder: Path, parts: Iterator[dict[str, Tensor]], links: int, owner: Path | None) -> None:
-    """Writes an entry whole or not at all, with a digest of each array. Other entries are deleted for it as soon as the
+    """Writes an entry atomically, with a digest of each array. Other entries are deleted for it as soon as the
     first part shows how large it will be.
     """
     digests = {name: hashlib.sha256() for name in FIELD_TYPES}
@@ -178,7 +178,7 @@ def measure_store_seconds(data: EncodedLinks) -> float:
 
 
 def _evict_for(folder: Path, needed: int) -> None:
-    """Deletes the least needed entries until one of so many bytes keeps the cache within its limit."""
+    """Deletes the least needed entries until an entry of `needed` bytes fits within the cache's limit."""
     limit, cache = cache_limit(), folder.parent
     if needed > limit:
         raise CacheFullError(

@@ -71,7 +71,7 @@ class BasisConfig:
         least=1,
         most=MAX_NODES,
     )
-    """Kept are those that follow the pair in one random order of all nodes (`counter_hash.window`); None for all."""
+    """Those are kept that follow the pair in one random order of all nodes (`counter_hash.window`); None for all."""
     seed: int = option(0, least=-(2**63), most=2**63 - 1)
     """Seed of all random draws for a link; they identify a node by its name, so that the order of a file does not
     matter, or by its number where it has no name.

@@ -197,7 +197,7 @@ def encode_subgraphs(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) ->
 
 
 def estimate_bytes(num_links: int, mean_size: float, steps: int, bits: int = 32) -> int:
-    """Bytes of `EncodedLinks` of so many links, with so many bits for each entry of a vector."""
+    """Bytes of `EncodedLinks` of this many links, with `bits` bits for each entry of a vector."""
     return int(num_links * (mean_size * (bits // 8 * steps + 9) + 9 * steps + 8))
 
 

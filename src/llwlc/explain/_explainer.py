@@ -364,7 +364,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _spread(pairs: Tensor, most: int) -> Tensor:
-    """At most so many of the pairs, evenly over all of them."""
+    """At most `most` of the pairs, spread evenly."""
     if len(pairs) <= most:
         return pairs
     return pairs[torch.linspace(0, len(pairs) - 1, most).long()]

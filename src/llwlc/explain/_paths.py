@@ -9,7 +9,7 @@ MAX_PATH_EDGES = 3
 
 
 def find_paths(edges: Tensor, u: int, v: int, most: int) -> list[tuple[int, ...]]:
-    """Simple paths from u to v of 2 and 3 edges, as positions of nodes, at most so many; shorter ones first, then by
+    """Simple paths from u to v of 2 and 3 edges, as positions of nodes, at most `most`; shorter ones first, then by
     number.
 
     >>> import torch

@@ -202,7 +202,7 @@ def write_graph(graph: Graph, path: str | Path) -> None:
 
 
 def find_ends(file: TableFile, source: str | None = None, target: str | None = None) -> EndColumns:
-    """The columns of the two ends: as told, else by a familiar pair of names, else the first two that have a name."""
+    """The columns of the two ends: as given, else by a familiar pair of names, else the first two that have a name."""
     for name in (source, target):
         if name is not None:
             require_column(file, name)

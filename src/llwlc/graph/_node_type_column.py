@@ -1,4 +1,4 @@
-"""The types of nodes, from a column of the features file."""
+"""The node types, from a column of the features file."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 MUTUAL = 0.02
-"""Share of edges in both directions from which a list that says nothing of directions is taken as directed."""
+"""Share of edges in both directions from which a list that says nothing about directions is taken as directed."""
 
 
 class GraphWarning(UserWarning):
@@ -28,7 +28,7 @@ class GraphReport:
     `reversed_pairs` edges that came in both directions; `isolated` nodes without an edge. `mirrored`: every edge came
     in both directions with the same weight, so the list is that of an undirected graph and each weight counts once.
     `weighted`, `timed`: edges have weights, times. `directed`: the direction of the rows means something, by what the
-    input states or by the look of it. `bipartite`: links join two kinds of nodes only. `notes`: what else a reader
+    input states or by the look of it. `bipartite`: links join two node types only. `notes`: what else a reader
     should know.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))

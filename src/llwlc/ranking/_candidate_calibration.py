@@ -133,7 +133,7 @@ class Likelihood:
         return hits + (count - hits) * rest - count * whole, curvature
 
     def log_ratio(self, hits: float, count: float) -> float:
-        """log R of candidates that are all alike, of which so many are validation links."""
+        """log R of candidates that are all alike, of which a given number are validation links."""
         share = (hits + 0.5) / (count + 1)
         return math.log(share / max(1 - share * (1 + self.other / self.rho), 0.01) / self.rho)
 

@@ -69,7 +69,7 @@ def measure_ranking(
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
     `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end
-    among so many, drawn at random; `sampled_lists_only`: and of these only the pairs on their own candidate lists, so
+    among a sample of nodes; `sampled_lists_only`: and of these only the pairs on their own candidate lists, so
     that no other list is made. `title`: the name of the run's list in the report, where it is the first.
     """
     graph = task.graph

@@ -91,7 +91,7 @@ class RankingReport:
     candidates: int
     """The number of candidates."""
     nodes: int
-    """Only pairs with an end among so many nodes were ranked, drawn at random where that is not all."""
+    """Only pairs with an end among this many sampled nodes were ranked."""
     graph_nodes: int
     """The number of nodes of the graph."""
     methods: Mapping[str, ListQuality]

@@ -80,7 +80,7 @@ class RankedCandidates:
 
 
 def shortlist_size(num_links: int, wanted: int | None) -> int:
-    """Candidates that the network ranks on a graph of so many links."""
+    """Candidates that the network ranks on a graph of this many links."""
     return max(MIN_SHORTLIST, SHORTLIST_PER_LINK * num_links) if wanted is None else wanted
 
 

@@ -121,7 +121,7 @@ class Recommender:
         """The object that makes the nodes' candidate lists.
 
         Args:
-            between: two types of nodes that candidates must join; None for all.
+            between: two node types that candidates must join; None for all.
             budget: maximum number of candidates that a node may propose; None for the run's own.
         """
         config = self.config.candidates
@@ -135,7 +135,7 @@ class Recommender:
 
     @property
     def linked_node_types(self) -> NodeTypes | None:
-        """Which types of nodes known links join; None where types are not known."""
+        """Which node types known links join; None where types are not known."""
         return None if self.node_types is None else NodeTypes.from_links(self.node_types, self.graph)
 
     def _candidates_for(

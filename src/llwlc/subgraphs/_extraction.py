@@ -187,7 +187,7 @@ def subgraphs_from_tensors(arrays: CudaRagged, weight: Tensor | None, hops: int,
 
 def get_adjacency(graph: Graph, draw_ids: Tensor | None, reach: ExtractionOptions, pairs: int) -> Adjacency:
     """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that
-    twice as many fit into a cache. For so many pairs of this reach.
+    twice as many fit into a cache. Chosen for this many pairs of this reach.
     """
     from llwlc._kernels.numba.enclosing_subgraph import Adjacency
     from llwlc._kernels.numba.hub_rows import HubRows, hub_rows, no_hub_rows

@@ -1,4 +1,4 @@
-"""Checkpoints: written after each epoch, complete or not at all, and read back to the last bit.
+"""Checkpoints: written after each epoch, atomically, and read back to the last bit.
 
 Each has a digest over every tensor with its name, type and shape, over the history and the fingerprint: a damaged or
 altered checkpoint is refused.

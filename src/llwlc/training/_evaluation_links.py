@@ -14,7 +14,7 @@ MAX_HARD_NEGATIVES = 100
 
 
 def subsample_evaluation(split: LinkSplit, most: int | None, seed: int) -> LinkSplit:
-    """The split with at most so many validation links, test links and non-links of each, drawn at random, and of hard
+    """The split with at most `most` validation links, test links and negatives of each, drawn at random, and of hard
     negatives at most `MAX_HARD_NEGATIVES` for each validation link; training links and message graphs stay."""
     rng = np.random.default_rng([seed, 14])
     parts: dict[str, Any] = {}

@@ -111,7 +111,7 @@ class Schedule:
     epochs: int
     """Most epochs."""
     patience: int
-    """Training ends after so many epochs without a better validation score."""
+    """Training ends after this many epochs without a better validation score."""
     select: str
     """The validation score that chooses the epoch: "auc", "mrr", "hits@K", or "both" (the mean of the AUCs among random
     pairs and among candidates).
@@ -162,7 +162,7 @@ def train(
         schedule: how long to train and which epoch to keep.
         checkpoint: written after each epoch; an interrupted run continues from it, and another run's is refused.
         on_epoch: called with the record of each epoch; without it a progress bar shows them.
-        seconds: no epoch begins after so many; the first is always trained.
+        seconds: no epoch begins after this many seconds; the first is always trained.
 
     Returns:
         The history, and the validation scores `[m]` of the best epoch.

@@ -38,7 +38,7 @@ class Resources:
     owner: Path | None = None
     """The run folder that the bases belong to."""
     seconds: float | None = None
-    """No epoch begins after so many, None for no limit."""
+    """No epoch begins after this many seconds, None for no limit."""
     ranks: Ranks | None = None
     """The processes that train together, of which this is the first."""
     watch: Stopwatch = field(default_factory=Stopwatch)
