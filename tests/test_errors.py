@@ -36,7 +36,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("ours", "theirs"), KINDS.items())
-def test_every_kind_has_the_base_is_a_kind_of_pythons_and_survives_a_process_boundary(ours, theirs):
+def test_every_error_has_both_bases_and_can_be_pickled(ours, theirs):
     assert issubclass(ours, llwlc.LLwLCError)
     assert issubclass(ours, theirs)
     again = pickle.loads(pickle.dumps(ours("what, where: what to do")))
@@ -71,7 +71,7 @@ def test_a_run_folder_that_cannot_be_used_says_so_and_still_counts_as_bad_input(
         read_checkpoint(Checkpoint(tmp_path / "checkpoint.safetensors", "any"))
 
 
-def test_a_dataset_that_cannot_be_fetched_is_told_from_a_wrong_name(tmp_path, monkeypatch):
+def test_a_dataset_that_cannot_be_fetched_differs_from_a_wrong_name(tmp_path, monkeypatch):
     monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -96,7 +96,7 @@ def test_neither_the_import_nor_the_error_loads_scikit_learn():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_a_folder_that_is_locked_or_may_not_be_written_is_no_bad_input(tmp_path):
+def test_a_locked_or_read_only_folder_is_a_storage_error(tmp_path):
     with (
         hold_lock(tmp_path, "a fit"),
         pytest.raises(llwlc.StorageError, match=f"under way in process {os.getpid()}") as found,

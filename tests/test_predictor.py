@@ -171,7 +171,7 @@ def test_a_prior_moves_probabilities_by_bayes_rule(model, prior):
 
 
 @pytest.mark.parametrize("prior", [0, 1, -0.1, 1.5, float("nan")])
-def test_a_prior_that_is_no_share_is_refused(model, prior):
+def test_a_prior_outside_0_to_1_is_refused(model, prior):
     with pytest.raises(InputError, match="prior"):
         model.score(torch.tensor([[0, 1]]), prior=prior)
     with pytest.raises(InputError, match="prior"):
@@ -458,7 +458,7 @@ def test_parameters_are_checked_by_fit_and_not_before(parameters, why, tmp_path)
     assert not (tmp_path / "run").exists()
 
 
-def test_what_would_be_dropped_is_refused(plain):
+def test_options_that_would_be_ignored_are_refused(plain):
     with pytest.raises(InputError, match="leave graph out, or engine"):
         plain.recommend(graph=plain.graph_, engine=object())
 

@@ -118,6 +118,6 @@ def test_a_record_is_read_as_it_was_written():
         (None, "is damaged"),
     ],
 )
-def test_what_is_no_such_record_is_refused(data, why):
+def test_an_unknown_record_is_refused(data, why):
     with pytest.raises(InputError, match=why):
         read_record(Shape, data, "run/config.json")

@@ -111,7 +111,7 @@ def test_a_bad_body_gets_a_sentence(client, path, body, status, sentence):
         (b'{"pairs": [["a", "b"]], "prior": NaN}', 400),
     ],
 )
-def test_what_is_no_json_gets_a_sentence(client, body, status):
+def test_a_body_that_is_not_json_is_refused_in_a_sentence(client, body, status):
     got = client.post("/score", content=body, headers={"content-type": "application/json"})
     assert got.status_code == status
     assert got.json()["error"]
@@ -217,7 +217,7 @@ def test_too_long_is_408_too_many_429_and_what_was_computed_is_kept():
     asyncio.run(scene())
 
 
-def test_it_listens_on_this_machine_alone_unless_told_otherwise():
+def test_the_server_listens_on_loopback_by_default():
     assert is_loopback("127.0.0.1")
     assert is_loopback("::1")
     assert not is_loopback("0.0.0.0")
