@@ -1,5 +1,5 @@
-"""Which of several weights put a wanted node among the first of a source's candidate list, in one compiled pass over
-the evidence for each node.
+"""Which weights rank a hidden partner among the first of a source's candidate list: one compiled pass over the
+evidence.
 """
 
 from __future__ import annotations
