@@ -25,6 +25,7 @@ model = llwlc.LinkPredictor(**tiny, verbose=verbose).fit(graph, out="run")
 model.score([("0", "9")])
 if not verbose:
     llwlc.LinkPredictor.load("run").explain("0", "9").to_text()
+    llwlc.LinkPredictor(**tiny, use_validation=True, pooling="dgcnn").fit(graph)  # both are worth a warning
     model.evaluate("random", seed=1), model.evaluate_ranking(), model.plot(), llwlc.datasets.load("cora")
 """
 
@@ -72,6 +73,13 @@ def test_a_notice_that_is_not_shown_is_logged(caplog):
         with llwlc.show_progress():
             print_notice("shown")
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("INFO", "kernels are compiled: 100 %")]
+
+
+def test_a_warning_that_is_not_shown_is_logged_as_one_and_not_printed(caplog, capsys):
+    with caplog.at_level(logging.WARNING, "llwlc"):
+        print_notice("slow", logging.WARNING)
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("WARNING", "slow")]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_one_thread_that_shows_its_progress_leaves_others_silent(capsys):

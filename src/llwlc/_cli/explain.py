@@ -38,7 +38,7 @@ def explain(
     """Explains why a pair of nodes gets its score.
 
     The explanation lists what each part of the network adds, the edges, common neighbours and paths that the score
-    rests on, and the existing links that are most alike. The share of an edge is what the log-odds lose when it is
+    rests on, and the existing links that are most alike. The effect of an edge is what the log-odds lose when it is
     removed. A pair that is linked is explained as if it were not. Examples:
 
     `llwlc explain run Ada Bob`

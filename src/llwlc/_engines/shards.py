@@ -1,4 +1,4 @@
-"""A job in a folder: `job.json` describes it, every shard is a file that is written atomically,
+"""A job in a folder: `job.json` describes it, every shard is a file that is written atomically, and
 `manifest.json` is written last.
 
 So a worker or a driver may be killed at any moment, and the same call then computes exactly the missing shards.

@@ -1,8 +1,8 @@
-"""Files and folders that are written atomically: under another name first, synced, then renamed; and digests
-of files.
+"""Files and folders that are written atomically: under another name first, synced, then renamed; and digests of
+files.
 
 A process that is killed leaves at most files whose names end in `PARTIAL`, which the next process that writes the same
-file removes. A full disk, a read-only folder and a file size limit raise an `InputError` that names the file.
+file removes. A full disk, a read-only folder and a file size limit raise a `StorageError` that names the file.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-LOG = logging.getLogger("llwlc")
+LOG = logging.getLogger("llwlc.notices")
+LOG.addHandler(logging.NullHandler())  # else Python prints a warning to stderr where nobody set up logging
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 LINE_SECONDS = 10.0
@@ -45,7 +46,7 @@ _wanted: ContextVar[bool] = ContextVar("llwlc_show_progress", default=False)
 @contextmanager
 def show_progress(show: bool = True) -> Iterator[None]:
     """Shows progress bars and notices on stderr inside the block, as the command line does. Elsewhere there are no
-    bars, and notices are records of the logger "llwlc" at level INFO.
+    bars, and notices are records of the logger "llwlc.notices", most of them at level INFO.
 
     The setting is a context variable: it holds for this thread, and for others only where they are given its context
     (`contextvars.copy_context`).
@@ -134,10 +135,10 @@ def describe_task(task: Task) -> str:
     return f"{task.description}: {task.completed:,.0f}{total}, {rate(task)}{end}"
 
 
-def print_notice(text: str) -> None:
-    """Prints a line on stderr, above any bars; where no progress is shown, it is logged."""
+def print_notice(text: str, level: int = logging.INFO) -> None:
+    """Prints a line on stderr, above any bars; where no progress is shown, it is logged at this level."""
     if not _wanted.get():
-        LOG.info(text)
+        LOG.log(level, text)
         return
     outer = _shown[-1:]
     console = outer[0].console if outer else Console(stderr=True)

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
+from llwlc._support.progress import print_notice
 from llwlc._support.records import to_mapping
 from llwlc.bases._config import BasisConfig
 from llwlc.bases._encoded_links import place_message_graph
@@ -34,7 +35,6 @@ from llwlc.training._loop import OnEpoch
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
-LOG = logging.getLogger("llwlc")
 DEFAULT = next(iter(PRESETS))
 TRAINING = "training"
 BASES_IN_MEMORY, BASES_OF_PACKED = 2 << 30, 1 << 26
@@ -143,9 +143,10 @@ class LLwLC(LinkModel):
         preset = self.preset.changed(seed=seed)
         if preset.train.use_validation:
             split = split.with_validation_trained()
-            LOG.warning(
+            print_notice(
                 "validation links are trained on too: the last epoch is kept, and probabilities are calibrated on links"
-                " that were trained on"
+                " that were trained on",
+                logging.WARNING,
             )
         preset = preset.resolve_defaults(len(split.train_pos), hard=split.valid_neg.ndim == 3)
         watch, ranks = resources.watch, resources.ranks
