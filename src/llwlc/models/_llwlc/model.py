@@ -142,7 +142,11 @@ class LLwLC(LinkModel):
     ) -> Self:
         preset = self.preset.changed(seed=seed)
         if preset.train.use_validation:
-            split = split.with_validation_trained()
+            fuller = split.with_validation_trained()
+            if candidates is not None:
+                positives = (self.training_links(part, seed) for part in (split, fuller))
+                candidates = candidates.with_validation_trained(split, *positives)
+            split = fuller
             print_notice(
                 "validation links are trained on too: the last epoch is kept, and probabilities are calibrated on links"
                 " that were trained on",
