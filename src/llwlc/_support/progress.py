@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-LOG = logging.getLogger("llwlc.notices")
+LOG = logging.getLogger(__name__)
 LOG.addHandler(logging.NullHandler())  # else Python prints a warning to stderr where nobody set up logging
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,7 +46,7 @@ _wanted: ContextVar[bool] = ContextVar("llwlc_show_progress", default=False)
 @contextmanager
 def show_progress(show: bool = True) -> Iterator[None]:
     """Shows progress bars and notices on stderr inside the block, as the command line does. Elsewhere there are no
-    bars, and notices are records of the logger "llwlc.notices", most of them at level INFO.
+    bars, and notices are records of a logger below "llwlc", most of them at level INFO.
 
     The setting is a context variable: it holds for this thread, and for others only where they are given its context
     (`contextvars.copy_context`).
