@@ -240,7 +240,7 @@ def test_another_runs_folder_is_refused_and_untouched(run, parameters, protocol)
 @pytest.mark.parametrize("name", ["thesis.txt", ".hidden"])
 def test_a_folder_with_foreign_files_is_refused_and_untouched(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(InputError, match="no run of llwlc"):
+    with pytest.raises(InputError, match="not a run of llwlc"):
         LinkPredictor(cache=None, minutes=None, **QUICK).fit(people(), out=tmp_path)
     assert bytes_of(tmp_path) == {name: b"mine"}
 
