@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-HOST = re.compile(r"(\[[^\[\]]*\]|[^\[\]#]*)(:\d*)?")
-"""A name, or an address in brackets, and a port: `urlsplit` passes over what stands behind a bracket, and over an empty
-fragment.
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^\[\]#?%]*)(:\d*)?")
+"""A name, or an address in brackets without a zone, and a port: `urlsplit` passes over what stands behind a bracket,
+over an empty query and over an empty fragment.
 """
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

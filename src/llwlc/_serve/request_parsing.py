@@ -118,7 +118,7 @@ def parse_whole(value: Any, what: str, default: int, most: int) -> int:
     small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9
     text = str(value) if small or isinstance(value, str) else ""
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= 1):
-        raise RequestError(400, f"{what} is a whole number of at least 1, got {quote_value(value)}")
+        raise RequestError(400, f"{what} is a whole number from 1 to {most:,}, got {quote_value(value)}")
     if int(text) > most:
         raise RequestError(413, f"{what} is at most {most:,}, got {int(text):,}")
     return int(text)
