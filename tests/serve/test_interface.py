@@ -121,7 +121,8 @@ def test_a_body_that_is_not_json_is_refused_in_a_sentence(client, body, status):
     ("path", "status", "sentence"),
     [
         ("/recommend?node=nobody", 400, "no node 'nobody'"),
-        ("/recommend?top=0", 400, "at least 1"),
+        ("/recommend?top=0", 400, "from 1 to 30"),
+        ("/recommend?top=99999999999", 400, "from 1 to 30"),
         ("/recommend?top=31", 413, "at most 30"),
         ("/recommend?top=²", 400, "whole number"),
         ("/recommend?top=1&top=2", 400, "given twice"),
