@@ -293,7 +293,7 @@ def load(name: str, *, root: str | Path | None = None) -> Graph:
     options = {"root": root} if "root" in inspect.signature(function).parameters else {}
     from llwlc.graph._graph import Origin
 
-    graph: Graph = function(*record.arguments, **options)
+    graph: Graph = DATASETS.run(record, *record.arguments, **options)
     split = partial(load_split, record.name, root=root) if record.split else None
     return replace(graph, origin=Origin(record.name, split))
 
