@@ -3,6 +3,7 @@ one does.
 """
 
 import functools
+import gzip
 import importlib.util
 import json
 import subprocess
@@ -21,6 +22,8 @@ from llwlc.bases._starts import STARTS
 from llwlc.constraints._registry import FAMILIES
 from llwlc.datasets._catalog import DATASETS
 from llwlc.errors import InputError
+from llwlc.graph import FORMATS
+from llwlc.models import MODELS
 from llwlc.nn._registry import READOUTS
 from llwlc.splits._registry import PROTOCOLS
 from people import QUICK, people
@@ -34,7 +37,7 @@ PAIRS = torch.tensor([[3, 44], [10, 11], [0, 80]])
 def forgotten():
     """What a test registers is gone after it."""
     yield
-    for registry in (FAMILIES, STARTS, READOUTS, PROTOCOLS, DATASETS):
+    for registry in (FAMILIES, STARTS, READOUTS, PROTOCOLS, DATASETS, MODELS, FORMATS):
         for record in registry.records():
             if not record.builtin:
                 registry.remove(record.name)
@@ -189,6 +192,108 @@ def test_a_dataset_and_a_protocol(tmp_path):
     assert split.test_graph.num_edges == 59
 
 
+def test_a_model(tmp_path):
+    assert load_plugin(copied("my_model.py", tmp_path)) == ["model degrees"]
+    graph = people()
+    model = llwlc.LinkPredictor(model="degrees", power=0.5).fit(graph, out=tmp_path / "run")
+    again = llwlc.LinkPredictor.load(tmp_path / "run")
+    assert again.model_.power == model.model_.power  # that which validation chose
+    assert torch.equal(again.score(PAIRS).score, model.score(PAIRS).score)
+    assert model.run_.info.needs["model degrees"]["file"] == "my_model.py"
+    MODELS.remove("degrees")
+    with pytest.raises(InputError, match=r"needs the model 'degrees' \(from my_model\.py\)"):
+        llwlc.LinkPredictor.load(tmp_path / "run")
+
+
+def test_a_model_is_stored_with_its_parameters_or_refused(tmp_path):
+    """A model of two methods: a stored run scores as the object that was fitted, whatever its parameters."""
+
+    class Walks(llwlc.models.LinkModel):
+        def __init__(self, length=2, *, damping=0.5):
+            self.length, self.damping = length, damping
+
+        def fit(self, split, features, **how):
+            return self
+
+        def score(self, graph, pairs, population="random"):
+            row, col = graph.edge_index
+            step = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
+            step[row, col] = self.damping
+            return torch.linalg.matrix_power(step, self.length)[pairs[:, 0], pairs[:, 1]]
+
+    class Forgetful(Walks):
+        def __init__(self, length=2):
+            super().__init__()
+            self.steps = length
+
+    class Renamed(Walks):
+        def __init__(self, steps=2):
+            super().__init__(steps)
+
+    model = llwlc.LinkPredictor(model=Walks(3, damping=0.25)).fit(people(), out=tmp_path / "run")
+    again = llwlc.LinkPredictor.load(tmp_path / "run")
+    assert (again.model_.length, again.model_.damping) == (3, 0.25)
+    assert torch.equal(again.score(PAIRS).score, model.score(PAIRS).score)
+    assert Walks(3, damping=0.25).fresh().config == {"length": 3, "damping": 0.25}
+    with pytest.raises(InputError, match=r"Renamed takes 'steps' and does not store it .* store it as self\.steps"):
+        llwlc.LinkPredictor(model=Renamed(3)).fit(people(), out=tmp_path / "refused")
+
+
+def test_a_file_format(tmp_path):
+    assert load_plugin(copied("my_format.py", tmp_path)) == ["graph format adjacency"]
+    (tmp_path / "friends.adj").write_text("Ada Bob Cleo  # at work\n\nBob Cleo\nDan\n")
+    graph = llwlc.Graph.read(tmp_path / "friends.adj")
+    assert (sorted(graph.names), graph.num_edges) == (["Ada", "Bob", "Cleo", "Dan"], 3)
+    (tmp_path / "friends.adj.gz").write_bytes(gzip.compress((tmp_path / "friends.adj").read_bytes()))
+    assert torch.equal(llwlc.Graph.read(tmp_path / "friends.adj.gz").edge_index, graph.edge_index)
+    (tmp_path / "friends.adj").write_bytes(b"Ada \xff")
+    with pytest.raises(InputError, match=r"format 'adjacency' failed on .*friends\.adj: UnicodeDecodeError"):
+        llwlc.Graph.read(tmp_path / "friends.adj")
+
+
+def test_a_file_format_by_its_first_bytes_with_weights(tmp_path):
+    @llwlc.graph.register("pairs", begins="%pairs")
+    def read_pairs(content):
+        rows = [line.split() for line in content.decode().splitlines()[1:]]
+        return {"source": [u for u, _, _ in rows], "target": [v for _, v, _ in rows],
+                "weight": [float(w) for _, _, w in rows]}  # fmt: skip
+
+    (tmp_path / "links.txt").write_text("%pairs\nAda Bob 2\nBob Cleo 0.5\nCleo Ada 0.5\n")
+    assert sorted(set(llwlc.Graph.read(tmp_path / "links.txt").weight.tolist())) == [0.5, 2.0]
+    bomb = tmp_path / "bomb.gz"
+    bomb.write_bytes(gzip.compress(b"%pairs\n" + bytes(1 << 20)))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        llwlc.Graph.read(bomb, unzipped_limit=1 << 18)
+    llwlc.graph.register("nothing", endings=(".none",))(lambda content: None)
+    (tmp_path / "a.none").write_text("x")
+    with pytest.raises(InputError, match=r"'nothing' read .*a\.none, and gave no table: .*NoneType is none"):
+        llwlc.Graph.read(tmp_path / "a.none")
+    with pytest.raises(InputError, match="nothing tells a file of the graph format 'lost'"):
+        llwlc.graph.register("lost")(lambda content: [])
+
+
+def test_a_format_of_ones_own_on_the_command_line(tmp_path):
+    plugin = copied("my_format.py", tmp_path)
+    graph = people()
+    lines = [f"{graph.name(u)}|{graph.name(v)}".replace(" ", "_").replace("|", " ") for u, v in graph.edges.tolist()]
+    (tmp_path / "friends.adj").write_text("\n".join(lines))
+    fitted = llwlc_command("fit", "friends.adj", "--plugin", plugin, "--model", "adamic-adar", cwd=tmp_path)
+    assert fitted.returncode == 0, fitted.stderr
+    (tmp_path / "since.adj").write_text("Person_00 Person_50\n")
+    added = llwlc_command("recommend", "run", "--add", "since.adj", "--plugin", plugin, cwd=tmp_path)
+    assert added.returncode == 0, added.stderr
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["needs"] == {}  # of the file's format, no longer
+
+
+def test_a_protocol_or_dataset_that_fails_is_named_with_its_error():
+    llwlc.splits.register("short", about="negatives forgotten")(lambda m: llwlc.splits.Sizes(m - 2, 1, 1))
+    with pytest.raises(InputError, match=r"the protocol 'short' failed: TypeError: .*'valid_neg' and 'test_neg'"):
+        llwlc.splits.make(people(), protocol="short")
+    llwlc.datasets.register("gone", about="no file")(lambda: Path("/gone").read_text())
+    with pytest.raises(InputError, match="the dataset 'gone' failed: FileNotFoundError"):
+        llwlc.datasets.load("gone")
+
+
 def test_a_name_of_the_package_is_not_taken_over():
     with pytest.raises(InputError, match="there is a constraint called 'neumann' already"):
         llwlc.constraints.register("neumann")(lambda subs: llwlc.constraints.none(subs))
@@ -283,7 +388,7 @@ def test_the_digest_is_that_of_the_code_that_was_loaded(tmp_path):
 
 
 def test_the_spellings_of_the_architecture_page_work_after_import_llwlc_alone():
-    names = ("constraints.register", "bases.register", "nn.register", "splits.register")
+    names = ("constraints.register", "bases.register", "nn.register", "splits.register", "graph.register")
     code = "import llwlc\n" + "".join(f"llwlc.{name}\n" for name in (*names, "datasets.register", "models.register"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -30,10 +30,6 @@ class Degrees(LinkModel):
     def score(self, graph, pairs, population="random"):
         return self._score(graph, pairs, self.power)
 
-    @property
-    def config(self):
-        return {"power": self.power}
-
     @staticmethod
     def _score(graph, pairs, power):
         return (1.0 + graph.degree[pairs].double()).prod(1) ** power

@@ -1,4 +1,4 @@
-"""`llwlc evaluate`: shows what a run measured, or measures its recommendations or its preset on other splits."""
+"""`llwlc evaluate`: shows what a run measured, or measures its recommendations or its model on other splits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def evaluate(
 ) -> None:
     """Shows what a run measured.
 
-    With --ranking: measures its recommendations. With --protocol: trains its preset again on other splits of its graph,
+    With --ranking: measures its recommendations. With --protocol: trains its model again on other splits of its graph,
     and shows mean and standard deviation.
 
     Examples:

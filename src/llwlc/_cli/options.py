@@ -40,8 +40,8 @@ PluginOption = Annotated[
         "--plugin",
         metavar="FILE",
         help=(
-            "Python file that registers datasets, protocols, constraints, starts or readouts of your own; may be"
-            " repeated."
+            "Python file that registers models, constraints, starts, readouts, protocols, datasets or file formats of"
+            " your own; may be repeated."
         ),
     ),
 ]

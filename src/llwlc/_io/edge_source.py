@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from llwlc._io.file_bytes import UNZIPPED_LIMIT, UserFile, open_file
-from llwlc._io.memory_table import TableSource, is_path, make_memory_table, open_source
+from llwlc._io.memory_table import TableSource, is_path, make_memory_table, open_source, to_arrow
 from llwlc._io.table_file import TableFile, table_of
 from llwlc._support.registry import Record, Registry
 from llwlc.errors import InputError
@@ -31,14 +30,19 @@ class EdgeSource:
 
 @dataclass(frozen=True)
 class GraphFormat(Record):
-    """A format of graph files. `target(file)` gives an `EdgeSource`; a file is of this format if its first bytes match
-    `begins`, or by one of its `endings`.
+    """A format of graph files. `target(file)` gives an `EdgeSource`, or with `from_bytes` `target(content)` a table in
+    memory; a file is of this format if its first bytes match `begins`, or by one of its `endings`.
     """
 
     begins: str | None = None
     endings: tuple[str, ...] = ()
+    from_bytes: bool = False
 
     def __post_init__(self) -> None:
+        if self.begins is None and not self.endings:
+            raise InputError(
+                f"nothing tells a file of the graph format {self.name!r}: give its endings, or how it begins"
+            )
         if not isinstance(self.endings, tuple) or not all(ending.startswith(".") for ending in self.endings):
             raise InputError(
                 f"the endings of a graph format are a tuple of texts like '.graphml', got {self.endings!r}"
@@ -49,8 +53,21 @@ class GraphFormat(Record):
         begins = self.begins is not None and re.match(self.begins.encode(), head) is not None
         return begins or ending.lower() in self.endings
 
+    def read(self, file: UserFile) -> EdgeSource:
+        """The edges of a file of this format."""
+        where = f" on {file.path}"
+        if not self.from_bytes:
+            source: EdgeSource = FORMATS.run(self, file, where=where)
+            return source
+        rows = FORMATS.run(self, file.read(), where=where)
+        try:
+            return EdgeSource(make_memory_table(to_arrow(rows), file.path))
+        except InputError as error:
+            raise InputError(f"the graph format {self.name!r} read {file.path}, and gave no table: {error}") from error
+
 
 FORMATS: Registry[GraphFormat] = Registry("graph format")
+"""The graph formats by name, built in or registered: `FORMATS[name]`, `list(FORMATS)`."""
 # a namespace prefix, a comment and the XML declaration may stand before the first element
 _XML = r"(?s)(\xef\xbb\xbf)?\s*(<\?.*?\?>\s*|<!--.*?-->\s*)*<([\w.-]+:)?"
 for _record in (
@@ -106,8 +123,7 @@ def open_edges(
         if header is None and separator is None:
             for kind in FORMATS.records():
                 if kind.fits(file.path, file.head):
-                    read: Callable[[UserFile], EdgeSource] = kind.load()
-                    return read(file)
+                    return kind.read(file)
         return EdgeSource(table_of(file, header=header, separator=separator))
 
 

@@ -1,4 +1,4 @@
-"""Plugins: a user's own Python file that registers constraints, starts, readouts, datasets or protocols."""
+"""Plugins: a user's own Python file that registers models, constraints, protocols, file formats and so on."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from llwlc._support.text import quote_text
-from llwlc.errors import InputError
+from llwlc._support.text import describe_error, quote_text
+from llwlc.errors import InputError, LLwLCError
 
 Target = str | Callable[..., Any]
 """Code by its path, "module:name", or the code itself."""
@@ -92,6 +92,19 @@ class Registry(Generic[R]):
         if self[name].builtin:
             raise InputError(f"the {self.kind} {name!r} is built in and cannot be removed")
         del self._records[name]
+
+    def run(self, record: R, *args: Any, where: str = "", **options: Any) -> Any:
+        """What the code of a record gives. An error of code that is no part of this package is an `InputError` that
+        names the record, and `where` it happened.
+        """
+        try:
+            return record.load()(*args, **options)
+        except Exception as error:
+            if record.builtin or isinstance(error, LLwLCError):
+                raise
+            raise InputError(
+                f"the {self.kind} {record.name!r} failed{where}: {type(error).__name__}: {describe_error(error)}"
+            ) from error
 
     def __getitem__(self, name: str) -> R:
         if name not in self._records:

@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from llwlc._support.registry import Record, Registry, first_line
-from llwlc._support.text import describe_error
-from llwlc.errors import InputError, LLwLCError
+from llwlc.errors import InputError
 
 if TYPE_CHECKING:
     from llwlc.constraints._columns import Constraints
@@ -42,14 +41,7 @@ class ConstraintFamily(Record):
         """The constraints of these subgraphs, with the options that this family takes."""
         from llwlc.constraints._columns import Constraints
 
-        try:
-            constraints = self.load()(subs, **{name: options[name] for name in self.takes})
-        except Exception as error:
-            if self.builtin or isinstance(error, LLwLCError):
-                raise
-            raise InputError(
-                f"the constraint {self.name!r} failed: {type(error).__name__}: {describe_error(error)}"
-            ) from error
+        constraints = FAMILIES.run(self, subs, **{name: options[name] for name in self.takes})
         if not isinstance(constraints, Constraints):
             raise InputError(
                 f"the constraint {self.name!r} returned {type(constraints).__name__}, not Constraints: wrap its"

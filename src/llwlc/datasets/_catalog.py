@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from llwlc._support.registry import Record, Registry, first_line, resolve
 from llwlc.errors import InputError
@@ -290,10 +290,10 @@ def load(name: str, *, root: str | Path | None = None) -> Graph:
     """
     record = info(name)
     function = record.load()
-    options = {"root": root} if "root" in inspect.signature(function).parameters else {}
+    options: dict[str, Any] = {"root": root} if "root" in inspect.signature(function).parameters else {}
     from llwlc.graph._graph import Origin
 
-    graph: Graph = function(*record.arguments, **options)
+    graph: Graph = DATASETS.run(record, *record.arguments, **options)
     split = partial(load_split, record.name, root=root) if record.split else None
     return replace(graph, origin=Origin(record.name, split))
 

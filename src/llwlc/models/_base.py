@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -31,6 +32,7 @@ Population = Literal["random", "candidates"]
 """The pairs that a score is meant for: random ones (`score`), or candidates (`recommend`)."""
 RANDOM: Population = "random"
 CANDIDATES: Population = "candidates"
+_UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class LinkModel(ABC):
@@ -173,8 +175,17 @@ class LinkModel(ABC):
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """All options as plain JSON; with `state`, all that `from_state` needs."""
-        return {}
+        """All options as plain JSON; with `state`, all that `from_state` needs. By default the parameters of its class,
+        each read from the attribute of its name.
+        """
+        named = [p.name for p in inspect.signature(type(self)).parameters.values() if p.kind not in _UNNAMED]
+        missing = next((name for name in named if not hasattr(self, name)), None)
+        if missing is not None:
+            raise InputError(
+                f"{type(self).__name__} takes {missing!r} and does not store it under that name, so a run could not"
+                f" make the model again: store it as self.{missing}, or write config"
+            )
+        return {name: getattr(self, name) for name in named}
 
     @property
     def code(self) -> Mapping[str, str]:

@@ -10,7 +10,8 @@ from llwlc._support.registry import Record, Registry, Target
 
 
 class Sizes(NamedTuple):
-    """How many links and negatives each part has.
+    """How many links each part has, `train` being what the others leave, and how many negatives validation and test
+    have, often as many as links. Training negatives are drawn as training needs them.
 
     >>> Sizes(train=17, valid=1, test=2, valid_neg=1, test_neg=2).test
     2

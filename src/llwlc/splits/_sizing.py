@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from llwlc._support.bounds import is_whole
 from llwlc.errors import InputError
@@ -28,7 +29,8 @@ def sizes(protocol: str, num_edges: int, *, val: float | None = None, test: floa
         )
     if not record.free and (val is not None or test is not None):
         raise InputError(f"protocol {protocol!r} fixes its ratios: use protocol='random' to choose val and test")
-    result = record.load()(num_edges, val=val, test=test) if record.free else record.load()(num_edges)
+    shares: dict[str, Any] = {"val": val, "test": test} if record.free else {}
+    result = PROTOCOLS.run(record, num_edges, **shares)
     if not isinstance(result, Sizes) or not all(is_whole(size) and size >= 0 for size in result):
         raise InputError(f"protocol {protocol!r} gave {str(result)[:80]}: give Sizes of whole numbers")
     if result.train + result.valid + result.test != num_edges:
