@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from llwlc.errors import InputError
 from llwlc.linalg._krylov import eigh
@@ -108,18 +107,58 @@ class _DaleckiiKrein(Function):
         ctx: Any, T: Tensor, F: Tensor, c: Tensor, values: Tensor, U: Tensor, slope: Tensor, eps: float
     ) -> Tensor:
         X, F, slope = U.mT @ c, F.mT, slope.mT
-        ctx.save_for_backward(F, X, values, U, slope)
+        ctx.save_for_backward(T, F, X, values, U, slope)
         ctx.eps = eps
         return U[:, None] @ (F[..., None] * X[:, None])
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, ...]:
-        F, X, values, U, slope = ctx.saved_tensors
-        A = U.mT[:, None] @ G
-        delta = divided_differences(F, slope, values, ctx.eps)
-        H = (delta * (A @ X.mT[:, None])).sum(1)
-        grad_T = U @ ((H + H.mT) / 2) @ U.mT
-        grad_F = (A * X[:, None]).sum(3).mT
-        grad_c = U @ (F[..., None] * A).sum(1)
-        return grad_T, grad_F, grad_c, None, None, None, None
+        T, F, X, values, U, slope = ctx.saved_tensors
+        with torch.no_grad():
+            A = U.mT[:, None] @ G
+            delta = divided_differences(F, slope, values, ctx.eps)
+            H = (delta * (A @ X.mT[:, None])).sum(1)
+            grad_T = U @ ((H + H.mT) / 2) @ U.mT
+            grad_F = (A * X[:, None]).sum(3).mT
+            grad_c = U @ (F[..., None] * A).sum(1)
+        return *(refuse_second(g, T) for g in (grad_T, grad_F, grad_c)), None, None, None, None
+
+
+def first_order(x: Tensor) -> Tensor:
+    """x, of which gradients can be taken, but no gradients of these: they are refused by name."""
+    y: Tensor = _FirstOrder.apply(x) if x.requires_grad else x  # type: ignore[no-untyped-call]
+    return y
+
+
+def refuse_second(gradient: Tensor, source: Tensor) -> Tensor:
+    """In a backward with `create_graph=True`, the gradient of something computed from `source`, refusing another
+    derivative; elsewhere the gradient itself."""
+    if not torch.is_grad_enabled():
+        return gradient
+    refusing: Tensor = _Refusing.apply(gradient, source)  # type: ignore[no-untyped-call]
+    return refusing
+
+
+class _FirstOrder(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return refuse_second(gradient, ctx.saved_tensors[0])
+
+
+class _Refusing(Function):
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, source: Tensor) -> Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        raise InputError(
+            "second derivatives of a filter are not available where L, C or the start want gradients: take them one"
+            " order at a time by finite differences of the gradient, or detach L, C and start for second derivatives in"
+            " the filter and the signal"
+        )

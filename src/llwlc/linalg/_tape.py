@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from llwlc._support.ragged import expand, pointer
 from llwlc.errors import InputError
-from llwlc.linalg._operator import Operator
+from llwlc.linalg._operator import Bucket, Operator
+
+
+class Piece(NamedTuple):
+    """Some graphs of a basis with gradients: V `[M, n, m]`, T = VᵀLV `[M, m, m]` with sentinels on its dead diagonal,
+    `mask [M, m]`. `span`: where not None, only signals in the span of these orthonormal columns `[M, n, j]` have a
+    derivative."""
+
+    bucket: Bucket
+    V: Tensor
+    T: Tensor
+    mask: Tensor
+    span: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +32,8 @@ class Tape:
     dtype of the basis, and how it was computed.
 
     `truncated`: gradients take the span of V as constant but for the moving null space, see `eigenbasis`; `ridge`
-    bounds the gradient of C, see `linalg._projector.tangent_range`.
+    bounds the gradient of C, see `linalg._projector.tangent_range`; `pieces`: V and T with gradients, where they were
+    computed once for several filters.
     """
 
     operator: Operator
@@ -29,6 +43,7 @@ class Tape:
     tolerance: float
     truncated: bool = False
     ridge: float = 0.0
+    pieces: tuple[Piece, ...] | None = field(default=None, repr=False)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -57,7 +72,7 @@ class Tape:
         operator = Operator(
             own, given.row[edges] + shift, given.col[edges] + shift, given.value[edges], given.diagonal[nodes]
         )
-        return replace(self, operator=operator, columns=self.columns[nodes], start=self.start[nodes])
+        return replace(self, operator=operator, columns=self.columns[nodes], start=self.start[nodes], pieces=None)
 
     @staticmethod
     def concat(tapes: Sequence[Tape | None]) -> Tape | None:
@@ -81,7 +96,9 @@ class Tape:
         )
         value, diagonal = (torch.cat([getattr(o, name) for o in operators]) for name in ("value", "diagonal"))
         columns, start = (_same_width([getattr(tape, name) for tape in known]) for name in ("columns", "start"))
-        return replace(first, operator=Operator(ptr, row, col, value, diagonal), columns=columns, start=start)
+        return replace(
+            first, operator=Operator(ptr, row, col, value, diagonal), columns=columns, start=start, pieces=None
+        )
 
 
 def _same_width(parts: list[Tensor]) -> Tensor:
