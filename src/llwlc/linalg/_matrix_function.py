@@ -106,22 +106,24 @@ class _DaleckiiKrein(Function):
     def forward(
         ctx: Any, T: Tensor, F: Tensor, c: Tensor, values: Tensor, U: Tensor, slope: Tensor, eps: float
     ) -> Tensor:
-        X, F, slope = U.mT @ c, F.mT, slope.mT
-        ctx.save_for_backward(T, F, X, values, U, slope)
+        ctx.save_for_backward(T, F, c, values, U, slope)
+        X, F = U.mT @ c, F.mT
         ctx.eps = eps
         return U[:, None] @ (F[..., None] * X[:, None])
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, ...]:
-        T, F, X, values, U, slope = ctx.saved_tensors
+        T, value, c, values, U, slope = ctx.saved_tensors
         with torch.no_grad():
+            F, X, slope = value.mT, U.mT @ c, slope.mT
             A = U.mT[:, None] @ G
             delta = divided_differences(F, slope, values, ctx.eps)
             H = (delta * (A @ X.mT[:, None])).sum(1)
             grad_T = U @ ((H + H.mT) / 2) @ U.mT
             grad_F = (A * X[:, None]).sum(3).mT
             grad_c = U @ (F[..., None] * A).sum(1)
-        return *(refuse_second(g, T) for g in (grad_T, grad_F, grad_c)), None, None, None, None
+        sources = (G, T, value, c)
+        return *(refuse_second(g, *sources) for g in (grad_T, grad_F, grad_c)), None, None, None, None
 
 
 def first_order(x: Tensor) -> Tensor:
@@ -130,12 +132,12 @@ def first_order(x: Tensor) -> Tensor:
     return y
 
 
-def refuse_second(gradient: Tensor, source: Tensor) -> Tensor:
-    """In a backward with `create_graph=True`, the gradient of something computed from `source`, refusing another
-    derivative; elsewhere the gradient itself."""
+def refuse_second(gradient: Tensor, *sources: Tensor) -> Tensor:
+    """In a backward with `create_graph=True`, a gradient that depends on `sources`, refusing its own derivative with
+    respect to any of them; elsewhere the gradient itself."""
     if not torch.is_grad_enabled():
         return gradient
-    refusing: Tensor = _Refusing.apply(gradient, source)  # type: ignore[no-untyped-call]
+    refusing: Tensor = _Refusing.apply(gradient, *sources)  # type: ignore[no-untyped-call]
     return refusing
 
 
@@ -152,11 +154,11 @@ class _FirstOrder(Function):
 
 class _Refusing(Function):
     @staticmethod
-    def forward(ctx: Any, gradient: Tensor, source: Tensor) -> Tensor:
+    def forward(ctx: Any, gradient: Tensor, *sources: Tensor) -> Tensor:
         return gradient.view_as(gradient)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
         raise InputError(
             "second derivatives of a filter are not available where L, C or the start want gradients: take them one"
             " order at a time by finite differences of the gradient, or detach L, C and start for second derivatives in"
