@@ -29,6 +29,7 @@ from llwlc._support.lazy import lazy
 
 if TYPE_CHECKING:
     from llwlc.constraints._boundary import neumann as neumann
+    from llwlc.constraints._boundary import neumann_vertex as neumann_vertex
     from llwlc.constraints._columns import Constraints as Constraints
     from llwlc.constraints._columns import combine as combine
     from llwlc.constraints._columns import custom as custom
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from llwlc.constraints._columns import stack as stack
     from llwlc.constraints._deletion import vertex_deleted as vertex_deleted
     from llwlc.constraints._node_sets import induced as induced
+    from llwlc.constraints._pair import contraction as contraction
+    from llwlc.constraints._pair import marking as marking
     from llwlc.constraints._registry import FAMILIES as FAMILIES
     from llwlc.constraints._registry import by_name as by_name
     from llwlc.constraints._registry import register as register
@@ -45,9 +48,12 @@ _HOMES = {
     "FAMILIES": "_registry",
     "by_name": "_registry",
     "combine": "_columns",
+    "contraction": "_pair",
     "custom": "_columns",
     "induced": "_node_sets",
+    "marking": "_pair",
     "neumann": "_boundary",
+    "neumann_vertex": "_boundary",
     "none": "_columns",
     "register": "_registry",
     "stack": "_columns",

@@ -85,6 +85,15 @@ FAMILIES.add(
 )
 FAMILIES.add(
     ConstraintFamily(
+        "neumann_vertex", "a condition for each boundary vertex (Chung's)", f"{_ROOM}._boundary:neumann_vertex"
+    )
+)
+FAMILIES.add(
+    ConstraintFamily("contraction", "f(u) = f(v): the link contracted instead of deleted", f"{_ROOM}._pair:contraction")
+)
+FAMILIES.add(ConstraintFamily("marking", "f(u) + f(v) = 0: the pair is marked", f"{_ROOM}._pair:marking"))
+FAMILIES.add(
+    ConstraintFamily(
         "vertex_deleted",
         "subgraphs that lack one vertex, `count` of them, redrawn each epoch",
         f"{_ROOM}._deletion:vertex_deleted",
