@@ -27,11 +27,13 @@ class ConstraintFamily(Record):
     `seed` and `epoch` that it has.
 
     `kernel`: the columns ("boundary", "degree", "deleted") that compiled kernels compute by themselves; None where the
-    function computes the columns and the kernels receive them.
+    function computes the columns and the kernels receive them. `learned`: the network computes the columns, from
+    weights of its own; there is no function of subgraphs alone.
     """
 
     takes: tuple[str, ...] = ()
     kernel: tuple[str, ...] | None = None
+    learned: bool = False
 
     @property
     def drawn(self) -> bool:
@@ -42,6 +44,11 @@ class ConstraintFamily(Record):
         """The constraints of these subgraphs, with the options that this family takes."""
         from llwlc.constraints._columns import Constraints
 
+        if self.learned:
+            raise InputError(
+                f"the constraint {self.name!r} is part of a fitted network and has no columns without it:"
+                " nn.LearnedConstraints makes them of node states, for eigenbasis(subs, columns)"
+            )
         try:
             constraints = self.load()(subs, **{name: options[name] for name in self.takes})
         except Exception as error:
@@ -92,6 +99,11 @@ FAMILIES.add(
     ConstraintFamily("contraction", "f(u) = f(v): the link contracted instead of deleted", f"{_ROOM}._pair:contraction")
 )
 FAMILIES.add(ConstraintFamily("marking", "f(u) + f(v) = 0: the pair is marked", f"{_ROOM}._pair:marking"))
+FAMILIES.add(
+    ConstraintFamily(
+        "learned", "columns that a small network makes of each node's place", f"{_ROOM}._columns:none", learned=True
+    )
+)
 FAMILIES.add(
     ConstraintFamily(
         "vertex_deleted",

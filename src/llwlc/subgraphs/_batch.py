@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from llwlc._support import counter_hash
-from llwlc._support.ragged import pointer
+from llwlc._support.ragged import expand, pointer
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,4 +162,36 @@ def concat(parts: list[Subgraphs]) -> Subgraphs:
         hops=parts[0].hops,
         **same,
         **shifted,
+    )
+
+
+def select(subs: Subgraphs, graphs: Tensor) -> Subgraphs:
+    """Some subgraphs `[M]` of a batch, by their numbers, in that order.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+        graphs: numbers from 0 to B − 1; one may come twice.
+
+    >>> import torch, llwlc
+    >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
+    >>> subs = llwlc.subgraphs.extract(path, torch.tensor([[0, 2], [1, 3], [0, 3]]))
+    >>> select(subs, torch.tensor([2, 0])).pairs.tolist()
+    [[0, 3], [0, 2]]
+    """
+    sizes, first = subs.ptr.diff()[graphs], subs.first[subs.ptr]
+    nodes, _ = expand(subs.ptr[graphs], sizes)
+    edges, owner = expand(first[graphs], first.diff()[graphs])
+    ptr = pointer(sizes)
+    shift = ptr[:-1] - subs.ptr[graphs]
+    rows = {name: getattr(subs, name)[nodes] for name in ("node", "hop", "dist_u", "dist_v")}
+    return Subgraphs(
+        ptr=ptr,
+        row=subs.row[edges] + shift[owner],
+        col=subs.col[edges] + shift[owner],
+        weight=None if subs.weight is None else subs.weight[edges],
+        u=subs.u[graphs] + shift,
+        v=subs.v[graphs] + shift,
+        hops=subs.hops,
+        draw_ids=None if subs.draw_ids is None else subs.draw_ids[nodes],
+        **rows,
     )

@@ -21,6 +21,7 @@ from llwlc.bases._link_batch import LinkBatch
 from llwlc.linalg._basis import Eigenbasis
 from llwlc.models._llwlc.flat_adam import FlatAdam
 from llwlc.nn._compiled_training import CompiledTraining, why_not_kernel_training
+from llwlc.nn._learned_constraints import LearnedConstraintNet
 from llwlc.nn._net import LLwLCNet
 from llwlc.nn._registry import READOUTS
 from llwlc.training._ranks import Ranks
@@ -93,7 +94,7 @@ class Stepper:
         links.
         """
         self._whole = max(self._whole, links)
-        whole = links == self._whole and links * width <= MOST_ROWS
+        whole = links == self._whole and links * width <= MOST_ROWS and not isinstance(self.net, LearnedConstraintNet)
         return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
 
     def outputs(self, data: EncodedLinks, index: Tensor, draws: Tensor) -> Tensor:
