@@ -95,14 +95,16 @@ def _with_gradients(basis: Eigenbasis, f: Filter, x: Tensor) -> tuple[Pieces, bo
 
 
 def _filtered(basis: Eigenbasis, f: GraphFilter, x: Tensor) -> Iterator[tuple[Piece, Tensor, bool]]:
-    """f(T) Vᵀx of the graphs with a live column, `[M, S, m, d]`, piece by piece."""
+    """f(T) Vᵀx of the graphs with a live column, `[M, S, m, d]`, piece by piece: V and products in the wider type
+    of the basis and x, T in float64."""
     tape = basis.tape
     assert tape is not None
-    x = x.double()
+    x = x.to(torch.promote_types(basis.values.dtype, x.dtype))
     for piece in make_pieces(basis, tape):
+        piece = piece._replace(V=piece.V.to(x.dtype))
         signal, graphs = piece.bucket.pad(x), piece.bucket.graphs
         if piece.span is not None:
-            signal = _inside(signal, piece.span, tape)
+            signal = _inside(signal, piece.span.to(x.dtype), tape)
         given = piece.T, piece.mask, lambda values, graphs=graphs: f(values, graphs), piece.V.mT @ signal
         yield piece, *matrix_function(*given, basis.values.dtype)
 
@@ -125,7 +127,7 @@ def filter_and_mix(basis: Eigenbasis, f: GraphFilter, x: Tensor, weight: Tensor)
     V. Shapes: `x [N, d]`, `weight [S·d, o]`."""
     out = torch.zeros(len(x), weight.shape[1], dtype=x.dtype, device=x.device)
     for piece, y, _ in _filtered(basis, f, x):
-        mixed = y.transpose(1, 2).flatten(2) @ weight.double()
+        mixed = y.transpose(1, 2).flatten(2) @ weight.to(y.dtype)
         out = out.index_copy(0, piece.bucket.nodes, piece.bucket.unpad(piece.V @ mixed).to(x.dtype))
     return attach(out, basis.tape) if basis.tape is not None else out
 

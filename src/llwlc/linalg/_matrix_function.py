@@ -74,6 +74,7 @@ def matrix_function(T: Tensor, mask: Tensor, f: Filter, c: Tensor, dtype: torch.
     assert response.slope is not None
     # the values that f saw, so that f_i − f_j and λ_i − λ_j belong together
     seen, eps = values.to(dtype).double(), torch.finfo(dtype).eps
+    # products with c in its own type; eigenvalues, eigenvectors and divided differences in float64
     inputs = (T, response.value.double(), c, seen, U, response.slope.double(), eps)
     y: Tensor = _DaleckiiKrein.apply(*inputs)  # type: ignore[no-untyped-call]
     return y, response.several
@@ -107,21 +108,21 @@ class _DaleckiiKrein(Function):
         ctx: Any, T: Tensor, F: Tensor, c: Tensor, values: Tensor, U: Tensor, slope: Tensor, eps: float
     ) -> Tensor:
         ctx.save_for_backward(T, F, c, values, U, slope)
-        X, F = U.mT @ c, F.mT
+        U, F = U.to(c.dtype), F.mT.to(c.dtype)
         ctx.eps = eps
-        return U[:, None] @ (F[..., None] * X[:, None])
+        return U[:, None] @ (F[..., None] * (U.mT @ c)[:, None])
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, ...]:
         T, value, c, values, U, slope = ctx.saved_tensors
         with torch.no_grad():
-            F, X, slope = value.mT, U.mT @ c, slope.mT
-            A = U.mT[:, None] @ G
-            delta = divided_differences(F, slope, values, ctx.eps)
+            F, own = value.mT, U.to(c.dtype)
+            X, A = own.mT @ c, own.mT[:, None] @ G
+            delta = divided_differences(F, slope.mT, values, ctx.eps)
             H = (delta * (A @ X.mT[:, None])).sum(1)
             grad_T = U @ ((H + H.mT) / 2) @ U.mT
-            grad_F = (A * X[:, None]).sum(3).mT
-            grad_c = U @ (F[..., None] * A).sum(1)
+            grad_F = (A * X[:, None]).sum(3).mT.to(value.dtype)
+            grad_c = own @ (F[..., None].to(c.dtype) * A).sum(1)
         sources = (G, T, value, c)
         return *(refuse_second(g, *sources) for g in (grad_T, grad_F, grad_c)), None, None, None, None
 
