@@ -72,7 +72,7 @@ class _Pad(torch.autograd.Function):
     def vmap(info: Any, in_dims: tuple[int, None, None], x: Tensor, slot: Tensor, rows: int) -> tuple[Tensor, int]:
         x = x.movedim(in_dims[0], 2)  # further columns
         out: Tensor = _Pad.apply(x.flatten(1), slot, rows)  # type: ignore[no-untyped-call]
-        return out.unflatten(1, x.shape[1:]), 2
+        return out.view(len(out), *x.shape[1:]), 2
 
 
 class _Unpad(torch.autograd.Function):
@@ -93,7 +93,7 @@ class _Unpad(torch.autograd.Function):
     def vmap(info: Any, in_dims: tuple[int, None], x: Tensor, slot: Tensor) -> tuple[Tensor, int]:
         x = x.movedim(in_dims[0], 2)
         out: Tensor = _Unpad.apply(x.flatten(1), slot)  # type: ignore[no-untyped-call]
-        return out.unflatten(1, x.shape[1:]), 2
+        return out.view(len(out), *x.shape[1:]), 2
 
 
 def pad(x: Tensor, layout: Slots) -> Tensor:

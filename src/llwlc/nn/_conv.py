@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -116,6 +117,7 @@ class SpectralMLP(torch.nn.Module):
 
     def __init__(self, num_filters: int, *, hidden_channels: int = 32, dropout: float = 0.0) -> None:
         super().__init__()
+        self.num_filters = num_filters
         self.layers = Sequential(
             Linear(1, hidden_channels), ReLU(), LinkDropout(dropout), Linear(hidden_channels, num_filters)
         )
@@ -136,7 +138,8 @@ class SpectralMLP(torch.nn.Module):
         Returns:
             A function of eigenvalues `[M, κ]` and graph numbers `[M]`, with values `[M, κ, S]`.
         """
-        first, activation, dropout, last = self.layers
+        layers: list[Any] = list(self.layers)
+        first, activation, dropout, last = layers
         kept: Tensor = dropout(first.weight.new_ones(basis.num_graphs, 1, first.out_features))
 
         def f(values: Tensor, graphs: Tensor) -> Tensor:

@@ -75,7 +75,7 @@ class FilteredEnds(torch.nn.Module):
     def _with_gradients(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, ...]:
         """`rows` on a basis whose L or C want gradients."""
         ends = self.ends(batch)
-        f, filters = self.filter.by_graph(batch.basis), self.filter.layers[-1].out_features
+        f, filters = self.filter.by_graph(batch.basis), self.filter.num_filters
         found = filter_at(batch.basis, f, features[batch.node], torch.stack(ends, 1), filters)
         keep: Tensor = self.feature_dropout(features.new_ones(len(found), 1, features.shape[1]))
         own = [features[batch.node[end]].unsqueeze(1) for end in ends]

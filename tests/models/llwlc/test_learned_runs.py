@@ -36,11 +36,14 @@ def test_a_run_is_read_with_its_learned_constraints(run):
 
 def test_the_constraints_were_trained(run):
     _, model = run
-    state = model.run_.fitted.model.state()
+    fitted = model.run_.fitted.model
+    state = fitted.state()
     assert any(name.startswith("constraints.layers") for name in state)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        fresh = type(model.run_.fitted.model.fitted)(model.run_.fitted.model.preset.net, model.run_.fitted.model.preset.basis)
+        fresh = type(model.run_.fitted.model.fitted)(
+            model.run_.fitted.model.preset.net, model.run_.fitted.model.preset.basis
+        )
     weight = fresh.state_dict()["constraints.layers.0.weight"]
     assert not torch.allclose(state["constraints.layers.0.weight"], weight)
 

@@ -8,7 +8,6 @@ graph for each.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -248,4 +247,6 @@ def _inputs(batch: LinkBatch, *rest: Tensor) -> list[Tensor]:
 
 def _batch_of(static: list[Tensor]) -> LinkBatch:
     values, vectors, mask, residual, draws, *ends = static[:-2]  # the last two are labels and the average's weight
-    return replace(LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), *ends), draws=draws)
+    node, label, degree, u, v, *pair = ends
+    basis = Eigenbasis.uniform(values, vectors, mask, residual)
+    return LinkBatch(basis, node, label, degree, u, v, pair[0] if pair else None, draws)
