@@ -150,7 +150,7 @@ class BasisConfig:
     def _stacked(self, subs: Subgraphs, families: tuple[ConstraintFamily, ...], epoch: int) -> Constraints:
         from llwlc.constraints._columns import none, stack
 
-        options = {"count": self.count, "seed": self.seed, "epoch": epoch}
+        options = {"count": self.count, "seed": self.seed, "epoch": epoch, "laplacian": self.laplacian}
         return stack(*(family.columns(subs, **options) for family in families)) if families else none(subs)
 
     @property

@@ -64,8 +64,9 @@ def eigenbasis(
         cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos.
         steps: κ, the number of basis vectors.
         start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋
-            − 1), `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on
-            neither batch nor order), `"constraint"` (P L C 1), a signal `[N]` or a block `[N, b]`.
+            − 1; around a node e_u; whole graphs have none), `"random"` (the paper's; drawn for (seed, epoch, pair,
+            node) by `subs.identity`, so it depends on neither batch nor order), `"constraint"` (P L C 1), a signal
+            `[N]` or a block `[N, b]`.
         laplacian: `"normalized"`, or `"combinatorial"` (the paper's).
         complete: return all eigenpairs on the null space.
         dtype: float32 or float64, of the result.
@@ -95,6 +96,12 @@ def eigenbasis(
     check_dtype(dtype)
     if laplacian not in LAPLACIANS:
         raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {laplacian!r}")
+    if not isinstance(subs, Subgraphs):
+        raise InputError(
+            f"subs must be Subgraphs, got {type(subs).__name__}: Subgraphs.from_batch(data) makes them of a PyG Data or"
+            " Batch, subgraphs.extract(graph, pairs) of a Graph, and constrained_lanczos takes one matrix"
+        )
+    subs.check()
     ridge = check_gradient(gradient, ridge)
     columns, deleted = _columns(subs, cons)
     if columns.requires_grad and torch.is_grad_enabled():
@@ -110,7 +117,10 @@ def eigenbasis(
         return compute_gpu_eigenbasis(
             subs, cons, weight, start, inputs, make_solve_options(steps, laplacian, dtype), dtype
         )[0]
-    block = make_batch_start(start, inputs)
+    if complete and subs.roots == "graph" and isinstance(start, str) and start == "query":
+        block = columns.new_zeros(len(columns), 0)  # all pairs need no start, and the default one needs a root
+    else:
+        block = make_batch_start(start, inputs)
     if chosen == "numba":
         basis = _compiled(subs, columns, deleted, block, make_solve_options(steps, laplacian, dtype), dtype)
         if not wanted:
@@ -185,13 +195,17 @@ def make_gpu_basis_inputs(
     from llwlc._kernels.cuda.solving import GpuBasisInputs
 
     columns, deleted = _columns(subs, None if isinstance(cons, int) else cons)
-    asked_for_ends = isinstance(start, str) and start == "query"
+    asked_for_ends = isinstance(start, str) and start == "query" and subs.roots == "link"
     block = None if asked_for_ends else make_batch_start(start, inputs._replace(columns=columns))
     shown = None if isinstance(cons, int) else columns
     for name, x in (("cons", shown), ("start", block)):
         if x is not None and x.device != subs.ptr.device:  # its address would be invalid on this device
             raise InputError(f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there")
-    ptr, row, col, hop, u, v = (x.long() for x in (subs.ptr, subs.row, subs.col, subs.hop, subs.u, subs.v))
+    ptr, row, col = subs.ptr.long(), subs.row.long(), subs.col.long()
+    if subs.roots == "link":
+        hop, u, v = subs.hop.long(), subs.u.long(), subs.v.long()
+    else:  # read for the query start and columns that the kernel makes by itself, which is for pairs alone
+        hop, u, v = torch.zeros_like(subs.node, dtype=torch.long), ptr[:-1], ptr[:-1]
     return GpuBasisInputs(ptr, row, col, weight, shown, block, hop, u, v, deleted)
 
 

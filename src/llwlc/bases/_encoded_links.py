@@ -25,8 +25,9 @@ from llwlc.bases._link_batch import LinkBatch
 from llwlc.graph._graph import Graph
 from llwlc.linalg._basis import Eigenbasis
 from llwlc.subgraphs._batch import Subgraphs, concat, select
-from llwlc.subgraphs._extraction import check_pairs, extract, get_adjacency
+from llwlc.subgraphs._extraction import extract, get_adjacency
 from llwlc.subgraphs._labels import distance_encoding
+from llwlc.subgraphs._link_inputs import check_pairs
 
 CHUNK, CHUNK_ON_GPU = 2048, 16_384  # links encoded at once
 FIELD_TYPES = {

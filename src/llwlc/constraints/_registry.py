@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 VertexCount = int | Literal["all"]
-OPTIONS = ("count", "seed", "epoch")
+OPTIONS = ("count", "seed", "epoch", "laplacian")
 
 
 @dataclass(frozen=True)
 class ConstraintFamily(Record):
     """A constraint family: `target(subs, **options)` gives `Constraints`; `takes` lists those of the options `count`,
-    `seed` and `epoch` that it has.
+    `seed`, `epoch` and `laplacian` that it has.
 
     `kernel`: the columns ("boundary", "degree", "deleted") that compiled kernels compute by themselves; None where the
     function computes the columns and the kernels receive them. `learned`: the network computes the columns, from
@@ -109,9 +109,20 @@ FAMILIES.add(
         "vertex_deleted",
         "subgraphs that lack one vertex, `count` of them, redrawn each epoch",
         f"{_ROOM}._deletion:vertex_deleted",
-        takes=OPTIONS,
+        takes=OPTIONS[:3],
         kernel=("deleted",),
     )
+)
+FAMILIES.add(
+    ConstraintFamily(
+        "components",
+        "the kernel of the Laplacian, a condition for each component",
+        f"{_ROOM}._components:components",
+        takes=("laplacian",),
+    )
+)
+FAMILIES.add(
+    ConstraintFamily("shells", "mean zero, by degree, at each distance from the root", f"{_ROOM}._shells:shells")
 )
 
 
@@ -119,8 +130,8 @@ def register(name: str, *, about: str = "") -> Callable[[F], F]:
     """Registers a function from `Subgraphs` to `Constraints` under a name; see `llwlc.constraints` for what to know
     when writing one.
 
-    Parameters `count`, `seed` and `epoch` of the function, where it has them, are filled in; one with `epoch` is
-    redrawn in every epoch of training.
+    Parameters `count`, `seed`, `epoch` and `laplacian` of the function, where it has them, are filled in; one with
+    `epoch` is redrawn in every epoch of training.
 
     Args:
         name: the name of the constraint for `link_bases`, `LinkPredictor` and the command line.
@@ -189,7 +200,15 @@ def find_families(name: str) -> tuple[ConstraintFamily, ...]:
     return tuple(FAMILIES[part] for part in parts)
 
 
-def by_name(subs: Subgraphs, name: str, *, count: VertexCount = 10, seed: int = 0, epoch: int = 0) -> Constraints:
+def by_name(
+    subs: Subgraphs,
+    name: str,
+    *,
+    count: VertexCount = 10,
+    seed: int = 0,
+    epoch: int = 0,
+    laplacian: Literal["normalized", "combinatorial"] = "normalized",
+) -> Constraints:
     """The constraints that a string names.
 
     Args:
@@ -198,6 +217,7 @@ def by_name(subs: Subgraphs, name: str, *, count: VertexCount = 10, seed: int = 
         count: vertex-deleted columns, or "all".
         seed: seed of the random draws.
         epoch: number of the epoch; each epoch has its own draw.
+        laplacian: the Laplacian of the basis, on which "components" depends.
 
     Returns:
         `Constraints` with columns `[N, k]`.
@@ -209,4 +229,5 @@ def by_name(subs: Subgraphs, name: str, *, count: VertexCount = 10, seed: int = 
     """
     from llwlc.constraints._columns import stack
 
-    return stack(*(family.columns(subs, count=count, seed=seed, epoch=epoch) for family in find_families(name)))
+    options = {"count": count, "seed": seed, "epoch": epoch, "laplacian": laplacian}
+    return stack(*(family.columns(subs, **options) for family in find_families(name)))

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import Linear, Parameter, ReLU, Sequential
 
 from llwlc._support.ragged import pad, unpad
+from llwlc.errors import InputError
 from llwlc.linalg._basis import Eigenbasis
 from llwlc.linalg._differentiable import has_gradients
 from llwlc.linalg._filter import GraphFilter, filter_and_mix
@@ -84,6 +85,11 @@ class LLwLCConv(torch.nn.Module):
         Returns:
             Rows `[N, out_channels]`.
         """
+        if x.shape[0] != basis.vectors.shape[0]:
+            raise InputError(
+                f"x has {x.shape[0]} rows, the basis has {basis.vectors.shape[0]}: around nodes, edges and links a row"
+                " is a node of a subgraph, x[batch.basis_row_index] or x[subs.node]"
+            )
         if has_gradients(basis):
             out = filter_and_mix(basis, self.filter.by_graph(basis), x, self.weight) + self.bias
             return out if self.skip is None else out + self.skip(x)
