@@ -14,7 +14,7 @@ from llwlc.bases import _kernel_compilation as warmup
 from llwlc.graph._graph import Graph
 from llwlc.models._llwlc import scoring
 from llwlc.splits._heart import with_hard_negatives
-from llwlc.subgraphs import _extraction as extraction
+from llwlc.subgraphs import _link_inputs as link_inputs
 from people import QUICK, people
 
 PAIRS = torch.tensor([[a, b] for a in range(60) for b in range(a + 1, 90)])
@@ -45,7 +45,7 @@ def test_the_network_is_packed_once_however_many_pairs_and_calls(model, tmp_path
 def test_pairs_are_looked_at_once(model, monkeypatch):
     monkeypatch.setattr(scoring, "CHUNK", 100)
     looked = counted(monkeypatch, run_scoring, "check_pairs")
-    again = counted(monkeypatch, extraction, "check_pairs")
+    again = counted(monkeypatch, link_inputs, "check_pairs")
     model.score(PAIRS[:1000])
     assert len(looked) == 1
     assert not again

@@ -23,7 +23,8 @@ from llwlc.models._llwlc.model import LLwLC
 from llwlc.models._llwlc.scoring import OUTPUTS, Scorer
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.subgraphs._batch import Subgraphs
-from llwlc.subgraphs._extraction import check_pairs, extract
+from llwlc.subgraphs._extraction import extract
+from llwlc.subgraphs._link_inputs import check_pairs
 
 LEAKS = {
     "test epoch": "the best epoch is chosen on test links",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from llwlc import splits as splits
     from llwlc import subgraphs as subgraphs
     from llwlc import training as training
+    from llwlc import transforms as transforms
     from llwlc._fitting.fit_metrics import FitMetrics as FitMetrics
     from llwlc._predictor import LinkPredictor as LinkPredictor
     from llwlc._support.progress import show_progress as show_progress
@@ -73,6 +74,7 @@ _MODULES = (
     "splits",
     "subgraphs",
     "training",
+    "transforms",
 )
 _ERRORS = (
     "DatasetError",

@@ -27,7 +27,7 @@ from llwlc.ranking._list_quality import RankingReport
 from llwlc.ranking._recommendations import Recommendations
 from llwlc.ranking._recommender import Recommender, RecommendRequest
 from llwlc.ranking._scored_table import ScoredTable, Scores
-from llwlc.subgraphs._extraction import check_pairs
+from llwlc.subgraphs._link_inputs import check_pairs
 
 Pairs = Any
 """Node numbers `[m, 2]` as a tensor or an array; or names, as `memory_table.TableSource`."""

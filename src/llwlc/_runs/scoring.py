@@ -16,7 +16,7 @@ from llwlc.graph._graph import Graph
 from llwlc.graph._pair_file import are_numbers, read_pairs, resolve_pairs
 from llwlc.models._base import score_pairs
 from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
-from llwlc.subgraphs._extraction import check_pairs
+from llwlc.subgraphs._link_inputs import check_pairs
 from llwlc.training._calibration import log_odds
 
 

@@ -57,25 +57,43 @@ class _Pad(torch.autograd.Function):
     """Copies rows to their slots; backward is `_Unpad`, a gather, where autograd would use a slow scatter-add."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, slot: Tensor, rows: int) -> Tensor:
-        ctx.save_for_backward(slot)
+    def forward(x: Tensor, slot: Tensor, rows: int) -> Tensor:
         return x.new_zeros(rows, x.shape[1]).index_copy_(0, slot, x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return _Unpad.apply(grad, ctx.saved_tensors[0]), None, None  # type: ignore[no-untyped-call]
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int, None, None], x: Tensor, slot: Tensor, rows: int) -> tuple[Tensor, int]:
+        x = x.movedim(in_dims[0], 2)  # further columns
+        out: Tensor = _Pad.apply(x.flatten(1), slot, rows)  # type: ignore[no-untyped-call]
+        return out.view(len(out), *x.shape[1:]), 2
+
 
 class _Unpad(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, slot: Tensor) -> Tensor:
-        ctx.save_for_backward(slot)
-        ctx.rows = len(x)
+    def forward(x: Tensor, slot: Tensor) -> Tensor:
         return x[slot]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1])
+        ctx.rows = len(inputs[0])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return _Pad.apply(grad.contiguous(), ctx.saved_tensors[0], ctx.rows), None  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int, None], x: Tensor, slot: Tensor) -> tuple[Tensor, int]:
+        x = x.movedim(in_dims[0], 2)
+        out: Tensor = _Unpad.apply(x.flatten(1), slot)  # type: ignore[no-untyped-call]
+        return out.view(len(out), *x.shape[1:]), 2
 
 
 def pad(x: Tensor, layout: Slots) -> Tensor:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 from llwlc._support.options import check_options, option
 from llwlc.bases._starts import STARTS
 from llwlc.constraints._registry import ConstraintFamily, VertexCount, find_families, make_family
+from llwlc.errors import InputError
 
 if TYPE_CHECKING:
     from llwlc.constraints._columns import Constraints
@@ -95,6 +96,11 @@ class BasisConfig:
         check_options(self)
         if not callable(self.constraints):
             find_families(self.constraints)
+        if self.learned and (self.stochastic or sum(family.learned for family in self.families) > 1):
+            raise InputError(
+                f"constraints={self.constraints!r}: learned columns can be joined only with others that are fixed, and"
+                " once; vertex_deleted and redraw=True draw new ones each epoch"
+            )
 
     @property
     def families(self) -> tuple[ConstraintFamily, ...]:
@@ -102,6 +108,11 @@ class BasisConfig:
         if callable(self.constraints):
             return (make_family(self.constraints, getattr(self.constraints, "__qualname__", "custom")),)
         return find_families(self.constraints)
+
+    @property
+    def learned(self) -> bool:
+        """Whether some columns are the network's own, so that there is no basis without it."""
+        return any(family.learned for family in self.families)
 
     @property
     def stochastic(self) -> bool:
@@ -126,10 +137,21 @@ class BasisConfig:
             subs: B subgraphs with N nodes in all.
             epoch: number of the epoch; each epoch has its own draw.
         """
-        from llwlc.constraints._columns import stack
+        return self._stacked(subs, self.families, epoch)
 
-        options = {"count": self.count, "seed": self.seed, "epoch": epoch}
-        return stack(*(family.columns(subs, **options) for family in self.families))
+    def fixed_columns(self, subs: Subgraphs) -> Constraints:
+        """The constraints of these subgraphs without those that are learned.
+
+        Args:
+            subs: B subgraphs with N nodes in all.
+        """
+        return self._stacked(subs, tuple(family for family in self.families if not family.learned), 0)
+
+    def _stacked(self, subs: Subgraphs, families: tuple[ConstraintFamily, ...], epoch: int) -> Constraints:
+        from llwlc.constraints._columns import none, stack
+
+        options = {"count": self.count, "seed": self.seed, "epoch": epoch, "laplacian": self.laplacian}
+        return stack(*(family.columns(subs, **options) for family in families)) if families else none(subs)
 
     @property
     def code(self) -> dict[str, str]:

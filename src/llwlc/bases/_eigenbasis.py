@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -18,7 +19,9 @@ from llwlc.bases._starts import StartInputs
 from llwlc.errors import InputError
 from llwlc.linalg._basis import Eigenbasis
 from llwlc.linalg._batch_lanczos import lanczos
-from llwlc.linalg._matrix import check_dtype, check_steps
+from llwlc.linalg._krylov import TOLERANCE
+from llwlc.linalg._matrix import check_dtype, check_gradient, check_steps
+from llwlc.linalg._tape import Tape
 from llwlc.subgraphs._batch import Subgraphs, symmetric_weight
 
 if TYPE_CHECKING:
@@ -45,6 +48,8 @@ def eigenbasis(
     laplacian: Literal["normalized", "combinatorial"] = "normalized",
     complete: bool = False,
     dtype: torch.dtype = torch.float32,
+    gradient: Literal["exact", "truncated"] = "exact",
+    ridge: float = 0.0,
     seed: int = 0,
     epoch: int = 0,
     backend: str = "auto",
@@ -59,11 +64,19 @@ def eigenbasis(
         cons: `Constraints`, bare columns `[N, k]`, or None for plain Lanczos.
         steps: κ, the number of basis vectors.
         start: `"query"` (the block e_u, e_v: permutation-equivariant, rows u and v of p(PLP)P exact up to degree ⌊κ/2⌋
-            − 1), `"random"` (the paper's; drawn for (seed, epoch, pair, node) by `subs.identity`, so it depends on
-            neither batch nor order), `"constraint"` (P L C 1), a signal `[N]` or a block `[N, b]`.
+            − 1; around a node e_u; whole graphs have none), `"random"` (the paper's; drawn for (seed, epoch, pair,
+            node) by `subs.identity`, so it depends on neither batch nor order), `"constraint"` (P L C 1), a signal
+            `[N]` or a block `[N, b]`.
         laplacian: `"normalized"`, or `"combinatorial"` (the paper's).
         complete: return all eigenpairs on the null space.
         dtype: float32 or float64, of the result.
+        gradient: where edge weights, constraints or the start want gradients. `"exact"`: those of `spectral_filter`,
+            refused where none exists. `"truncated"`: the span of the basis is taken as constant, but for the null space
+            that moves with the constraints. Exact on a complete basis; on any other it leaves out how the Krylov space
+            turns, so it is biased, but bounded and defined for every signal (docs/numerics.md measures the bias).
+        ridge: ρ, bounds the gradient with respect to constraints that nearly depend on each other: in place of 1/σ, σ
+            the smallest singular value of the unit columns, it grows to 1/(2√ρ) at most. It changes no value; gradients
+            are biased by the factor σ²/(σ² + ρ). 0 is exact.
         seed: seed of the start `"random"`.
         epoch: number of the epoch; each epoch has its own draw.
         backend: `"auto"`, `"numba"`, `"cuda"` or `"reference"`; they agree.
@@ -83,18 +96,36 @@ def eigenbasis(
     check_dtype(dtype)
     if laplacian not in LAPLACIANS:
         raise InputError(f"laplacian must be 'normalized' or 'combinatorial', got {laplacian!r}")
+    if not isinstance(subs, Subgraphs):
+        raise InputError(
+            f"subs must be Subgraphs, got {type(subs).__name__}: Subgraphs.from_batch(data) makes them of a PyG Data or"
+            " Batch, subgraphs.extract(graph, pairs) of a Graph, and constrained_lanczos takes one matrix"
+        )
+    subs.check()
+    ridge = check_gradient(gradient, ridge)
     columns, deleted = _columns(subs, cons)
+    if columns.requires_grad and torch.is_grad_enabled():
+        _refuse_not_finite(subs, columns)
     operator = cache(lambda: laplacian_of(subs, laplacian))  # neither the kernels nor most starts need it
     inputs = StartInputs(subs, columns, operator, seed, epoch)
-    backend_name = choose(backend, _unable(subs, columns, start, complete), what="this basis").name
-    if backend_name == "cuda":
+    wanted = _wants_gradients(subs, columns, start)
+    by_kernel = gradient == "truncated" and not complete and not subs.ptr.is_cuda
+    unable = _unable(subs, wanted and not by_kernel, complete)
+    chosen = choose(backend, unable, what="this basis").name
+    if chosen == "cuda":
         weight = None if subs.weight is None else symmetric_weight(subs)
         return compute_gpu_eigenbasis(
             subs, cons, weight, start, inputs, make_solve_options(steps, laplacian, dtype), dtype
         )[0]
-    block = make_batch_start(start, inputs)
-    if backend_name == "numba":
-        return _compiled(subs, columns, deleted, block, make_solve_options(steps, laplacian, dtype), dtype)
+    if complete and subs.roots == "graph" and isinstance(start, str) and start == "query":
+        block = columns.new_zeros(len(columns), 0)  # all pairs need no start, and the default one needs a root
+    else:
+        block = make_batch_start(start, inputs)
+    if chosen == "numba":
+        basis = _compiled(subs, columns, deleted, block, make_solve_options(steps, laplacian, dtype), dtype)
+        if not wanted:
+            return basis
+        return replace(basis, tape=Tape(operator(), columns, block, False, TOLERANCE[dtype], True, ridge))
     return lanczos(
         operator(),
         columns,
@@ -103,20 +134,30 @@ def eigenbasis(
         deleted=None if deleted is None else (weighted_degree(subs, symmetric_weight(subs)), deleted),
         complete=complete,
         dtype=dtype,
+        truncated=gradient == "truncated",
+        ridge=ridge,
     )
 
 
-def _unable(subs: Subgraphs, columns: Tensor, start: str | Tensor, complete: bool) -> dict[str, str]:
-    """For each backend, why it cannot compute these bases."""
-    signal = isinstance(start, Tensor) and start.requires_grad
-    weighted = subs.weight is not None and subs.weight.requires_grad
-    common = (
-        "complete=True"
-        if complete
-        else "gradients are asked for"
-        if columns.requires_grad or signal or weighted
-        else ""
-    )
+def _wants_gradients(subs: Subgraphs, columns: Tensor, start: str | Tensor) -> bool:
+    inputs = [columns, *([start] if isinstance(start, Tensor) else []), *([] if subs.weight is None else [subs.weight])]
+    return torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
+
+
+def _refuse_not_finite(subs: Subgraphs, columns: Tensor) -> None:
+    """A graph whose data are not finite gets no live column, but learned columns that are not finite are a fault."""
+    bad = (~columns.detach().isfinite()).nonzero()
+    if len(bad):
+        row, column = bad[0].tolist()
+        raise InputError(
+            f"C has {len(bad)} entries that are NaN or infinite, the first in column {column} at row {row} (graph"
+            f" {int(subs.graph[row])}): a constraint that is learned must stay finite, check its network and step size"
+        )
+
+
+def _unable(subs: Subgraphs, wanted: bool, complete: bool) -> dict[str, str]:
+    """For each backend, why it cannot compute these bases; `wanted`: gradients that kernels do not carry."""
+    common = "complete=True" if complete else "gradients are asked for" if wanted else ""
     here, other = ("cuda", "numba") if subs.ptr.is_cuda else ("numba", "cuda")
     where = "are on a GPU" if subs.ptr.is_cuda else "are not on a GPU"
     return {here: common, other: f"the subgraphs {where}"}
@@ -154,13 +195,17 @@ def make_gpu_basis_inputs(
     from llwlc._kernels.cuda.solving import GpuBasisInputs
 
     columns, deleted = _columns(subs, None if isinstance(cons, int) else cons)
-    asked_for_ends = isinstance(start, str) and start == "query"
+    asked_for_ends = isinstance(start, str) and start == "query" and subs.roots == "link"
     block = None if asked_for_ends else make_batch_start(start, inputs._replace(columns=columns))
     shown = None if isinstance(cons, int) else columns
     for name, x in (("cons", shown), ("start", block)):
         if x is not None and x.device != subs.ptr.device:  # its address would be invalid on this device
             raise InputError(f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there")
-    ptr, row, col, hop, u, v = (x.long() for x in (subs.ptr, subs.row, subs.col, subs.hop, subs.u, subs.v))
+    ptr, row, col = subs.ptr.long(), subs.row.long(), subs.col.long()
+    if subs.roots == "link":
+        hop, u, v = subs.hop.long(), subs.u.long(), subs.v.long()
+    else:  # read for the query start and columns that the kernel makes by itself, which is for pairs alone
+        hop, u, v = torch.zeros_like(subs.node, dtype=torch.long), ptr[:-1], ptr[:-1]
     return GpuBasisInputs(ptr, row, col, weight, shown, block, hop, u, v, deleted)
 
 

@@ -7,7 +7,7 @@ kept as plain arrays, in memory or in the cache (`bases._cache`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -24,9 +24,10 @@ from llwlc.bases._link_bases import find_unfit_backends, link_bases_checked, war
 from llwlc.bases._link_batch import LinkBatch
 from llwlc.graph._graph import Graph
 from llwlc.linalg._basis import Eigenbasis
-from llwlc.subgraphs._batch import Subgraphs
-from llwlc.subgraphs._extraction import check_pairs, get_adjacency
+from llwlc.subgraphs._batch import Subgraphs, concat, select
+from llwlc.subgraphs._extraction import extract, get_adjacency
 from llwlc.subgraphs._labels import distance_encoding
+from llwlc.subgraphs._link_inputs import check_pairs
 
 CHUNK, CHUNK_ON_GPU = 2048, 16_384  # links encoded at once
 FIELD_TYPES = {
@@ -136,16 +137,55 @@ class EncodedLinks:
         return make_encoded_links(own).with_pair(self._pair(index)), torch.arange(len(index))
 
 
+@dataclass(frozen=True, eq=False)
+class EncodedSubgraphs(EncodedLinks):
+    """B links without bases (κ = 0), and their subgraphs, for a network that learns its constraints and makes the bases
+    itself."""
+
+    subs: Subgraphs = field(kw_only=True)
+
+    @property
+    def num_bytes(self) -> int:
+        parts = (self.subs.row, self.subs.col, self.subs.node, self.subs.hop, self.subs.dist_u, self.subs.dist_v)
+        return super().num_bytes + sum(x.nbytes for x in parts)
+
+    def batch(self, index: Tensor, draws: Tensor | None = None) -> LinkBatch:
+        return replace(super().batch(index, draws), subs=select(self.subs, index))
+
+    def to(self, device: torch.device | str) -> EncodedSubgraphs:
+        moved = {name: getattr(self, name).to(device) for name in FIELD_TYPES}
+        found = EncodedSubgraphs(**moved, ptr=pointer(moved["sizes"]), subs=self.subs.to(device))
+        return replace(found, pair=None if self.pair is None else self.pair.to(device))
+
+
 def encode_pairs(
     graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int = 0, about: str = "eigenbases"
 ) -> EncodedLinks:
     """The bases of these pairs `[B, 2]` in the memory of the graph's device. `about` heads the progress bar; none where
     it is empty.
     """
+    if config.learned:
+        return encode_without_bases(graph, pairs, config, about=about)
     parts = list(iterate_encoded_parts(graph, pairs, config, epoch=epoch, about=about))
     if len(parts) == 1:
         return make_encoded_links(parts[0])
     return make_encoded_links({name: torch.cat([p[name] for p in parts]) for name in FIELD_TYPES})
+
+
+def encode_without_bases(
+    graph: Graph, pairs: Tensor, config: BasisConfig, *, about: str = "subgraphs"
+) -> EncodedSubgraphs:
+    """The subgraphs of these pairs `[B, 2]`, the smaller id first, whose bases a network makes."""
+    pairs = check_pairs(graph, pairs)
+    chunks = torch.split(torch.stack([pairs.amin(1), pairs.amax(1)], 1), CHUNK)
+    parts = [
+        extract(graph, chunk, hops=config.hops, max_nodes_per_hop=config.max_nodes_per_hop, seed=config.seed)
+        for chunk in (track(chunks, about) if about else chunks)
+    ]
+    subs = concat(parts)
+    zero = torch.zeros(subs.num_graphs, 0, device=subs.ptr.device)
+    empty = Eigenbasis(zero, zero.new_zeros(subs.num_nodes, 0), zero.bool(), zero, subs.ptr)
+    return EncodedSubgraphs(**encode_subgraphs(subs, empty, config), ptr=subs.ptr, subs=subs)
 
 
 def place_message_graph(graph: Graph, device: torch.device | str) -> Graph:

@@ -5,7 +5,7 @@ batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import torch
 from torch import Tensor
@@ -30,20 +30,24 @@ from llwlc.linalg._basis import Eigenbasis
 from llwlc.linalg._matrix import check_dtype
 from llwlc.subgraphs._batch import Subgraphs
 from llwlc.subgraphs._extraction import (
-    check_pairs,
     extract_checked,
     get_adjacency,
     subgraphs_from_arrays,
     why_not_cuda_extraction,
     why_not_numba_extraction,
 )
+from llwlc.subgraphs._link_inputs import read_links
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 def link_bases(
-    graph: Graph,
-    pairs: Tensor,
+    graph: Graph | Data,
+    pairs: Tensor | None = None,
     config: BasisConfig | None = None,
     *,
+    edge_label_index: Tensor | None = None,
     epoch: int = 0,
     dtype: torch.dtype = torch.float32,
     backend: str = "auto",
@@ -55,9 +59,11 @@ def link_bases(
     backend can.
 
     Args:
-        graph: the links that are known.
-        pairs: `[B, 2]` node numbers; a pair that is a link loses it in its own subgraph.
+        graph: the links that are known, or a PyG `Data`, whose edges are read as by `Subgraphs.from_batch`.
+        pairs: `[B, 2]` node numbers of a `Graph`; a pair that is a link loses it in its own subgraph.
         config: how a pair becomes a basis; None is the default `BasisConfig`.
+        edge_label_index: the pairs in PyG's form, `[2, B]`; of a `Data` by default its own. By name alone, since two
+            pairs are `[2, 2]` in both forms.
         epoch: number of the epoch: what is drawn at random for a link differs from epoch to epoch.
         dtype: float32 or float64, of the basis.
         backend: `"numba"` is a compiled kernel that takes one link at a time through all stages, in as many threads as
@@ -79,14 +85,16 @@ def link_bases(
     """
     config = update_config(config, options)
     check_dtype(dtype)
-    return link_bases_checked(graph, check_pairs(graph, pairs), config, epoch=epoch, dtype=dtype, backend=backend)
+    known, links = read_links(graph, pairs, edge_label_index)
+    return link_bases_checked(known, links, config, epoch=epoch, dtype=dtype, backend=backend)
 
 
 def stream_bases(
-    graph: Graph,
-    pairs: Tensor,
+    graph: Graph | Data,
+    pairs: Tensor | None = None,
     config: BasisConfig | None = None,
     *,
+    edge_label_index: Tensor | None = None,
     batch_size: int = 1024,
     epoch: int = 0,
     dtype: torch.dtype = torch.float32,
@@ -99,9 +107,10 @@ def stream_bases(
     ones are reused. On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
 
     Args:
-        graph: the links that are known.
-        pairs: `[m, 2]` node numbers.
+        graph: the links that are known, or a PyG `Data`.
+        pairs: `[m, 2]` node numbers of a `Graph`.
         config: how a pair becomes a basis; None is the default `BasisConfig`.
+        edge_label_index: as in `link_bases`, `[2, m]`.
         batch_size: pairs in a batch.
         epoch: number of the epoch: what is drawn at random for a link differs from epoch to epoch.
         dtype: float32 or float64, of the bases.
@@ -119,8 +128,9 @@ def stream_bases(
     check_dtype(dtype)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, got {batch_size}")
-    for batch in torch.split(check_pairs(graph, pairs), batch_size):
-        yield link_bases_checked(graph, batch, config, epoch=epoch, dtype=dtype, backend=backend)
+    known, links = read_links(graph, pairs, edge_label_index)
+    for batch in torch.split(links, batch_size):
+        yield link_bases_checked(known, batch, config, epoch=epoch, dtype=dtype, backend=backend)
 
 
 def link_bases_checked(

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from llwlc.linalg._basis import Eigenbasis
+from llwlc.subgraphs._batch import Subgraphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,8 @@ class LinkBatch:
     Shapes: `basis` of N rows; `node [N]` ids in the graph, by which compact features are found; `label [N]` unordered
     distance class, −1 at padding rows of a uniform basis; `degree [N]` inside the subgraph; `u`, `v [B]` positions of
     the query nodes; `pair [B, P]` the `PairInputs` of the two ends, where the network reads them; `draws [B]` 64 bits
-    of each link, from which dropout is drawn in training.
+    of each link, from which dropout is drawn in training; `subs` the subgraphs, where the network itself makes the
+    basis under learned constraints.
 
     >>> import llwlc
     >>> path = llwlc.Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3]]))
@@ -36,6 +38,7 @@ class LinkBatch:
     v: Tensor
     pair: Tensor | None = None
     draws: Tensor | None = None
+    subs: Subgraphs | None = None
 
     @property
     def num_links(self) -> int:
@@ -51,7 +54,13 @@ class LinkBatch:
         """
         moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
         moved["draws"] = None if self.draws is None else self.draws.to(device)
+        subs = None if self.subs is None else self.subs.to(device)
         pair = None if self.pair is None else self.pair.to(device, dtype)
         return replace(
-            self, basis=self.basis.to(device, dtype), degree=self.degree.to(device, dtype), pair=pair, **moved
+            self,
+            basis=self.basis.to(device, dtype),
+            degree=self.degree.to(device, dtype),
+            pair=pair,
+            subs=subs,
+            **moved,
         )

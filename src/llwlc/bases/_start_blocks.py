@@ -27,8 +27,13 @@ def make_batch_start(start: str | Tensor, inputs: StartInputs) -> Tensor:
 
 def query(inputs: StartInputs) -> Tensor:
     subs = inputs.subs
-    nodes = torch.arange(subs.num_nodes, device=subs.ptr.device)[:, None]
-    return torch.eq(nodes, torch.stack([subs.u, subs.v], 1)[subs.graph]).double()
+    if subs.roots == "graph":
+        raise InputError(
+            "start='query' begins at the ends of a pair or at a node, and these are whole graphs: give start='random',"
+            " 'constraint' or a tensor [N]; or complete=True, which needs no start; or make subgraphs, with roots=..."
+        )
+    ends = torch.stack([subs.u, subs.v] if subs.roots == "link" else [subs.u], 1)
+    return torch.eq(torch.arange(subs.num_nodes, device=subs.ptr.device)[:, None], ends[subs.graph]).double()
 
 
 def random(inputs: StartInputs) -> Tensor:
@@ -37,5 +42,8 @@ def random(inputs: StartInputs) -> Tensor:
 
 def constraint(inputs: StartInputs) -> Tensor:
     if inputs.columns.shape[1] == 0:
-        raise InputError("start='constraint' is P L C 1 and needs constraints: pass cons, or start='query'")
+        raise InputError(
+            "start='constraint' is P L C 1 and needs constraints: pass cons (constraints=... of a transform), or"
+            " start='query'"
+        )
     return inputs.operator() @ inputs.columns.sum(1, keepdim=True)

@@ -18,8 +18,8 @@ What to know when writing one:
   do no harm;
 - build it from tensor operations on `subs.weight` and gradients with respect to edge weights come for free;
 - randomness comes from `llwlc._support.counter_hash`, so that a draw belongs to a link and never depends on the batch.
-  A function that has a parameter `seed`, `epoch` or `count` is given that; one with `epoch` is redrawn in every epoch
-  of training;
+  A function that has a parameter `seed`, `epoch`, `count` or `laplacian` is given that; one with `epoch` is redrawn in
+  every epoch of training;
 - columns are float64: a column's null space is lost long before a float32 basis is.
 """
 
@@ -29,27 +29,37 @@ from llwlc._support.lazy import lazy
 
 if TYPE_CHECKING:
     from llwlc.constraints._boundary import neumann as neumann
+    from llwlc.constraints._boundary import neumann_vertex as neumann_vertex
     from llwlc.constraints._columns import Constraints as Constraints
     from llwlc.constraints._columns import combine as combine
     from llwlc.constraints._columns import custom as custom
     from llwlc.constraints._columns import none as none
     from llwlc.constraints._columns import stack as stack
+    from llwlc.constraints._components import components as components
     from llwlc.constraints._deletion import vertex_deleted as vertex_deleted
     from llwlc.constraints._node_sets import induced as induced
+    from llwlc.constraints._pair import contraction as contraction
+    from llwlc.constraints._pair import marking as marking
     from llwlc.constraints._registry import FAMILIES as FAMILIES
     from llwlc.constraints._registry import by_name as by_name
     from llwlc.constraints._registry import register as register
+    from llwlc.constraints._shells import shells as shells
 
 _HOMES = {
     "Constraints": "_columns",
     "FAMILIES": "_registry",
     "by_name": "_registry",
     "combine": "_columns",
+    "components": "_components",
+    "contraction": "_pair",
     "custom": "_columns",
     "induced": "_node_sets",
+    "marking": "_pair",
     "neumann": "_boundary",
+    "neumann_vertex": "_boundary",
     "none": "_columns",
     "register": "_registry",
+    "shells": "_shells",
     "stack": "_columns",
     "vertex_deleted": "_deletion",
 }

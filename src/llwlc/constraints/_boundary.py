@@ -51,3 +51,34 @@ def neumann_boundary(subs: Subgraphs) -> Constraints:
 def neumann_degree(subs: Subgraphs) -> Constraints:
     """The condition `degree` of `neumann` alone."""
     return neumann(subs, boundary=False)
+
+
+def neumann_vertex(subs: Subgraphs) -> Constraints:
+    """Chung's Neumann conditions, one for each boundary vertex: Σ_{y∈S, y∼x} w(x, y) (f(x) − f(y)) = 0 for every
+    x ∈ δS, so that f at x is the mean of its neighbours in S. S and δS as in `neumann`, whose boundary column is minus
+    the sum of these. ("Spectral Graph Theory", 1997, chapter 8.)
+
+    There are as many columns as the largest δS of the batch has vertices, in the order of these; a graph with fewer has
+    zero columns.
+
+    Args:
+        subs: B subgraphs with N nodes in all.
+
+    Returns:
+        `Constraints` with columns `[N, k]`.
+
+    >>> import torch, llwlc
+    >>> ring = llwlc.Graph.from_edges(torch.tensor([[i, (i + 1) % 10] for i in range(10)]))
+    >>> subs = llwlc.subgraphs.extract(ring, torch.tensor([[0, 1]]))
+    >>> subs.node.tolist(), neumann_vertex(subs).columns.T.tolist()
+    ([0, 1, 9, 2, 8, 3], [[0.0, 0.0, -1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, -1.0, 0.0, 1.0]])
+    """
+    inward = (subs.hop[subs.row] == 2) & (subs.hop[subs.col] == 1)
+    x, y, weight = subs.row[inward], subs.col[inward], edge_weight(subs)[inward]
+    on = torch.zeros(subs.num_nodes, dtype=torch.long, device=subs.ptr.device).index_fill(0, x, 1)
+    before = torch.cat([on.new_zeros(1), on.cumsum(0)])
+    place = before[:-1] - before[subs.ptr[:-1]][subs.graph]  # boundary vertices of the same graph before each node
+    width = int(place[x].max()) + 1 if len(x) else 0
+    zero = torch.zeros(subs.num_nodes, width, dtype=torch.float64, device=subs.ptr.device)
+    columns = zero.index_put((x, place[x]), weight, accumulate=True).index_put((y, place[x]), -weight, accumulate=True)
+    return custom(subs, columns, names=[f"neumann_vertex_{i}" for i in range(width)])

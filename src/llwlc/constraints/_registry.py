@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 VertexCount = int | Literal["all"]
-OPTIONS = ("count", "seed", "epoch")
+OPTIONS = ("count", "seed", "epoch", "laplacian")
 
 
 @dataclass(frozen=True)
 class ConstraintFamily(Record):
     """A constraint family: `target(subs, **options)` gives `Constraints`; `takes` lists those of the options `count`,
-    `seed` and `epoch` that it has.
+    `seed`, `epoch` and `laplacian` that it has.
 
     `kernel`: the columns ("boundary", "degree", "deleted") that compiled kernels compute by themselves; None where the
-    function computes the columns and the kernels receive them.
+    function computes the columns and the kernels receive them. `learned`: the network computes the columns, from
+    weights of its own; there is no function of subgraphs alone.
     """
 
     takes: tuple[str, ...] = ()
     kernel: tuple[str, ...] | None = None
+    learned: bool = False
 
     @property
     def drawn(self) -> bool:
@@ -41,6 +43,11 @@ class ConstraintFamily(Record):
         """The constraints of these subgraphs, with the options that this family takes."""
         from llwlc.constraints._columns import Constraints
 
+        if self.learned:
+            raise InputError(
+                f"the constraint {self.name!r} is part of a fitted network and has no columns without it:"
+                " nn.LearnedConstraints makes them of node states, for eigenbasis(subs, columns)"
+            )
         constraints = FAMILIES.run(self, subs, **{name: options[name] for name in self.takes})
         if not isinstance(constraints, Constraints):
             raise InputError(
@@ -77,12 +84,37 @@ FAMILIES.add(
 )
 FAMILIES.add(
     ConstraintFamily(
+        "neumann_vertex", "a condition for each boundary vertex (Chung's)", f"{_ROOM}._boundary:neumann_vertex"
+    )
+)
+FAMILIES.add(
+    ConstraintFamily("contraction", "f(u) = f(v): the link contracted instead of deleted", f"{_ROOM}._pair:contraction")
+)
+FAMILIES.add(ConstraintFamily("marking", "f(u) + f(v) = 0: the pair is marked", f"{_ROOM}._pair:marking"))
+FAMILIES.add(
+    ConstraintFamily(
+        "learned", "columns that a small network makes of each node's place", f"{_ROOM}._columns:none", learned=True
+    )
+)
+FAMILIES.add(
+    ConstraintFamily(
         "vertex_deleted",
         "subgraphs that lack one vertex, `count` of them, redrawn each epoch",
         f"{_ROOM}._deletion:vertex_deleted",
-        takes=OPTIONS,
+        takes=OPTIONS[:3],
         kernel=("deleted",),
     )
+)
+FAMILIES.add(
+    ConstraintFamily(
+        "components",
+        "the kernel of the Laplacian, a condition for each component",
+        f"{_ROOM}._components:components",
+        takes=("laplacian",),
+    )
+)
+FAMILIES.add(
+    ConstraintFamily("shells", "mean zero, by degree, at each distance from the root", f"{_ROOM}._shells:shells")
 )
 
 
@@ -90,8 +122,8 @@ def register(name: str, *, about: str = "") -> Callable[[F], F]:
     """Registers a function from `Subgraphs` to `Constraints` under a name; see `llwlc.constraints` for what to know
     when writing one.
 
-    Parameters `count`, `seed` and `epoch` of the function, where it has them, are filled in; one with `epoch` is
-    redrawn in every epoch of training.
+    Parameters `count`, `seed`, `epoch` and `laplacian` of the function, where it has them, are filled in; one with
+    `epoch` is redrawn in every epoch of training.
 
     Args:
         name: the name of the constraint for `link_bases`, `LinkPredictor` and the command line.
@@ -160,7 +192,15 @@ def find_families(name: str) -> tuple[ConstraintFamily, ...]:
     return tuple(FAMILIES[part] for part in parts)
 
 
-def by_name(subs: Subgraphs, name: str, *, count: VertexCount = 10, seed: int = 0, epoch: int = 0) -> Constraints:
+def by_name(
+    subs: Subgraphs,
+    name: str,
+    *,
+    count: VertexCount = 10,
+    seed: int = 0,
+    epoch: int = 0,
+    laplacian: Literal["normalized", "combinatorial"] = "normalized",
+) -> Constraints:
     """The constraints that a string names.
 
     Args:
@@ -169,6 +209,7 @@ def by_name(subs: Subgraphs, name: str, *, count: VertexCount = 10, seed: int = 
         count: vertex-deleted columns, or "all".
         seed: seed of the random draws.
         epoch: number of the epoch; each epoch has its own draw.
+        laplacian: the Laplacian of the basis, on which "components" depends.
 
     Returns:
         `Constraints` with columns `[N, k]`.
@@ -180,4 +221,5 @@ def by_name(subs: Subgraphs, name: str, *, count: VertexCount = 10, seed: int = 
     """
     from llwlc.constraints._columns import stack
 
-    return stack(*(family.columns(subs, count=count, seed=seed, epoch=epoch) for family in find_families(name)))
+    options = {"count": count, "seed": seed, "epoch": epoch, "laplacian": laplacian}
+    return stack(*(family.columns(subs, **options) for family in find_families(name)))

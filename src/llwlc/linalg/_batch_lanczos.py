@@ -26,13 +26,15 @@ def lanczos(
     deleted: tuple[Tensor, Tensor] | None = None,
     complete: bool = False,
     dtype: torch.dtype = torch.float32,
+    truncated: bool = False,
+    ridge: float = 0.0,
 ) -> Eigenbasis:
     """Ritz pairs of PLP for every graph of a ragged batch, computed in float64 and stored in `dtype`.
 
     Shapes: `columns [N, k]` of C, zero where a graph has no such constraint; `start [N, b]`; `deleted`: degrees and
     marks, both `[N]`, where the columns are vertex-deleted ones and the projector has a closed form. A graph with an
     entry that is not finite gets no live column; the others are not affected. `complete=True` returns all n − rank
-    eigenpairs of each graph, whatever `steps`.
+    eigenpairs of each graph, whatever `steps`. `truncated`, `ridge`: what gradients are to be, see `Tape`.
 
     >>> row, col = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> path = Operator(torch.tensor([0, 3]), row, col, -torch.ones(4), torch.tensor([1.0, 2.0, 1.0]))
@@ -42,7 +44,7 @@ def lanczos(
     """
     operator, start = operator.double(), start.double()
     columns = start.new_zeros(len(start), 0) if columns is None else columns.double()
-    tape = Tape(operator, columns, start, complete, TOLERANCE[dtype])
+    tape = Tape(operator, columns, start, complete, TOLERANCE[dtype], truncated, ridge)
     with torch.no_grad():
         basis = _solve(tape, steps, deleted, dtype)
     return replace(basis, tape=tape) if torch.is_grad_enabled() and tape.requires_grad else basis

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.linalg._basis import Eigenbasis
-from llwlc.linalg._krylov import all_eigenpairs, krylov, projected_matrix
+from llwlc.linalg._differentiable import BUDGET, attach, has_gradients, make_pieces
 from llwlc.linalg._matrix_function import Filter, evaluate_filter, matrix_function
-from llwlc.linalg._operator import Bucket, BucketOperator, make_buckets, split_operator
-from llwlc.linalg._projector import direct_projector, tangent_range
-from llwlc.linalg._tape import Tape
+from llwlc.linalg._operator import Bucket, make_buckets
+from llwlc.linalg._tape import Piece, Tape
 
-BUDGET = 1 << 22
-INVARIANT = 1e-8
-"""Residual, relative to ‖L‖, below which a Krylov space is exhausted: the filter of its start is then exact."""
+GraphFilter = Callable[[Tensor, Tensor], Tensor]
+"""A filter of some graphs: their eigenvalues `[M, κ]` and their numbers `[M]` to `[M, κ, S]`."""
 
 
 def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
@@ -25,7 +25,8 @@ def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
     made of a `weight` or of columns that require grad) they are so on a complete basis, by divided differences
     (Daleckiĭ–Kreĭn), also at repeated eigenvalues; and for x in the span of the start block: that of f(PLP)P x where
     the Krylov space is exhausted, that of the recurrence where it is cut off. Any other x on an exhausted, incomplete
-    basis is refused: no derivative exists there.
+    basis is refused: no derivative exists there. A basis made with `gradient="truncated"` takes any x, at a bias; see
+    `eigenbasis`. Second derivatives are refused where L, C or the start want gradients.
 
     Args:
         basis: V and R, B graphs with N rows in all.
@@ -39,7 +40,7 @@ def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
     >>> from llwlc.linalg._lanczos import constrained_lanczos
     >>> L = torch.tensor([[1.0, -1.0], [-1.0, 1.0]])
     >>> basis = constrained_lanczos(L, steps=2, start=torch.tensor([1.0, 0.0]))
-    >>> spectral_filter(basis, lambda r: 1 + 3 * r, torch.tensor([1.0, 0.0])).round(decimals=9).tolist()
+    >>> spectral_filter(basis, lambda r: 1 + 3 * r, torch.tensor([1.0, 0.0])).round(decimals=5).tolist()
     [4.0, -3.0]
     """
     if x.ndim not in (1, 2) or x.shape[0] != len(basis.vectors):
@@ -49,8 +50,8 @@ def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
         )
     signal = x[:, None] if x.ndim == 1 else x
     # a batch without any live column filters to 0, but in the shape that f gives it
-    if basis.tape is not None and torch.is_grad_enabled() and bool(basis.mask.any()):
-        pieces, several = _with_gradients(basis, basis.tape, f, signal.double())
+    if has_gradients(basis) and bool(basis.mask.any()):
+        pieces, several = _with_gradients(basis, f, signal)
         filters = pieces[0][1].shape[1]
     else:
         pieces, several, filters = _plain(basis, f, signal)
@@ -59,6 +60,8 @@ def spectral_filter(basis: Eigenbasis, f: Filter, x: Tensor) -> Tensor:
     for bucket, y in pieces:
         rows = y.transpose(1, 2).flatten(0, 1)[bucket.slots]
         out = out.index_copy(0, bucket.nodes, rows.to(dtype))
+    if has_gradients(basis) and basis.tape is not None:
+        out = attach(out, basis.tape)
     out = out if several else out[:, 0]
     return out[..., 0] if x.ndim == 1 else out
 
@@ -80,61 +83,63 @@ def _plain(basis: Eigenbasis, f: Filter, x: Tensor) -> tuple[Pieces, bool, int]:
     return pieces, several, F.shape[2]
 
 
-def _with_gradients(basis: Eigenbasis, tape: Tape, f: Filter, x: Tensor) -> tuple[Pieces, bool]:
+def _with_gradients(basis: Eigenbasis, f: Filter, x: Tensor) -> tuple[Pieces, bool]:
     if isinstance(f, Tensor):
         raise InputError(
             "f must be a function where L or C want gradients: they need its derivative, which values lack"
         )
-    live, small = basis.mask.any(1), INVARIANT * tape.operator.bound
-    exhausted = ~basis.mask.all(1) | (basis.residual.double().amax(1) <= small) if basis.steps else ~live
-    exhausted = exhausted | tape.complete
     pieces, several = [], False
-    for chunk in split_operator(tape.operator, (live & exhausted).nonzero()[:, 0], width=1, budget=0):
-        y, several = _whole(chunk, basis, tape, f, x)
-        pieces.append((chunk.bucket, y))
-    for chunk in split_operator(
-        tape.operator, (live & ~exhausted).nonzero()[:, 0], width=4 * basis.steps, budget=BUDGET
-    ):
-        y, several = _recurrence(chunk, basis, tape, f, x)
-        pieces.append((chunk.bucket, y))
+    for piece, y, several in _filtered(basis, lambda values, _: f(values), x):  # noqa: B007 — the last one is used
+        pieces.append((piece.bucket, piece.V[:, None] @ y))
     return pieces, several
 
 
-def _whole(chunk: BucketOperator, basis: Eigenbasis, tape: Tape, f: Filter, x: Tensor) -> tuple[Tensor, bool]:
-    """f(PLP)P x of one graph through all its eigenpairs. Projected by the P that moves with C, V has its derivative; T
-    = VᵀLV then has that of PLP on the moving null space."""
-    bucket = chunk.bucket
-    space = tangent_range(bucket.pad(tape.columns))
-    with torch.no_grad():
-        V = all_eigenpairs(chunk.apply, space.Y[0]).vectors
-    signal = bucket.pad(x)
-    if not tape.complete:
-        signal = _inside(signal, space.Y.detach(), bucket.pad(basis.vectors).double(), tape.start.requires_grad)
-    V = direct_projector(space)(V)
-    T = V.mT @ chunk.apply(V)
-    mask = torch.ones(V.shape[0], V.shape[2], dtype=torch.bool, device=V.device)
-    y, several = matrix_function((T + T.mT) / 2, mask, f, V.mT @ signal, basis.values.dtype)
-    return V[:, None] @ y, several
+def _filtered(basis: Eigenbasis, f: GraphFilter, x: Tensor) -> Iterator[tuple[Piece, Tensor, bool]]:
+    """f(T) Vᵀx of the graphs with a live column, `[M, S, m, d]`, piece by piece: V and products in the wider type
+    of the basis and x, T in float64."""
+    tape = basis.tape
+    assert tape is not None
+    x = x.to(torch.promote_types(basis.values.dtype, x.dtype))
+    for piece in make_pieces(basis, tape):
+        piece = piece._replace(V=piece.V.to(x.dtype))
+        signal, graphs = piece.bucket.pad(x), piece.bucket.graphs
+        if piece.span is not None:
+            signal = _inside(signal, piece.span.to(x.dtype), tape)
+        given = piece.T, piece.mask, lambda values, graphs=graphs: f(values, graphs), piece.V.mT @ signal
+        yield piece, *matrix_function(*given, basis.values.dtype)
 
 
-def _inside(x: Tensor, Y: Tensor, V: Tensor, start_moves: bool) -> Tensor:
+def _inside(x: Tensor, span: Tensor, tape: Tape) -> Tensor:
     """x without its part outside range C and the Krylov space, which the truncated filter does not see."""
-    inside = Y @ (Y.mT @ x) + V @ (V.mT @ x)
+    inside = span @ (span.mT @ x)
     outside = (x - inside).detach().norm(dim=1)
     if bool((outside > 1e-4 * x.detach().norm(dim=1)).any()):
         raise InputError(
-            "x is not in the span of the start block, and an exhausted Krylov basis is not a smooth function of L"
-            " and C: filter the start itself, make the basis with complete=True, or detach the weights"
+            "x is not in the span of the start block, and an exhausted Krylov basis is no smooth function of L and C:"
+            ' filter the start itself, make the basis with complete=True (exact) or gradient="truncated" (biased), or'
+            " detach the weights"
         )
-    return x if start_moves else inside
+    return x if tape.start.requires_grad else inside
 
 
-def _recurrence(chunk: BucketOperator, basis: Eigenbasis, tape: Tape, f: Filter, x: Tensor) -> tuple[Tensor, bool]:
-    """Q f(T) Qᵀ x through the recurrence itself, which is smooth as long as nothing breaks down."""
-    bucket = chunk.bucket
-    project = direct_projector(tangent_range(bucket.pad(tape.columns)))
-    start, bound = bucket.pad(tape.start), chunk.operator.bound
-    space = krylov(chunk.apply, project, start, steps=basis.steps, bound=bound, tolerance=tape.tolerance)
-    T, mask = projected_matrix(space)
-    y, several = matrix_function(T, mask, f, space.Q.mT @ bucket.pad(x), basis.values.dtype)
-    return space.Q[:, None] @ y, several
+def filter_and_mix(basis: Eigenbasis, f: GraphFilter, x: Tensor, weight: Tensor) -> Tensor:
+    """Σₛ V fₛ(R) Vᵀ X Wₛ `[N, o]` on a basis with gradients, mixed on m rows a graph instead of its n: W commutes with
+    V. Shapes: `x [N, d]`, `weight [S·d, o]`."""
+    out = torch.zeros(len(x), weight.shape[1], dtype=x.dtype, device=x.device)
+    for piece, y, _ in _filtered(basis, f, x):
+        mixed = y.transpose(1, 2).flatten(2) @ weight.to(y.dtype)
+        out = out.index_copy(0, piece.bucket.nodes, piece.bucket.unpad(piece.V @ mixed).to(x.dtype))
+    return attach(out, basis.tape) if basis.tape is not None else out
+
+
+def filter_at(basis: Eigenbasis, f: GraphFilter, x: Tensor, rows: Tensor, filters: int) -> Tensor:
+    """Some rows of V f(R) Vᵀ x on a basis with gradients: `rows [B, e]` of each graph, `x [N, d]` to
+    `[B, e, filters, d]`."""
+    out = torch.zeros(*rows.shape, filters, x.shape[1], dtype=x.dtype, device=x.device)
+    for piece, y, _ in _filtered(basis, f, x):
+        graphs, n = piece.bucket.graphs, piece.bucket.n
+        first = torch.arange(len(graphs), device=graphs.device) * n
+        at = rows[graphs] - basis.ptr[graphs][:, None] + first[:, None]
+        V = piece.V.flatten(0, 1)[at]  # [M, e, m]
+        out = out.index_copy(0, graphs, (V[:, :, None, None] @ y[:, None])[..., 0, :].to(x.dtype))
+    return attach(out, basis.tape) if basis.tape is not None else out

@@ -107,16 +107,20 @@ def ritz(space: KrylovBasis, project: Projector) -> RitzPairs:
 
 
 def projected_matrix(space: KrylovBasis) -> tuple[Tensor, Tensor]:
-    """T `[M, κ, κ]`, symmetric, and its live part, `[M, κ]`. Dead diagonal entries hold distinct sentinels above the
-    spectrum, so the live pairs come first in ascending order and no eigenvalue of a padded T is repeated."""
-    T = space.Q.mT @ space.LQ
+    """T = QᵀLQ `[M, κ, κ]`, padded, and its live part, `[M, κ]`."""
+    mask = torch.arange(space.Q.shape[2], device=space.Q.device) < space.live[:, None]
+    return padded_matrix(space.Q.mT @ space.LQ, mask), mask
+
+
+def padded_matrix(T: Tensor, mask: Tensor) -> Tensor:
+    """T `[M, κ, κ]` made symmetric. Dead diagonal entries hold distinct sentinels above the spectrum, so the live pairs
+    come first in ascending order and no eigenvalue of a padded T is repeated."""
     T = (T + T.mT) / 2
     slot = torch.arange(T.shape[1], device=T.device)
-    mask = slot < space.live[:, None]
     height = T.detach().abs().sum(2).amax(1, keepdim=True) if T.shape[1] else T.new_zeros(len(T), 1)
     height = torch.where(height > 0, height, 1)
     sentinel = height * (1.5 + slot / max(T.shape[1], 1))
-    return T + torch.diag_embed(torch.where(mask, 0, sentinel)), mask
+    return T + torch.diag_embed(torch.where(mask, 0, sentinel))
 
 
 def eigh(T: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,16 @@ from llwlc.errors import InputError
 from llwlc.linalg._basis import Eigenbasis
 from llwlc.linalg._batch_lanczos import lanczos
 from llwlc.linalg._krylov import TOLERANCE, LinearMap, all_eigenpairs, ritz_pairs
-from llwlc.linalg._matrix import as_block, as_columns, as_linear_map, as_operator, check_dtype, check_steps, is_matvec
+from llwlc.linalg._matrix import (
+    as_block,
+    as_columns,
+    as_linear_map,
+    as_operator,
+    check_dtype,
+    check_gradient,
+    check_steps,
+    is_matvec,
+)
 from llwlc.linalg._operator import Operator
 from llwlc.linalg._projector import direct_projector, lsqr_projector, orthonormal_range
 
@@ -31,7 +40,9 @@ def constrained_lanczos(
     start: str | Any = "random",
     query: tuple[int, int] | None = None,
     complete: bool = False,
-    dtype: torch.dtype = torch.float64,
+    dtype: torch.dtype = torch.float32,
+    gradient: Literal["exact", "truncated"] = "exact",
+    ridge: float = 0.0,
     projector: Literal["auto", "direct", "lsqr"] = "auto",
     num_nodes: int | None = None,
     seed: int = 0,
@@ -52,6 +63,8 @@ def constrained_lanczos(
         query: the two nodes of the start `"query"`.
         complete: return all eigenpairs on the null space, whatever `steps` and `start`.
         dtype: float32 or float64, of the result.
+        gradient: `"exact"` or `"truncated"`, as in `eigenbasis`.
+        ridge: bounds the gradient of C, as in `eigenbasis`.
         projector: `"direct"` factorises C; `"lsqr"` is the inner–outer iteration of Golub, Zhang and Zha, for a C too
             large to factorise; `"auto"` takes it for a large sparse C.
         num_nodes: n, where nothing else tells it.
@@ -81,7 +94,16 @@ def constrained_lanczos(
     block = make_start_block(start, n, lambda x: apply(x[None].to(device))[0], columns, query, seed).to(device)
     inner = projector == "lsqr" or (projector == "auto" and _large(columns))
     if operator is not None and not (inner and not complete):
-        return lanczos(operator, _dense(columns, device), start=block, steps=steps, complete=complete, dtype=dtype)
+        return lanczos(
+            operator,
+            _dense(columns, device),
+            start=block,
+            steps=steps,
+            complete=complete,
+            dtype=dtype,
+            truncated=gradient == "truncated",
+            ridge=check_gradient(gradient, ridge),
+        )
     _refuse_gradients(operator, columns, block)
     with torch.no_grad():
         if complete:

@@ -28,6 +28,15 @@ def check_dtype(dtype: torch.dtype) -> None:
         )
 
 
+def check_gradient(gradient: str, ridge: float) -> float:
+    """The ridge, once both are what they may be."""
+    if gradient not in ("exact", "truncated"):
+        raise InputError(f"gradient must be 'exact' or 'truncated', got {gradient!r}")
+    if not 0 <= ridge < float("inf"):
+        raise InputError(f"ridge must be a number of at least 0, got {ridge!r}")
+    return float(ridge)
+
+
 def is_matvec(L: Any) -> bool:
     return isinstance(L, LinearOperator) or (callable(L) and not isinstance(L, Tensor))
 

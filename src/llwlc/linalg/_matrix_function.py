@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from llwlc.errors import InputError
 from llwlc.linalg._krylov import eigh
@@ -75,6 +74,7 @@ def matrix_function(T: Tensor, mask: Tensor, f: Filter, c: Tensor, dtype: torch.
     assert response.slope is not None
     # the values that f saw, so that f_i − f_j and λ_i − λ_j belong together
     seen, eps = values.to(dtype).double(), torch.finfo(dtype).eps
+    # products with c in its own type; eigenvalues, eigenvectors and divided differences in float64
     inputs = (T, response.value.double(), c, seen, U, response.slope.double(), eps)
     y: Tensor = _DaleckiiKrein.apply(*inputs)  # type: ignore[no-untyped-call]
     return y, response.several
@@ -107,19 +107,61 @@ class _DaleckiiKrein(Function):
     def forward(
         ctx: Any, T: Tensor, F: Tensor, c: Tensor, values: Tensor, U: Tensor, slope: Tensor, eps: float
     ) -> Tensor:
-        X, F, slope = U.mT @ c, F.mT, slope.mT
-        ctx.save_for_backward(F, X, values, U, slope)
+        ctx.save_for_backward(T, F, c, values, U, slope)
+        U, F = U.to(c.dtype), F.mT.to(c.dtype)
         ctx.eps = eps
-        return U[:, None] @ (F[..., None] * X[:, None])
+        return U[:, None] @ (F[..., None] * (U.mT @ c)[:, None])
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, ...]:
-        F, X, values, U, slope = ctx.saved_tensors
-        A = U.mT[:, None] @ G
-        delta = divided_differences(F, slope, values, ctx.eps)
-        H = (delta * (A @ X.mT[:, None])).sum(1)
-        grad_T = U @ ((H + H.mT) / 2) @ U.mT
-        grad_F = (A * X[:, None]).sum(3).mT
-        grad_c = U @ (F[..., None] * A).sum(1)
-        return grad_T, grad_F, grad_c, None, None, None, None
+        T, value, c, values, U, slope = ctx.saved_tensors
+        with torch.no_grad():
+            F, own = value.mT, U.to(c.dtype)
+            X, A = own.mT @ c, own.mT[:, None] @ G
+            delta = divided_differences(F, slope.mT, values, ctx.eps)
+            H = (delta * (A @ X.mT[:, None])).sum(1)
+            grad_T = U @ ((H + H.mT) / 2) @ U.mT
+            grad_F = (A * X[:, None]).sum(3).mT.to(value.dtype)
+            grad_c = own @ (F[..., None].to(c.dtype) * A).sum(1)
+        sources = (G, T, value, c)
+        return *(refuse_second(g, *sources) for g in (grad_T, grad_F, grad_c)), None, None, None, None
+
+
+def first_order(x: Tensor) -> Tensor:
+    """x, of which gradients can be taken, but no gradients of these: they are refused by name."""
+    y: Tensor = _FirstOrder.apply(x) if x.requires_grad else x  # type: ignore[no-untyped-call]
+    return y
+
+
+def refuse_second(gradient: Tensor, *sources: Tensor) -> Tensor:
+    """In a backward with `create_graph=True`, a gradient that depends on `sources`, refusing its own derivative with
+    respect to any of them; elsewhere the gradient itself."""
+    if not torch.is_grad_enabled():
+        return gradient
+    refusing: Tensor = _Refusing.apply(gradient, *sources)  # type: ignore[no-untyped-call]
+    return refusing
+
+
+class _FirstOrder(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return refuse_second(gradient, ctx.saved_tensors[0])
+
+
+class _Refusing(Function):
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *sources: Tensor) -> Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+        raise InputError(
+            "second derivatives of a filter are not available where L, C or the start want gradients: take them one"
+            " order at a time by finite differences of the gradient, or detach L, C and start for second derivatives in"
+            " the filter and the signal"
+        )

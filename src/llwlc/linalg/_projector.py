@@ -81,20 +81,29 @@ def orthonormal_range(C: Tensor) -> Range:
     return Range(Y, rank, Y.mT @ unit, (scale * largest).view(m, k))
 
 
-def tangent_range(C: Tensor) -> Range:
+def tangent_range(C: Tensor, ridge: float = 0.0) -> Range:
     """`orthonormal_range` whose Y carries the exact gradient of P = I − YYᵀ with respect to `C [M, n, k]`.
 
     At constant rank dP = −(P dC C⁺ + its transpose), so Y + P dC C⁺Y has the right projector to first order, and no
     gradient of a factorisation is ever taken: nothing becomes NaN where columns are dependent or zero. (Where they are
     dependent, a perturbation that raises the rank makes P jump; its gradient is that along the perturbations that do
     not.)
+
+    Nearly dependent columns have huge gradients: C⁺ has the norm 1/σ, σ the smallest singular value of C with its
+    columns scaled to unit norm. A `ridge` ρ > 0 replaces 1/σ by σ/(σ² + ρ), at most 1/(2√ρ). It changes no value, and
+    is a bias of the gradient alone: the part along a singular direction shrinks by the factor σ²/(σ² + ρ), 1/(1 + ρ)
+    where columns are orthogonal.
     """
     space = orthonormal_range(C)
     if not (C.requires_grad and torch.is_grad_enabled() and space.Y.shape[2]):
         return space
     scale = torch.where(space.scale > 0, space.scale, 1)
-    inverse = torch.linalg.pinv(space.R, rtol=RANK_TOLERANCE) / scale[:, :, None]  # C⁺Y
-    change = (C.double() - C.detach().double()) @ inverse  # its value is 0, its derivative dC C⁺Y
+    if ridge > 0:
+        gram = space.R @ space.R.mT
+        inverse = torch.linalg.solve(gram + ridge * torch.eye(gram.shape[1]).to(gram), space.R).mT
+    else:
+        inverse = torch.linalg.pinv(space.R, rtol=RANK_TOLERANCE)
+    change = (C.double() - C.detach().double()) @ (inverse / scale[:, :, None])  # its value is 0, its derivative dC C⁺Y
     return space._replace(Y=space.Y + direct_projector(space)(change))
 
 

@@ -25,7 +25,8 @@ from llwlc.models._network import BaselineNetwork, BaselineShape
 from llwlc.models._recipes import ACTIVATIONS, Recipe, recipe
 from llwlc.models._registry import MODELS
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.subgraphs._extraction import check_pairs, extract
+from llwlc.subgraphs._extraction import extract
+from llwlc.subgraphs._link_inputs import check_pairs
 from llwlc.training._candidate_links import CandidateLinks
 from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._loop import OnEpoch, Schedule, ValidationScores, train

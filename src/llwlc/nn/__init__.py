@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from llwlc.nn._config import NetConfig as NetConfig
     from llwlc.nn._conv import LLwLCConv as LLwLCConv
     from llwlc.nn._conv import SpectralMLP as SpectralMLP
+    from llwlc.nn._learned_constraints import LearnedConstraints as LearnedConstraints
     from llwlc.nn._net import LLwLCNet as LLwLCNet
     from llwlc.nn._pooling import class_pool as class_pool
     from llwlc.nn._pooling import max_pool as max_pool
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "LLwLCConv": "_conv",
     "LLwLCNet": "_net",
+    "LearnedConstraints": "_learned_constraints",
     "LinkBatch": "llwlc.bases._link_batch",
     "NetConfig": "_config",
     "PAPER": "_config",

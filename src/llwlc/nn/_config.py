@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from llwlc._support.options import check_options, option
 from llwlc.nn._registry import READOUTS
 
-MAX_CHANNELS, MAX_BLOCKS = 1 << 16, 64
-"""Largest numbers of channels and blocks; `anchored` has 32 and 2."""
+MAX_CHANNELS, MAX_BLOCKS, MAX_LEARNED = 1 << 16, 64, 64
+"""Largest numbers of channels, blocks and learned constraints; `anchored` has 32 channels and 2 blocks."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,9 @@ class NetConfig:
     )
     ranking: bool = option(True, "whether a second output, for candidates, is trained, by which recommend ranks")
     """One output for pairs that share a neighbour and one for those that do not."""
+    learned_columns: int = option(
+        2, "number of learned constraints, for constraints=learned", least=1, most=MAX_LEARNED
+    )
     head: int = option(32, "width of the last layers", least=1, most=MAX_CHANNELS)
     dropout: float | None = option(
         None,

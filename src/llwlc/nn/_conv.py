@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import Linear, Parameter, ReLU, Sequential
 
 from llwlc._support.ragged import pad, unpad
+from llwlc.errors import InputError
 from llwlc.linalg._basis import Eigenbasis
+from llwlc.linalg._differentiable import has_gradients
+from llwlc.linalg._filter import GraphFilter, filter_and_mix
 from llwlc.nn._link_dropout import LinkDropout
 
 
@@ -21,6 +25,10 @@ class LLwLCConv(torch.nn.Module):
 
     where V, R are the Ritz vectors and values of one graph and the filters fₛ one MLP on each eigenvalue. The paper has
     one filter and no skip W₀; the non-linearity is the network's.
+
+    Gradients with respect to edge weights and constraints, where the basis was made of such that want them, are those
+    of `spectral_filter`: exact on a complete basis, for any x with `gradient="truncated"` at a bias, else refused where
+    there is none.
 
     Args:
         in_channels: size of each input row.
@@ -77,6 +85,14 @@ class LLwLCConv(torch.nn.Module):
         Returns:
             Rows `[N, out_channels]`.
         """
+        if x.shape[0] != basis.vectors.shape[0]:
+            raise InputError(
+                f"x has {x.shape[0]} rows, the basis has {basis.vectors.shape[0]}: around nodes, edges and links a row"
+                " is a node of a subgraph, x[batch.basis_row_index] or x[subs.node]"
+            )
+        if has_gradients(basis):
+            out = filter_and_mix(basis, self.filter.by_graph(basis), x, self.weight) + self.bias
+            return out if self.skip is None else out + self.skip(x)
         spectrum = basis.padded.transpose(1, 2) @ pad(x, basis.slots)  # VᵀX, [B, κ, F_in]
         # the mixing is done on κ rows a graph, not on its n: W commutes with V
         filtered = (self.filter(basis).unsqueeze(3) * spectrum.unsqueeze(2)).flatten(2) @ self.weight
@@ -107,6 +123,7 @@ class SpectralMLP(torch.nn.Module):
 
     def __init__(self, num_filters: int, *, hidden_channels: int = 32, dropout: float = 0.0) -> None:
         super().__init__()
+        self.num_filters = num_filters
         self.layers = Sequential(
             Linear(1, hidden_channels), ReLU(), LinkDropout(dropout), Linear(hidden_channels, num_filters)
         )
@@ -116,6 +133,26 @@ class SpectralMLP(torch.nn.Module):
         for layer in self.layers:
             if isinstance(layer, Linear):
                 layer.reset_parameters()
+
+    def by_graph(self, basis: Eigenbasis) -> GraphFilter:
+        """The filters as functions of the eigenvalues of some graphs of the batch: of one graph, one function, since
+        divided differences need that. Dropout takes whole hidden units of a graph, not entries of single eigenvalues.
+
+        Args:
+            basis: an `Eigenbasis` of B graphs.
+
+        Returns:
+            A function of eigenvalues `[M, κ]` and graph numbers `[M]`, with values `[M, κ, S]`.
+        """
+        layers: list[Any] = list(self.layers)
+        first, activation, dropout, last = layers
+        kept: Tensor = dropout(first.weight.new_ones(basis.num_graphs, 1, first.out_features))
+
+        def f(values: Tensor, graphs: Tensor) -> Tensor:
+            out: Tensor = last(activation(first(values.unsqueeze(2))) * kept[graphs])
+            return out
+
+        return f
 
     def forward(self, basis: Eigenbasis) -> Tensor:
         """The filters at all eigenvalues.

@@ -9,6 +9,8 @@ from torch.nn import functional as F
 
 from llwlc._support.ragged import pad
 from llwlc.bases._link_batch import LinkBatch
+from llwlc.linalg._differentiable import has_gradients
+from llwlc.linalg._filter import filter_at
 from llwlc.nn._config import NetConfig
 from llwlc.nn._conv import SpectralMLP
 from llwlc.nn._link_dropout import LinkDropout
@@ -55,15 +57,29 @@ class FilteredEnds(torch.nn.Module):
         each.
         """
         basis = batch.basis
+        if has_gradients(basis):
+            return self._with_gradients(batch, features)
         spectrum = basis.padded.transpose(1, 2) @ pad(features[batch.node], basis.slots)
         return self.filtered(self.filter(basis), spectrum, *self.sources(batch, features))
 
     def sources(self, batch: LinkBatch, features: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Of each end, the row of V `[B, κ]` and the features `[B, F]`."""
         # in one order of the ends, since a matrix product and that of the transposes may round differently
+        return [(batch.basis.vectors[end], features[batch.node[end]]) for end in self.ends(batch)]
+
+    def ends(self, batch: LinkBatch) -> tuple[Tensor, Tensor]:
+        """The rows of the two ends `[B]`, the smaller id first."""
         first = batch.node[batch.u] <= batch.node[batch.v]
-        ends = torch.where(first, batch.u, batch.v), torch.where(first, batch.v, batch.u)
-        return [(batch.basis.vectors[end], features[batch.node[end]]) for end in ends]
+        return torch.where(first, batch.u, batch.v), torch.where(first, batch.v, batch.u)
+
+    def _with_gradients(self, batch: LinkBatch, features: Tensor) -> tuple[Tensor, ...]:
+        """`rows` on a basis whose L or C want gradients."""
+        ends = self.ends(batch)
+        f, filters = self.filter.by_graph(batch.basis), self.filter.num_filters
+        found = filter_at(batch.basis, f, features[batch.node], torch.stack(ends, 1), filters)
+        keep: Tensor = self.feature_dropout(features.new_ones(len(found), 1, features.shape[1]))
+        own = [features[batch.node[end]].unsqueeze(1) for end in ends]
+        return tuple(torch.cat([found[:, i], own[i]], 1) * keep for i in range(2))
 
     def filtered(self, gain: Tensor, spectrum: Tensor, *sources: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
         """`rows` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all

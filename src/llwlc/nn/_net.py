@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.nn import Linear, ModuleList, ReLU, Sequential
 
 from llwlc.bases._link_batch import LinkBatch
 from llwlc.errors import InputError
+from llwlc.linalg._differentiable import has_gradients, record
 from llwlc.nn._config import NetConfig
 from llwlc.nn._conv import LLwLCConv
 from llwlc.nn._end_readout import FilteredEnds, combine_symmetrically
@@ -158,6 +160,8 @@ class LLwLCNet(torch.nn.Module):
             raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
         self._check_classes(batch.label)
         set_links(self, batch.draws)
+        if has_gradients(batch.basis):  # once for all blocks
+            batch = replace(batch, basis=record(batch.basis))
         x = self.input(batch, features)
         states = []
         for conv in self.convs:

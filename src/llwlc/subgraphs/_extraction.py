@@ -18,11 +18,15 @@ from llwlc._kernels.backends import choose
 from llwlc._support.counter_hash import CAP_STREAM
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
-from llwlc.subgraphs._batch import Subgraphs, concat
+from llwlc.subgraphs._batch import Subgraphs, concat, subgraphs_around
 from llwlc.subgraphs._hub_order import order_hubs_on_demand
-from llwlc.subgraphs._reference import extract_chunk, split_pairs
+from llwlc.subgraphs._link_inputs import read_links
+from llwlc.subgraphs._reference import Neighborhoods, extract_chunk, split_pairs
+from llwlc.subgraphs._roots import check_hops
 
 if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
     from llwlc._kernels.cuda.extraction import SubgraphTensors as CudaRagged
     from llwlc._kernels.numba.enclosing_subgraph import Adjacency
     from llwlc._kernels.numba.extraction import ExtractionOptions, SubgraphArrays
@@ -31,10 +35,11 @@ MAX_KERNEL_HOPS = 15
 
 
 def extract(
-    graph: Graph,
-    pairs: Tensor,
+    graph: Graph | Data,
+    pairs: Tensor | None = None,
     hops: int = 2,
     *,
+    edge_label_index: Tensor | None = None,
     max_nodes_per_hop: int | None = None,
     seed: int = 0,
     backend: str = "auto",
@@ -42,9 +47,10 @@ def extract(
     """Enclosing subgraphs: all nodes within `hops` of either end, all edges among them but the link itself.
 
     Args:
-        graph: the links that are known.
-        pairs: `[B, 2]` node numbers.
+        graph: the links that are known, or a PyG `Data`.
+        pairs: `[B, 2]` node numbers of a `Graph`.
         hops: how far to go.
+        edge_label_index: the pairs in PyG's form, `[2, B]`; of a `Data` by default its own.
         max_nodes_per_hop: a hop that finds more new nodes keeps that many, drawn by `seed` from the pair and the node
             alone (by their names, where the graph has any), so a subgraph never depends on the batch. None for no
             limit. At a hub the time of a pair grows with this number and not with the hub's links.
@@ -60,14 +66,16 @@ def extract(
     ([0, 1, 5, 2], [0, 3, 1, 3], [3, 0, 3, 1])
     """
     check_hops(hops, max_nodes_per_hop)
-    return extract_checked(graph, check_pairs(graph, pairs), hops, max_nodes_per_hop, seed, backend, graph.identity)
+    known, links = read_links(graph, pairs, edge_label_index)
+    return extract_checked(known, links, hops, max_nodes_per_hop, seed, backend, known.identity)
 
 
 def stream(
-    graph: Graph,
-    pairs: Tensor,
+    graph: Graph | Data,
+    pairs: Tensor | None = None,
     hops: int = 2,
     *,
+    edge_label_index: Tensor | None = None,
     batch_size: int = 4096,
     max_nodes_per_hop: int | None = None,
     seed: int = 0,
@@ -76,9 +84,10 @@ def stream(
     """`extract` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
 
     Args:
-        graph: the links that are known.
-        pairs: `[m, 2]` node numbers.
+        graph: the links that are known, or a PyG `Data`.
+        pairs: `[m, 2]` node numbers of a `Graph`.
         hops: how far to go.
+        edge_label_index: as in `extract`, `[2, m]`.
         batch_size: pairs in a batch.
         max_nodes_per_hop: as in `extract`.
         seed: as in `extract`.
@@ -92,11 +101,11 @@ def stream(
     [3, 1]
     """
     check_hops(hops, max_nodes_per_hop)
-    pairs = check_pairs(graph, pairs)
+    known, links = read_links(graph, pairs, edge_label_index)
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, got {batch_size}")
-    for batch in torch.split(pairs, batch_size):
-        yield extract_checked(graph, batch, hops, max_nodes_per_hop, seed, backend, graph.identity)
+    for batch in torch.split(links, batch_size):
+        yield extract_checked(known, batch, hops, max_nodes_per_hop, seed, backend, known.identity)
 
 
 def extract_checked(
@@ -119,7 +128,8 @@ def extract_checked(
         arrays = compiled(get_adjacency(graph, draw_ids, reach, len(pairs)), pairs.contiguous().numpy(), reach)
         return subgraphs_from_arrays(arrays, hops, weighted=graph.weight is not None, draw_ids=draw_ids)
     parts = split_pairs(graph, pairs, hops, cap)
-    return concat([extract_chunk(graph, part, hops, cap, seed, draw_ids) for part in parts])
+    found = (extract_chunk(graph, part, hops, cap, seed, draw_ids) for part in parts)
+    return concat([subgraphs_around(part, 2, hops, draw_ids) for part in found])
 
 
 def why_not_numba_extraction(graph: Graph, hops: int) -> str:
@@ -180,9 +190,9 @@ def subgraphs_from_tensors(arrays: CudaRagged, weight: Tensor | None, hops: int,
     `draw_ids [n]` of its nodes.
     """
     ptr, _, node, row, col, hop, dist_u, dist_v, edge = arrays
-    u, weights = ptr[:-1], None if weight is None else weight[edge]
-    identities = None if draw_ids is None else draw_ids[node]
-    return Subgraphs(ptr, node, row, col, weights, u, u + 1, hop, dist_u, dist_v, hops, identities)
+    weights = None if weight is None else weight[edge]
+    found = Neighborhoods(ptr, node, row, col, weights, hop, dist_u, dist_v)
+    return subgraphs_around(found, 2, hops, draw_ids)
 
 
 def get_adjacency(graph: Graph, draw_ids: Tensor | None, reach: ExtractionOptions, pairs: int) -> Adjacency:
@@ -213,36 +223,5 @@ _COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 def subgraphs_from_arrays(arrays: SubgraphArrays, hops: int, *, weighted: bool, draw_ids: Tensor | None) -> Subgraphs:
     """The arrays that a CPU kernel filled, as `Subgraphs` that share their memory."""
     ptr, _, node, row, col, weight, hop, dist_u, dist_v = (torch.from_numpy(x) for x in arrays)
-    u = ptr[:-1]
-    identities = None if draw_ids is None else draw_ids[node]
-    return Subgraphs(ptr, node, row, col, weight if weighted else None, u, u + 1, hop, dist_u, dist_v, hops, identities)
-
-
-def check_hops(hops: int, cap: int | None) -> None:
-    """Refuses values of `hops` and `max_nodes_per_hop` that make no sense."""
-    if isinstance(hops, bool) or not isinstance(hops, int | float) or hops != int(hops) or hops < 1:
-        raise InputError(f"hops must be a whole number, at least 1, got {hops}")
-    if cap is not None and cap < 1:
-        raise InputError(f"max_nodes_per_hop must be at least 1 (or None for no cap), got {cap}")
-
-
-def check_pairs(graph: Graph, pairs: Tensor) -> Tensor:
-    """The pairs as int64 on the graph's device; pairs that the graph cannot have are refused."""
-    pairs = torch.as_tensor(pairs)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point() or pairs.dtype == torch.bool:
-        raise InputError(f"pairs must be integers of shape [B, 2], got {tuple(pairs.shape)} of {pairs.dtype}")
-    pairs = pairs.to(graph.indptr.device).long()
-    if len(pairs):
-        if int(pairs.min()) < 0 or int(pairs.max()) >= graph.num_nodes:
-            bad = pairs[(pairs < 0).any(1) | (pairs >= graph.num_nodes).any(1)][0].tolist()
-            raise InputError(
-                f"pair {tuple(bad)} names a node outside the graph, whose nodes are 0 to {graph.num_nodes - 1}"
-            )
-        same = pairs[:, 0] == pairs[:, 1]
-        if bool(same.any()):
-            at = int(same.nonzero()[0])
-            raise InputError(
-                f"pair {at} is ({int(pairs[at, 0])}, {int(pairs[at, 1])}): a node has no link to itself; remove such"
-                " pairs"
-            )
-    return pairs
+    found = Neighborhoods(ptr, node, row, col, weight if weighted else None, hop, dist_u, dist_v)
+    return subgraphs_around(found, 2, hops, draw_ids)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from llwlc._support import counter_hash
 from llwlc._support.ragged import expand, pointer
 from llwlc.graph._graph import Graph
-from llwlc.subgraphs._batch import Subgraphs
 
 # neighbour look-ups held in memory at once: bounds the temporaries of a chunk to a few hundred MB
 LOOKUPS_PER_CHUNK = 4_000_000
+
+
+class Neighborhoods(NamedTuple):
+    """The fields of `Subgraphs` around R roots, of one node or of two each."""
+
+    ptr: Tensor
+    node: Tensor
+    row: Tensor
+    col: Tensor
+    weight: Tensor | None
+    hop: Tensor
+    dist_u: Tensor
+    dist_v: Tensor
 
 
 def split_pairs(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> list[Tensor]:
@@ -32,26 +46,36 @@ def split_pairs(graph: Graph, pairs: Tensor, hops: int, cap: int | None) -> list
 
 
 def extract_chunk(
-    graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, draw_ids: Tensor | None = None
-) -> Subgraphs:
-    """The subgraphs of one chunk of pairs. `draw_ids [n]`: the numbers by which random draws identify the nodes, None
-    for their ids.
+    graph: Graph,
+    roots: Tensor,
+    hops: int,
+    cap: int | None,
+    seed: int,
+    draw_ids: Tensor | None = None,
+    *,
+    keep_link: bool = False,
+) -> Neighborhoods:
+    """The neighbourhoods of one chunk of roots, nodes `[R, 1]` or pairs `[R, 2]`, which are the first nodes of theirs;
+    `keep_link`: a pair that is a link keeps it. `draw_ids [n]`: the numbers by which random draws identify the nodes,
+    None for their ids.
     """
-    owner, node, hop = _nodes(graph, pairs, hops, cap, seed, draw_ids)
+    owner, node, hop = _nodes(graph, roots, hops, cap, seed, draw_ids)
     # by graph, then in the order of discovery: a stable sort keeps that order
     order = torch.argsort(owner, stable=True)
     owner, node, hop = owner[order], node[order], hop[order]
-    ptr = pointer(torch.bincount(owner, minlength=len(pairs)))
+    ptr = pointer(torch.bincount(owner, minlength=len(roots)))
     row, col, weight = _induced_edges(graph, owner, node)
-    u, v = ptr[:-1], ptr[:-1] + 1
+    far, u = 2 * hops + 1, ptr[:-1]
+    if roots.shape[1] == 1:
+        return Neighborhoods(ptr, node, row, col, weight, hop, hop, hop)
+    v = u + 1
     link = ((row == u[owner[row]]) & (col == v[owner[row]])) | ((row == v[owner[row]]) & (col == u[owner[row]]))
-    row, col = row[~link], col[~link]
-    weight = None if weight is None else weight[~link]
-    far = 2 * hops + 1
-    dist_u = _distances(row, col, u, v, owner, far)
-    dist_v = _distances(row, col, v, u, owner, far)
-    identities = None if draw_ids is None else draw_ids[node]
-    return Subgraphs(ptr, node, row, col, weight, u, v, hop, dist_u, dist_v, hops, identities)
+    dist_u = _distances(row[~link], col[~link], u, v, owner, far)
+    dist_v = _distances(row[~link], col[~link], v, u, owner, far)
+    if not keep_link:
+        row, col = row[~link], col[~link]
+        weight = None if weight is None else weight[~link]
+    return Neighborhoods(ptr, node, row, col, weight, hop, dist_u, dist_v)
 
 
 def _nodes(
@@ -59,7 +83,7 @@ def _nodes(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Owner, id and hop of every node, hop by hop, in the order of discovery."""
     n = graph.num_nodes
-    owner = torch.arange(len(pairs), device=pairs.device).repeat_interleave(2)
+    owner = torch.arange(len(pairs), device=pairs.device).repeat_interleave(pairs.shape[1])
     node, levels = pairs.reshape(-1), [(owner, pairs.reshape(-1))]
     seen = torch.sort(owner * n + node).values
     for _ in range(hops):

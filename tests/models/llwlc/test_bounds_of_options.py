@@ -17,7 +17,7 @@ WHOLE = {
     BasisConfig: ["hops", "steps", "count", "max_nodes_per_hop", "distance_cap", "stored_bits"],
     NetConfig: [
         *("blocks", "channels", "filters", "filter_hidden", "head", "sort_rows", "distance_cap"),
-        *("feature_channels", "filtered_channels", "pair_channels"),
+        *("feature_channels", "filtered_channels", "pair_channels", "learned_columns"),
     ],
     TrainConfig: ["epochs", "batch_size", "patience", "negatives", "negative_pool", "candidate_pool", "copies"],
     Limits: [

@@ -169,7 +169,7 @@ class EncodedSplit:
 
     def _encoded(self, graph: Graph, pairs: Tensor, about: str) -> EncodedLinks:
         about, messages = f"eigenbases, {about}" if about else "", self._messages(graph)
-        if self.cache is None:
+        if self.cache is None or self.preset.basis.learned:  # subgraphs alone take less time than a file
             data = encode_pairs(messages, pairs, self.preset.basis, about=about)
         else:
             data = load_or_encode(

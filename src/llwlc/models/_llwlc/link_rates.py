@@ -19,6 +19,7 @@ from llwlc.models._llwlc.scoring import CANDIDATES_OUTPUT, Scorer
 from llwlc.models._llwlc.step import Stepper
 from llwlc.models._llwlc.training import make_optimizer, train_epoch
 from llwlc.nn import _kernel_compilation as network_warmup
+from llwlc.nn._learned_constraints import build_network
 from llwlc.nn._net import LLwLCNet
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._node_features import NodeFeatures
@@ -93,7 +94,7 @@ def measure_link_rates(
         sort_rows=max(int(sizes.double().mean()), 10),
     )
     with torch.random.fork_rng(devices=[]):
-        net = LLwLCNet(shape).to(device)
+        net = build_network(LLwLCNet, shape, reach).to(device)
     table = None if features.compact is None else features.compact.to(device)
     stepper = Stepper(net, net, make_optimizer(net, config), table)
     third, half = max(1, len(pairs) // 3), (config.batch_size or 64) // 2

@@ -25,6 +25,7 @@ from llwlc.models._llwlc.scoring import OUTPUTS, Scorer, chunk_size
 from llwlc.models._llwlc.setup import prepare_training
 from llwlc.models._llwlc.training import ValidationLinks, train_network
 from llwlc.nn import _kernel_compilation as network_warmup
+from llwlc.nn._learned_constraints import build_network
 from llwlc.nn._net import LLwLCNet
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._adjustment import Adjustment
@@ -252,7 +253,7 @@ class LLwLC(LinkModel):
                 f" {preset.net.distance_cap})"
             )
         with torch.device("meta"):  # takes no memory, however large the configuration
-            return dict(cls.network(preset.net).state_dict())
+            return dict(build_network(cls.network, preset.net, preset.basis).state_dict())
 
     @classmethod
     def from_state(
@@ -264,12 +265,11 @@ class LLwLC(LinkModel):
             raise RunFolderError(
                 f"the network reads {preset.net.feature_channels} features of a node, the run has {width}"
             )
-        model = cls(preset)
-        with torch.random.fork_rng(devices=[]):  # initial weights, which are replaced, draw from torch's own generator
-            model.net, model.features = cls.network(preset.net), features
-        model.net.load_state_dict(state)
-        model.net.eval()
-        return model
+        found = cls(preset)
+        found.net, found.features = build_network(cls.network, preset.net, preset.basis), features
+        found.net.load_state_dict(state)
+        found.net.eval()
+        return found
 
     # ------------------------------------------------------------------ Adjustable, and what explanations read
     @property

@@ -90,6 +90,7 @@ class Preset:
             "patience": "the last epoch is kept where validation links are trained on" if train.use_validation else "",
             "feature_dropout": unread or missing,
             "count": "" if any("count" in family.takes for family in basis.families) else "no constraint here takes it",
+            "learned_columns": "" if basis.learned else "no constraint here is learned",
             "negative_pool": fresh if train.negative_pool > 1 else "",
             "copies": fresh if train.copies else "",
             "hard_share": fresh if train.hard_share else "",

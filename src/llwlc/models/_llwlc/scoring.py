@@ -13,11 +13,19 @@ from torch import Tensor
 from llwlc._support.progress import print_notice
 from llwlc._support.threads import use_one_thread
 from llwlc.bases._config import BasisConfig
-from llwlc.bases._encoded_links import CHUNK_ON_GPU, EncodedLinks, encode_chunk, make_encoded_links
+from llwlc.bases._encoded_links import (
+    CHUNK_ON_GPU,
+    EncodedLinks,
+    EncodedSubgraphs,
+    encode_chunk,
+    encode_without_bases,
+    make_encoded_links,
+)
 from llwlc.graph._graph import Graph
 from llwlc.models._base import Population
 from llwlc.nn._compiled_network import CompiledNetwork
 from llwlc.nn._gpu_network import GpuNetwork, why_not_gpu_network
+from llwlc.nn._learned_constraints import LearnedConstraintNet
 from llwlc.nn._net import LLwLCNet
 from llwlc.nn._weight_packing import why_not_packable
 from llwlc.training._node_features import NodeFeatures
@@ -43,6 +51,9 @@ class Scorer:
         self.inputs = features.pair_inputs if net.config.pair_channels else None
         self.compiled: CompiledNetwork | GpuNetwork | None = None
         self._compact = features.compact
+        self.learned = copy.deepcopy(net).double().eval() if isinstance(net, LearnedConstraintNet) else None
+        """Makes the bases, in float64; what comes after them is a plain network."""
+        net = net.plain() if isinstance(net, LearnedConstraintNet) else net
         on_gpu = self.device.type == "cuda"
         reason = why_not_gpu_network(net) if on_gpu else why_not_packable(net)
         if reason and reason not in _WARNED:
@@ -65,6 +76,9 @@ class Scorer:
 
     def __call__(self, data: EncodedLinks, output: int = RANDOM_OUTPUT) -> Tensor:
         """The logits `[B]` of encoded links."""
+        if self.learned is not None and isinstance(data, EncodedSubgraphs):
+            parts = torch.split(torch.arange(len(data)), CHUNK)
+            return torch.cat([torch.zeros(0, dtype=torch.float64), *(self._learned(data, p, output) for p in parts)])
         if self.compiled is not None and self.compiled.takes(data.values.shape[1]):
             return self.compiled.encoded(data)[:, output].double().cpu()
         out = torch.empty(len(data), dtype=torch.float64)
@@ -75,6 +89,10 @@ class Scorer:
                 out[index] = self.net.outputs(batch, self.features)[:, output].cpu()
         return out
 
+    def _learned(self, data: EncodedSubgraphs, index: Tensor, output: int) -> Tensor:
+        assert self.learned is not None
+        return self(self.learned.encode(data.batch(index.to(data.sizes.device))), output)
+
     def pairs(self, graph: Graph, pairs: Tensor, config: BasisConfig, output: int = RANDOM_OUTPUT) -> Iterator[Tensor]:
         """The logits of pairs `[m, 2]` that were checked before, chunk by chunk: memory does not grow with their
         number.
@@ -83,6 +101,10 @@ class Scorer:
         for chunk in torch.split(pairs, chunk_size(graph.indptr.device, compiled=compiled is not None)):
             chunk = torch.stack([chunk.amin(1), chunk.amax(1)], 1).to(graph.indptr.device)
             known = None if self.inputs is None else self.inputs(graph, chunk)
+            if self.learned is not None:
+                with use_one_thread():
+                    yield self(encode_without_bases(graph, chunk, config, about="").with_pair(known), output)
+                continue
             if compiled is not None:
                 yield compiled.pairs(graph, chunk, config, known)[:, output].double().cpu()
                 continue

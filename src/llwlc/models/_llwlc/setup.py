@@ -10,6 +10,7 @@ import torch
 
 from llwlc.models._llwlc.encoded_split import EncodedSplit
 from llwlc.models._llwlc.presets import Preset
+from llwlc.nn._learned_constraints import build_network
 from llwlc.nn._net import LLwLCNet
 from llwlc.nn._registry import READOUTS
 from llwlc.splits._linksplit import LinkSplit
@@ -49,7 +50,7 @@ def prepare_training(
     preset = _shaped(preset, features, links)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(preset.train.seed)
-        net = network(preset.net)
+        net = build_network(network, preset.net, preset.basis)
     return TrainingSetup(links, preset, net.to(resources.device))
 
 

@@ -8,7 +8,6 @@ graph for each.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -21,6 +20,7 @@ from llwlc.bases._link_batch import LinkBatch
 from llwlc.linalg._basis import Eigenbasis
 from llwlc.models._llwlc.flat_adam import FlatAdam
 from llwlc.nn._compiled_training import CompiledTraining, why_not_kernel_training
+from llwlc.nn._learned_constraints import LearnedConstraintNet
 from llwlc.nn._net import LLwLCNet
 from llwlc.nn._registry import READOUTS
 from llwlc.training._ranks import Ranks
@@ -93,7 +93,7 @@ class Stepper:
         links.
         """
         self._whole = max(self._whole, links)
-        whole = links == self._whole and links * width <= MOST_ROWS
+        whole = links == self._whole and links * width <= MOST_ROWS and not isinstance(self.net, LearnedConstraintNet)
         return self.device.type == "cuda" and READOUTS[self.net.config.pooling].uniform and whole
 
     def outputs(self, data: EncodedLinks, index: Tensor, draws: Tensor) -> Tensor:
@@ -247,4 +247,6 @@ def _inputs(batch: LinkBatch, *rest: Tensor) -> list[Tensor]:
 
 def _batch_of(static: list[Tensor]) -> LinkBatch:
     values, vectors, mask, residual, draws, *ends = static[:-2]  # the last two are labels and the average's weight
-    return replace(LinkBatch(Eigenbasis.uniform(values, vectors, mask, residual), *ends), draws=draws)
+    node, label, degree, u, v, *pair = ends
+    basis = Eigenbasis.uniform(values, vectors, mask, residual)
+    return LinkBatch(basis, node, label, degree, u, v, pair[0] if pair else None, draws)
