@@ -124,6 +124,16 @@ def test_a_constraint_too_large_to_factorise_goes_through_lsqr():
     assert found.vectors[:500].abs().max() < 1e-10
 
 
+def test_a_null_space_of_few_dimensions_behind_a_large_constraint():
+    n = 3200
+    C = scipy.sparse.hstack([scipy.sparse.eye_array(n).tocsc()[:, 4:]] * 2)
+    L = scipy.sparse.diags_array(np.arange(n, dtype=float))
+    found = constrained_eigsh(L, C, k=6)
+    np.testing.assert_allclose(found.values.numpy(), [0, 1, 2, 3], atol=1e-9)
+    assert found.converged.all()
+    assert found.cut is False
+
+
 @pytest.mark.parametrize("kind", ["vector", "diagonal", "sparse"])
 def test_node_weights_make_the_problem_generalised(kind):
     rng = np.random.default_rng(0)

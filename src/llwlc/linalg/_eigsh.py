@@ -215,8 +215,9 @@ class _Search:
         there."""
         k = self.k
         V, values = ritz.vectors[:, :k], ritz.values[:k]
-        cut, done = None, ritz.goal and V.shape[1] == k
-        while done and self.left > 0:
+        done, exhausted = ritz.goal, V.shape[1] < k
+        cut = False if done and exhausted else None
+        while done and not exhausted and self.left > 0:
             allowed = float(tolerance(values[-1:])[0])
             other = self._lanczos(
                 apply, Goal(1, tolerance, float(values[-1])), self._random(), self.budget, locked=V, price=price

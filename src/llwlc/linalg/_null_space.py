@@ -41,7 +41,7 @@ class Problem:
 
     @property
     def dimension(self) -> int:
-        """That of the null space."""
+        """That of the null space; n where the rank of C is not known."""
         return self.n - self.rank
 
     def dense_matrix(self) -> Array:
@@ -97,8 +97,7 @@ def make_problem(L: Any, C: Any, M: Any, num_nodes: int | None, sign: float) -> 
     if not isinstance(columns, Tensor) and columns.shape[0] * columns.shape[1] > DENSE_COLUMNS:
         inner = lsqr_projector(columns)
         project: Map = lambda x: inner(torch.as_tensor(x.reshape(n, -1))[None])[0].numpy().reshape(x.shape)  # noqa: E731
-        rank = min(columns.shape)
-        return Problem(n, sign, apply, project, matrix, None, root, rank, dense, device)
+        return Problem(n, sign, apply, project, matrix, None, root, 0, dense, device)
     Y = _range(columns.cpu().numpy() if isinstance(columns, Tensor) else columns.toarray())
     project = (lambda x: x - Y @ (Y.T @ x)) if Y.shape[1] else (lambda x: x)
     return Problem(n, sign, apply, project, matrix, Y, root, Y.shape[1], dense, device)
@@ -123,8 +122,8 @@ def _root(M: Any, n: int) -> Array | None:
         M = M.detach().cpu()
         M = M.to_dense().numpy() if M.layout != torch.strided else M.numpy()
     if scipy.sparse.issparse(M):
-        off = M - scipy.sparse.diags_array(M.diagonal())
-        weight = M.diagonal() if abs(off).max() == 0 else None
+        off = scipy.sparse.csr_array(M - scipy.sparse.diags_array(M.diagonal()))
+        weight = M.diagonal() if off.count_nonzero() == 0 else None
     else:
         given = np.asarray(M, dtype=float)
         weight = given if given.ndim == 1 else np.diag(given) if not (given - np.diag(np.diag(given))).any() else None
