@@ -33,9 +33,10 @@ class EigenPairs:
 
     Shapes: `values [k]`; `vectors [n, k]`, orthonormal (in the inner product of M, where one was given) and in the
     null space of Cᵀ; `residual [k]` = ‖P(Lv − λMv)‖, measured; `converged [k]`. `num_products` counts products with L
-    (or, by `method="shift_invert"`, solutions with it). `cut`: the eigenvalue at the inner end of the list is
-    repeated and some of its copies are not in it, so that its eigenvectors are some basis of a part of the
-    eigenspace; None where that could not be decided within `max_products`.
+    (or, by `method="shift_invert"`, solutions with it). `cut`: the next eigenvalue cannot be
+    told from the one at the inner end of the list (they differ by at most 10 `tol` · ‖L‖), so that the list ends inside
+    a cluster, and its vectors there are a basis of a part of the eigenspace; None where that could not be decided
+    within `max_products`. `method` is the one that was used.
 
     >>> import torch
     >>> pairs = constrained_eigsh(4 * torch.eye(4) - torch.ones(4, 4), torch.ones(4, 1), k=2)
@@ -131,7 +132,8 @@ class _Search:
         inverse = method == "shift_invert"
         ritz = self._lanczos(lambda x: -self.apply(x), Goal(k + EXTRA, self._constant), self._random(), cycles=2)
         self.scale = max(abs(ritz.ends[0]), abs(ritz.ends[1]))
-        lowest, top = -ritz.ends[1], -ritz.ends[0]
+        # a filter that ends below the spectrum would find its upper end, so a little more than what Lanczos has seen
+        lowest, top = -ritz.ends[1], -ritz.ends[0] + 0.01 * (ritz.ends[1] - ritz.ends[0])
         if ritz.goal:
             return self._complete(ritz, lambda x: -self.apply(x), self._constant, lambda v: -v, "lanczos")
         values = -ritz.values
@@ -215,7 +217,9 @@ class _Search:
         there."""
         k = self.k
         V, values = ritz.vectors[:, :k], ritz.values[:k]
-        done, exhausted = ritz.goal, V.shape[1] < k
+        seen = np.einsum("ij,ij->j", V, self.apply(V))
+        same = bool((np.abs(seen - invert(values)) <= 1e-4 * self.scale).all())  # else V is of the other end
+        done, exhausted = ritz.goal and same, V.shape[1] < k
         cut = False if done and exhausted else None
         while done and not exhausted and self.left > 0:
             allowed = float(tolerance(values[-1:])[0])
@@ -251,9 +255,7 @@ class _Search:
         V = self.problem.project(V)
         cut = k < dimension and bool(values[k] - values[k - 1] <= 10 * self.tol * scale)
         self.left -= n
-        return _Found(
-            np.linalg.qr(V[:, :k])[0], scale, True, cut, n, "dense"
-        )
+        return _Found(np.linalg.qr(V[:, :k])[0], scale, True, cut, n, "dense")
 
 
 def _report(problem: Problem, found: _Found, tol: float) -> EigenPairs:
@@ -272,8 +274,19 @@ def _report(problem: Problem, found: _Found, tol: float) -> EigenPairs:
     order = np.argsort(problem.sign * values, kind="stable")
     values, V, good, inner = problem.sign * values[order], V[:, order], good[order], inner[order]
     vectors, residual = problem.unscale(V, values, inner)
-    tensors = (torch.as_tensor(np.ascontiguousarray(x)).to(problem.device) for x in (values, vectors, residual, good))
-    return EigenPairs(*tensors, num_products=found.products, cut=found.cut, method=found.method)
+
+    def tensor(x: Any) -> Tensor:
+        return torch.as_tensor(np.ascontiguousarray(x)).to(problem.device)
+
+    return EigenPairs(
+        values=tensor(values),
+        vectors=tensor(vectors),
+        residual=tensor(residual),
+        converged=tensor(good),
+        num_products=found.products,
+        cut=found.cut,
+        method=found.method,
+    )
 
 
 def _check(k: Any, which: str, tol: float, method: str, max_products: int) -> None:

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 from torch import Tensor
 
 from llwlc.errors import InputError
-from llwlc.linalg._matrix import as_columns, as_linear_map, as_operator, is_matvec
+from llwlc.linalg._matrix import as_columns, as_linear_map, as_operator, is_matvec, is_scipy
 from llwlc.linalg._projector import RANK_TOLERANCE, lsqr_projector
 from llwlc.linalg._thick_restart import Array, Map
 
@@ -121,9 +121,8 @@ def _root(M: Any, n: int) -> Array | None:
     if isinstance(M, Tensor):
         M = M.detach().cpu()
         M = M.to_dense().numpy() if M.layout != torch.strided else M.numpy()
-    if scipy.sparse.issparse(M):
-        off = scipy.sparse.csr_array(M - scipy.sparse.diags_array(M.diagonal()))
-        weight = M.diagonal() if off.count_nonzero() == 0 else None
+    if is_scipy(M):
+        weight = M.diagonal() if (M - scipy.sparse.diags_array(M.diagonal())).tocsr().count_nonzero() == 0 else None
     else:
         given = np.asarray(M, dtype=float)
         weight = given if given.ndim == 1 else np.diag(given) if not (given - np.diag(np.diag(given))).any() else None
@@ -134,7 +133,7 @@ def _root(M: Any, n: int) -> Array | None:
         )
     if not (np.isfinite(weight).all() and (weight > 0).all()):
         raise InputError("M must be positive and finite on every node: drop nodes of weight 0, or constrain them")
-    return np.sqrt(np.asarray(weight, dtype=float))
+    return np.asarray(np.sqrt(np.asarray(weight, dtype=float)))
 
 
 def _size(L: Any, C: Any, num_nodes: int | None) -> int:

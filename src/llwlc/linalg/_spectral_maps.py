@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -18,7 +18,8 @@ needs."""
 MAX_DEGREE = 200
 
 
-class ChebyshevFilter(NamedTuple):
+@dataclass(frozen=True)
+class ChebyshevFilter:
     """T_d of a map that takes [cutoff, top] to [1, −1]: at most 1 there, and growing below the cutoff."""
 
     apply: Map

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ EXHAUSTED = 1e-12
 """A new direction shorter than this share of the largest entry of T is rounding: the space is invariant."""
 
 
-class Goal(NamedTuple):
+@dataclass(frozen=True)
+class Goal:
     """Where to stop. `count` pairs are wanted; or, where `above` is given, all that may be larger than it: those whose
     value plus residual is. A pair has converged when its residual is at most `tolerance(value)`."""
 
