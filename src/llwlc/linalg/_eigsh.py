@@ -82,11 +82,10 @@ def constrained_eigsh(
         k: number of pairs; fewer are returned where the null space has fewer dimensions.
         which: `"SA"`, the smallest algebraic ones, or `"LA"`, the largest.
         tol: a pair has converged when its residual is at most `tol` · ‖L‖ (with M: ‖M^(-1/2) L M^(-1/2)‖).
-        M: positive weights of the nodes `[n]`, or a symmetric positive definite `[n, n]`, for P(Lv − λMv) = 0; None
-        is I. method: `"dense"`; `"lanczos"`, Lanczos with thick restarts on a Chebyshev filter of PLP;
-        `"shift_invert"`, the same
-            on (PLP − σ)⁻¹; `"auto"` chooses by the number of nodes, and by what a factorisation costs at most against
-            the products that the spectrum seems to need.
+        M: positive weights of the nodes, `[n]` or a diagonal matrix `[n, n]`, for P(Lv − λMv) = 0; None is I.
+        method: `"dense"`; `"lanczos"`, Lanczos with thick restarts on a Chebyshev filter of PLP; `"shift_invert"`, the
+            same on (PLP − σ)⁻¹; `"auto"` chooses by the number of nodes, and by what a factorisation costs at most
+            against the products that the spectrum seems to need.
         max_products: products with L after which the search ends.
         num_nodes: n, where nothing else tells it.
         seed: seed of the random directions.
