@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from llwlc.errors import StorageError as StorageError
     from llwlc.graph._graph import Graph as Graph
     from llwlc.linalg._basis import Eigenbasis as Eigenbasis
+    from llwlc.linalg._eigsh import constrained_eigsh as constrained_eigsh
     from llwlc.linalg._filter import spectral_filter as spectral_filter
     from llwlc.linalg._health import health as health
     from llwlc.linalg._lanczos import constrained_lanczos as constrained_lanczos
@@ -99,6 +100,7 @@ _HOMES = {
     "LinkPredictor": "_predictor",
     "LinkSplit": "splits._linksplit",
     "Subgraphs": "subgraphs._batch",
+    "constrained_eigsh": "linalg._eigsh",
     "constrained_lanczos": "linalg._lanczos",
     "eigenbasis": "bases._eigenbasis",
     "factorization_error": "linalg._projector",

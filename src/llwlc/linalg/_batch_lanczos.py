@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from llwlc.linalg._basis import Eigenbasis
-from llwlc.linalg._krylov import TOLERANCE, RitzPairs, all_eigenpairs, ritz_pairs
+from llwlc.linalg._krylov import TOLERANCE, RitzPairs, all_eigenpairs, complete_pairs, ritz_pairs
 from llwlc.linalg._operator import Bucket, Operator, split_operator
 from llwlc.linalg._projector import Projector, direct_projector, orthonormal_range, vertex_deleted_projector
 from llwlc.linalg._tape import Tape
 
 BUDGET = {"cpu": 1 << 19, "cuda": 1 << 26}
 """Padded entries computed at once: as many as fit a CPU's cache, or keep a GPU busy."""
+SMALL_NODES = 256
+"""Nodes up to which all eigenpairs of several graphs are computed at once."""
 
 
 def lanczos(
@@ -53,19 +56,32 @@ def lanczos(
 def _solve(tape: Tape, steps: int, deleted: tuple[Tensor, Tensor] | None, dtype: torch.dtype) -> Eigenbasis:
     operator, columns, start = tape.operator, tape.columns, tape.start
     graphs = finite_graphs(operator, columns, start)
-    # all pairs of a graph are a dense problem of its own size: one graph at a time
-    budget = 0 if tape.complete else BUDGET["cuda" if operator.ptr.is_cuda else "cpu"]
+    budget = BUDGET["cuda" if operator.ptr.is_cuda else "cpu"]
     pieces: list[tuple[Bucket, RitzPairs]] = []
-    for chunk in split_operator(operator, graphs, width=2 * steps + columns.shape[1] + start.shape[1], budget=budget):
-        bucket = chunk.bucket
-        if tape.complete:
-            pairs = all_eigenpairs(chunk.apply, orthonormal_range(bucket.pad(columns)).Y[0])
-        else:
-            project = _projector(bucket, columns, deleted)
+    if tape.complete:
+        pieces += _solve_complete(tape, graphs, budget)
+    else:
+        width = 2 * steps + columns.shape[1] + start.shape[1]
+        for chunk in split_operator(operator, graphs, width=width, budget=budget):
+            bucket, project = chunk.bucket, _projector(chunk.bucket, columns, deleted)
             pairs = ritz_pairs(chunk.apply, project, bucket.pad(start), steps, chunk.operator.bound, TOLERANCE[dtype])
-        pieces.append((bucket, pairs))
+            pieces.append((bucket, pairs))
     kappa = max((p.values.shape[1] for _, p in pieces), default=0) if tape.complete else steps
     return _join(pieces, operator.ptr, kappa, dtype)
+
+
+def _solve_complete(tape: Tape, graphs: Tensor, budget: int) -> Iterator[tuple[Bucket, RitzPairs]]:
+    """Small graphs many at a time; a large one is a dense problem of its own, in the complement of range C."""
+    sizes = tape.operator.ptr.diff()[graphs]
+    small = sizes <= SMALL_NODES
+    width = int(sizes[small].max()) if bool(small.any()) else 1
+    for chunk in split_operator(tape.operator, graphs[small], width=width, budget=budget):
+        bucket = chunk.bucket
+        real = bucket.pad(torch.ones_like(tape.start[:, :1]))[:, :, 0] > 0
+        Y = orthonormal_range(bucket.pad(tape.columns)).Y
+        yield bucket, complete_pairs(chunk.apply, Y, real, chunk.operator.bound)
+    for chunk in split_operator(tape.operator, graphs[~small], width=1, budget=0):
+        yield chunk.bucket, all_eigenpairs(chunk.apply, orthonormal_range(chunk.bucket.pad(tape.columns)).Y[0])
 
 
 def finite_graphs(operator: Operator, *rows: Tensor) -> Tensor:

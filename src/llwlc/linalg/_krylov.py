@@ -51,28 +51,52 @@ def krylov(
     and frees its place for the next, so every graph consumes one candidate a round and none waits for another.
     Candidates from an exhausted Krylov space are zero.
     """
-    m, n, b = start.shape
-    Q, products = start.new_zeros(m, n, steps), []
-    count = torch.zeros(m, dtype=torch.long, device=start.device)
+    m, _, b = start.shape
+    Q, products = _Columns(start, steps), _Columns(start, steps)
+    count, taken = torch.zeros(m, dtype=torch.long, device=start.device), 0
     for t in range(steps + b):
         if t < b:
             w, scale = _unit(start[:, :, t : t + 1]), torch.ones_like(bound)
         elif bool(((count >= steps) | (count <= t - b)).all()):
             break
         else:
-            w, scale = apply(Q[:, :, t - b : t - b + 1]), bound
-            products.append(w)
+            w, scale = apply(Q.first(t - b + 1)[:, :, t - b :]), bound
+            products.add(w, torch.full_like(count, t - b))
+            taken = t - b + 1
         # jointly against [Y Q], twice: projecting first and reorthogonalising after would divide a leak into range C by
         # a small β
+        basis = Q.first(min(t, steps))
         for _ in range(2):
-            w = project(w) - Q[:, :, :t] @ (Q[:, :, :t].mT @ w)
+            w = project(w) - basis @ (basis.mT @ w)
         norm = _norm(w)
         live = (norm > (tolerance * scale).view(m, 1, 1)) & (count < steps).view(m, 1, 1)
-        q = torch.where(live, w / torch.where(live, norm, 1), 0)
-        place = torch.nn.functional.one_hot(count.clamp(max=max(steps - 1, 0)), max(steps, 1))[:, None, :steps]
-        Q = Q + q * place.to(Q.dtype)
+        Q.add(torch.where(live, w / torch.where(live, norm, 1), 0), count)
         count = count + live.view(m)
-    return KrylovBasis(Q, torch.cat([*products, apply(Q[:, :, len(products) :])], 2), count)
+    whole = Q.first(steps)
+    return KrylovBasis(whole, torch.cat([products.first(taken), apply(whole[:, :, taken:])], 2), count)
+
+
+class _Columns:
+    """Columns `[M, n, steps]`, zero until they are added: written in place, one behind the other in memory, where no
+    gradient is wanted; a new tensor for each where autograd must see them."""
+
+    def __init__(self, like: Tensor, steps: int):
+        self.rows = like.new_zeros(like.shape[0], steps, like.shape[1])
+        self.numbers, self.steps = torch.arange(len(like), device=like.device), steps
+
+    def first(self, count: int) -> Tensor:
+        return self.rows[:, :count].mT
+
+    def add(self, column: Tensor, at: Tensor) -> None:
+        """Adds `column [M, n, 1]` to the columns `at [M]`; behind the last one it must be 0."""
+        if not self.steps:
+            return
+        at = at.clamp(max=self.steps - 1)
+        if torch.is_grad_enabled():
+            place = torch.nn.functional.one_hot(at, self.steps)[:, :, None].to(column.dtype)
+            self.rows = self.rows + place * column.mT
+        else:
+            self.rows[self.numbers, at] += column[:, :, 0]
 
 
 def _norm(x: Tensor) -> Tensor:
@@ -138,6 +162,28 @@ def eigh(T: Tensor) -> tuple[Tensor, Tensor]:
 def _qr_iteration(T: Tensor) -> tuple[Tensor, Tensor]:
     values, vectors = scipy.linalg.eigh(T.cpu().numpy(), driver="ev")
     return torch.as_tensor(values, device=T.device), torch.as_tensor(vectors, device=T.device)
+
+
+def complete_pairs(apply: LinearMap, Y: Tensor, real: Tensor, bound: Tensor) -> RitzPairs:
+    """All eigenpairs of PLP on the null spaces of some small graphs at once, padded: `Y [M, n, r]` orthonormal bases of
+    range C, zero behind their rank; `real [M, n]`, true where a row is one of the graph's. κ is the largest n − r.
+
+    Dense: range C and the padded rows are moved above the spectrum, where their eigenvalues come last."""
+    m, n, _ = Y.shape
+    A = apply(torch.eye(n, dtype=Y.dtype, device=Y.device).expand(m, n, n))
+    A = A - Y @ (Y.mT @ A)
+    A = A - (A @ Y) @ Y.mT
+    above = torch.where(bound > 0, 2 * bound, 1).view(m, 1, 1)
+    A = (A + A.mT) / 2 + above * (Y @ Y.mT + torch.diag_embed((~real).to(Y.dtype)))
+    live = real.sum(1) - (Y * Y).sum((1, 2)).round().long()
+    mask = torch.arange(n, device=Y.device)[: int(live.max())] < live[:, None]
+    values, V = eigh(A)
+    values, V = values[:, : mask.shape[1]] * mask, V[:, :, : mask.shape[1]] * (real[:, :, None] & mask[:, None])
+    for _ in range(2):
+        V = V - Y @ (Y.mT @ V)
+    LV = apply(V)
+    residual = (LV - Y @ (Y.mT @ LV) - V * values[:, None]) * mask[:, None]
+    return RitzPairs(values, V, mask, residual.norm(dim=1))
 
 
 def all_eigenpairs(apply: LinearMap, Y: Tensor) -> RitzPairs:

@@ -41,7 +41,7 @@ def is_matvec(L: Any) -> bool:
     return isinstance(L, LinearOperator) or (callable(L) and not isinstance(L, Tensor))
 
 
-def _is_scipy(x: Any) -> bool:
+def is_scipy(x: Any) -> bool:
     return bool(scipy.sparse.issparse(x))
 
 
@@ -79,7 +79,7 @@ def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int,
     """Rows, columns and values of the entries; all of a dense matrix that wants gradients, else only those that are not
     0.
     """
-    if _is_scipy(matrix):
+    if is_scipy(matrix):
         coo = matrix.tocoo()
         coo.sum_duplicates()
         row, col = torch.as_tensor(coo.row).long(), torch.as_tensor(coo.col).long()
@@ -126,7 +126,7 @@ def _dense(x: Any, name: str) -> Tensor:
 
 def as_block(start: Any, n: int) -> Tensor:
     """A given start, `[n]` or `[n, b]`, as a block `[n, b]` in float64."""
-    if _is_scipy(start):
+    if is_scipy(start):
         start = start.toarray()
     block = _dense(start.to_dense() if isinstance(start, Tensor) else start, "start").double()
     block = block[:, None] if block.ndim == 1 else block
@@ -146,7 +146,7 @@ def as_columns(C: Any, n: int | None) -> Tensor | scipy.sparse.csc_array:
             raise InputError("C is sparse and carries no gradients here: pass C.to_dense(), or C.detach()")
         row, col, value, shape = _entries(C, "C")
         C = scipy.sparse.csc_array((value.detach().cpu().numpy(), (row.cpu().numpy(), col.cpu().numpy())), shape=shape)
-    if _is_scipy(C):
+    if is_scipy(C):
         C = C.reshape(-1, 1) if C.ndim == 1 else C
         _refuse_complex(np.dtype(C.dtype).kind == "c", "C")
         columns: Tensor | scipy.sparse.csc_array = scipy.sparse.csc_array(C, dtype=np.float64)
