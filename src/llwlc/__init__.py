@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from llwlc import subgraphs as subgraphs
     from llwlc import training as training
     from llwlc._fitting.fit_metrics import FitMetrics as FitMetrics
+    from llwlc._io.database import Query as Query
     from llwlc._predictor import LinkPredictor as LinkPredictor
     from llwlc._support.progress import show_progress as show_progress
     from llwlc.bases._config import BasisConfig as BasisConfig
@@ -96,6 +97,7 @@ _HOMES = {
     "LLwLCNet": "nn._net",
     "LinkPredictor": "_predictor",
     "LinkSplit": "splits._linksplit",
+    "Query": "_io.database",
     "Subgraphs": "subgraphs._batch",
     "constrained_lanczos": "linalg._lanczos",
     "eigenbasis": "bases._eigenbasis",

@@ -27,6 +27,11 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = Fal
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError(f"{where} has fractions or NaN for node ids: use integers or text") from None
+    if pa.types.is_decimal(array.type):  # a database's numbers of any length
+        try:
+            array = array.cast(pa.decimal256(76 - array.type.scale, 0)).cast(pa.string())
+        except pa.ArrowInvalid:
+            raise InputError(f"{where} has fractions for node ids: use integers or text") from None
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
     texts = (pa.types.is_string(array.type), pa.types.is_large_string(array.type), pa.types.is_string_view(array.type))
