@@ -17,7 +17,7 @@ WAIT = 5.0
 """Seconds that a locked file is waited for."""
 STEPS = 100_000
 """Steps of SQLite after which Python may handle a signal: Ctrl-C ends a long query."""
-TYPES = {frozenset({"integer"}): pa.int64(), frozenset({"blob"}): pa.binary(), frozenset[str](): pa.null()}
+TYPES = {frozenset({"integer"}): pa.int64(), frozenset({"blob"}): pa.binary()}
 
 
 class SqliteDatabase(Database):
@@ -93,6 +93,7 @@ class SqliteDatabase(Database):
                 base.set_progress_handler(lambda: 0, STEPS)
                 if not write:
                     base.execute("PRAGMA query_only = ON")
+                    base.execute("SELECT 1 FROM sqlite_master")  # looks into the file, whatever the query does
                 yield base
         except LLwLCError:
             raise

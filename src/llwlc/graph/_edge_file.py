@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypedDict
@@ -277,7 +278,7 @@ def _count(codes: np.ndarray, names: Sequence[str] | None) -> int:
 
 def read_weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     values = as_numbers(column)
-    if values is None and pa.types.is_nested(column.type):
+    if values is None and (pa.types.is_nested(column.type) or pa.types.is_binary(column.type)):
         raise InputError(
             f"{where} is of type {column.type}, which is no number. Use another column, or none: --weight none"
         )
@@ -295,6 +296,9 @@ def read_times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     if column.null_count:
         at = column.is_null().combine_chunks().index(True).as_py()
         raise InputError(f"{where} is empty in row {at + 1}: fill it in, or use no times: --time none")
+    if pa.types.is_string(column.type):  # some databases keep dates as text
+        with contextlib.suppress(pa.ArrowInvalid):
+            column = column.cast(pa.timestamp("us"))
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         seconds: np.ndarray = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy()
         return seconds.copy()  # arrow's memory is read-only, torch's is not
