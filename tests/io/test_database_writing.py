@@ -6,7 +6,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from databases import database, run_sql  # noqa: F401 (a fixture)
+from databases import run_sql
 from llwlc import InputError, StorageError
 from llwlc._io.database import check_table_target, write_to_database
 
@@ -78,7 +78,7 @@ def test_what_the_database_refuses_leaves_it_as_it_was(database):
         "INSERT INTO links VALUES (?, ?, ?)",
         rows=[("old", 1.0, 1)],
     )
-    with pytest.raises(StorageError, match="cannot be written.*nothing was changed"):
+    with pytest.raises(StorageError, match=r"cannot be written.*nothing was changed"):
         write_to_database(database, "links", LINKS, "append")
     assert rows_of(database) == [("old", 1.0, 1)]
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import llwlc
-from databases import database, make_database, postgresql_server, run_sql  # noqa: F401 (a fixture)
+from databases import make_database, postgresql_server, run_sql
 from llwlc import Graph, InputError, MissingDependencyError, Query, StorageError
 from llwlc._io.database import DATABASES
 from llwlc._io.database_url import DatabaseUrl
@@ -42,7 +42,8 @@ def assert_same_graph(found, wanted):
     assert torch.equal(found.edge_index, wanted.edge_index)
     for name in ("weight", "time"):
         a, b = getattr(found, name), getattr(wanted, name)
-        assert (a is None) == (b is None) and (a is None or torch.equal(a, b))
+        assert (a is None) == (b is None)
+        assert a is None or torch.equal(a, b)
 
 
 def test_a_query_gives_the_graph_of_the_same_rows_in_a_file_and_packs_to_it(database, tmp_path):
@@ -137,7 +138,7 @@ REFUSED = {
     "SELECT customer, customer FROM orders": "two columns called 'customer'",
     "SELECT NULL AS a, 'x' AS b": "names no node in row 1",
     "SELECT 'a' AS a, 'b' AS b, NULL AS weight": "weight",
-    "SELECT 1.5 AS a, 'x' AS b": "fractions|names no node",
+    "SELECT 1.5 AS a, 'x' AS b": "fractions",
     "SELECT 'only one column'": "two are needed",
     "DROP TABLE orders": "query of .* (returns no rows|would write|must be one statement)",
     "INSERT INTO orders VALUES ('a', 'b', 1, 1)": "query of .* (returns no rows|would write|must be one statement)",
@@ -147,10 +148,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_what_cannot_be_read_is_one_sentence_and_changes_nothing(database, sql, request):
+def test_what_cannot_be_read_is_one_sentence_and_changes_nothing(database, sql):
     run_sql(database, CREATE, INSERT, rows=orders(5))
-    if sql.startswith("SELECT 1.5") and not database.startswith("postgresql"):
-        pytest.skip("SQLite keeps 1.5 as a name of text, DuckDB as a decimal")
     with pytest.raises(llwlc.LLwLCError, match=REFUSED[sql]) as caught:
         Graph.read(Query(database, sql))
     assert "\n" not in str(caught.value)
@@ -162,9 +161,9 @@ def test_blobs_name_no_nodes_and_are_no_weights_but_may_stand_beside(tmp_path):
     url = f"sqlite:///{tmp_path}/shop.db"
     run_sql(url, "CREATE TABLE t (a, b, photo)", "INSERT INTO t VALUES (?, ?, ?)", rows=[("x", "y", b"\xff\0")])
     assert Graph.read(Query(url, "SELECT * FROM t")).names == ["x", "y"]
-    with pytest.raises(InputError, match="binary, which names no nodes"):
+    with pytest.raises(InputError, match=r"binary, which names no nodes"):
         Graph.read(Query(url, "SELECT photo, b FROM t"))
-    with pytest.raises(InputError, match="not numeric|binary"):
+    with pytest.raises(InputError, match=r"not numeric|binary"):
         Graph.read(Query(url, "SELECT a, b, photo AS weight FROM t"))
 
 
@@ -222,13 +221,13 @@ def test_a_duckdb_file_that_another_process_writes(tmp_path):
 
 def test_a_server_that_is_down_or_silent():
     pytest.importorskip("psycopg")
-    with pytest.raises(StorageError, match="does not answer.*refused"):
+    with pytest.raises(StorageError, match=r"does not answer.*refused"):
         Query("postgresql://ann:hunter2@127.0.0.1:1/shop", "SELECT 1").read()
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and says nothing
         port = silent.getsockname()[1]
-        with pytest.raises(StorageError, match="does not answer.*timeout"):
+        with pytest.raises(StorageError, match=r"does not answer.*timeout"):
             Query(f"postgresql://ann@127.0.0.1:{port}/shop?connect_timeout=2", "SELECT 1").read()
     with pytest.raises(InputError, match="no usable URL"):
         Query("postgresql://ann:hunter2@127.0.0.1/shop?nonsense=1", "SELECT 1").read()
@@ -262,7 +261,7 @@ def test_credentials_come_from_the_environment_pgpass_and_service_files(tmp_path
 
 def test_a_url_without_a_query_lists_the_tables(database):
     run_sql(database, CREATE)
-    with pytest.raises(InputError, match="--query .*'orders'"):
+    with pytest.raises(InputError, match=r"--query .*'orders'"):
         Graph.read(database)
 
 

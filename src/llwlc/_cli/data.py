@@ -122,6 +122,8 @@ def pack_graph(
         separator="\t" if separator in ("tab", "\\t") else separator,
     )
     print_status(f"{redact(edges)}: {report.line}")
+    if report.unused:
+        print_status(report.unused_line)
     for text in report.warnings:
         print_status(f"Warning: {text}", style="yellow")
     print_status(f"{out} was packed from it already" if before else f"written to {out}")

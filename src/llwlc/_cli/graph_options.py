@@ -203,6 +203,8 @@ def print_report(name: str, graph: Graph) -> None:
     """Prints the counts and warnings of a graph that was read, on stderr."""
     if graph.report is not None:
         print_status(f"{name}: {graph.report.line}")
+        if graph.report.unused:
+            print_status(graph.report.unused_line)
         for text in graph.report.warnings:
             print_status(f"Warning: {text}", style="yellow")
     sys.stderr.flush()

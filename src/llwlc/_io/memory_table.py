@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from llwlc._io.database import Query
 from llwlc._io.file_bytes import UNZIPPED_LIMIT
-from llwlc._io.table_file import TableFile, check_distinct_columns, open_table
+from llwlc._io.table_file import SAMPLE_ROWS, TableFile, check_distinct_columns, open_table
 from llwlc._support.text import describe_error, quote_text
 from llwlc.errors import InputError
 
@@ -34,6 +34,11 @@ class MemoryTable(TableFile):
         """These columns, with the types that they already have."""
         assert self.table is not None
         return self.table.select(list(self.columns if columns is None else columns))
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of the first rows."""
+        assert self.table is not None
+        return self.table.select(list(columns)).slice(0, SAMPLE_ROWS)
 
 
 def make_memory_table(table: pa.Table, path: Path) -> MemoryTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -14,7 +15,7 @@ import torch
 
 from llwlc._io.edge_source import open_edges
 from llwlc._io.file_bytes import UNZIPPED_LIMIT
-from llwlc._io.memory_table import TableSource
+from llwlc._io.memory_table import TableSource, is_path
 from llwlc._io.table_file import TableFile, arrow_errors, as_numbers
 from llwlc._io.table_writing import write_table
 from llwlc._support.text import quote_text
@@ -24,6 +25,7 @@ from llwlc.graph._feature_file import FeatureTable, join_features, read_features
 from llwlc.graph._graph import Graph
 from llwlc.graph._name_file import read_names
 from llwlc.graph._names import as_names, number_nodes
+from llwlc.graph._unused_columns import find_unused
 
 FAMILIAR = (
     ("source", "target"),
@@ -122,6 +124,11 @@ def read_graph(
     """
     if isolated not in ("error", "keep", "drop"):
         raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")
+    # what is wrong with arrays shows before a long list of edges is read; the ids of a table are found by the edges' names
+    arrays = features is not None and is_path(features) and Path(features).suffix == ".npz"
+    known = None
+    if features is not None and arrays:
+        known = read_features(features, missing_values=missing_values, unzipped_limit=unzipped_limit)
     found = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
     file, path = found.file, found.file.path
     with arrow_errors(path):
@@ -129,6 +136,7 @@ def read_graph(
         file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
         weight, time = choose_column(file, "weight", weight), choose_column(file, "time", time)
         extra = [name for name in (weight, time) if name is not None]
+        unused, dates = find_unused(file, {*ends[:2], *extra})
         table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
         heads = [as_names(table[name], where=f"{path}: column {quote_text(name)}") for name in ends[:2]]
         strengths = (
@@ -139,8 +147,8 @@ def read_graph(
     declared = [] if found.nodes is None else [as_names(found.nodes, where=f"{path}: nodes")]
     if node_list is not None:
         declared.append(read_names(node_list, node=node if features is None else None, unzipped_limit=unzipped_limit))
-    names, known = pa.concat_arrays([*heads, *declared]), None
-    if features is not None:
+    names = pa.concat_arrays([*heads, *declared])
+    if features is not None and not arrays:
         known = read_features(
             features,
             node=node,
@@ -151,6 +159,8 @@ def read_graph(
         )
     codes, listed = number_nodes(_with_isolated(names, known, keep=isolated == "keep"))
     m, n = len(heads[0]), _count(codes, listed)
+    if known is not None:
+        resolve_names(known, listed, n)  # refuses arrays with too few rows
     graph = assemble_graph(
         codes[:m],
         codes[m : 2 * m],
@@ -161,6 +171,8 @@ def read_graph(
         directed=found.directed,
         notes=(*found.notes, *notes),
     )
+    assert graph.report is not None
+    graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates))
     if not graph.num_edges:
         raise InputError(f"{path} has no edges ({m} rows, self-loops aside): an edge list needs at least one")
     if known is not None:

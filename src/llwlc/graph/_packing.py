@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -80,7 +81,9 @@ def pack(
         isolated = _write_links(base, folder, nodes, report.edges)
         base.close()
         remove(folder / "work")
-        report = GraphReport(**(vars(report) | {"isolated": isolated}))
+        used = {*stream.ends[:2], stream.weight, stream.time}
+        unused = tuple(name for name in stream.file.columns if name and name not in used)
+        report = replace(report, isolated=isolated, unused=unused)
         write_manifest(folder, nodes, report, origin)
     return report
 
