@@ -8,7 +8,6 @@ sends its request at once is answered, however many others are slow.
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import Any, ClassVar
 
 import h11

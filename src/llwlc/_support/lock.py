@@ -20,8 +20,8 @@ LOCK = ".lock"
 def hold_lock(folder: Path, what: str) -> Iterator[None]:
     """Holds the lock for the block; raises an error that names the process that has it, where another one does.
 
-    The system itself holds the lock (`file_lock`), so that it ends with its process, even if that is killed; the file only
-    names the process.
+    The system itself holds the lock (`file_lock`), so that it ends with its process, even if that is killed; the file
+    only names the process.
     """
     handle = _claimed(folder / LOCK, f"{folder}: {what}")
     try:

@@ -124,7 +124,7 @@ def read_graph(
     """
     if isolated not in ("error", "keep", "drop"):
         raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")
-    # what is wrong with arrays shows before a long list of edges is read; the ids of a table are found by the edges' names
+    # what is wrong with arrays shows before a long list of edges is read; a table's ids are found by the edges' names
     arrays = features is not None and is_path(features) and Path(features).suffix == ".npz"
     known = None
     if features is not None and arrays:

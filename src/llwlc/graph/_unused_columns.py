@@ -28,7 +28,9 @@ def find_unused(file: TableFile, used: Collection[str]) -> tuple[tuple[str, ...]
 def looks_like_time(name: str, column: pa.ChunkedArray) -> bool:
     """Whether a column holds dates, or numbers under the name of a time.
 
-    >>> looks_like_time("first met", pa.chunked_array([["2024-05-01", None]])), looks_like_time("n", pa.chunked_array([[1]]))
+    >>> looks_like_time("first met", pa.chunked_array([["2024-05-01", None]]))
+    True
+    >>> looks_like_time("year", pa.chunked_array([[2001]])), looks_like_time("count", pa.chunked_array([[3]]))
     (True, False)
     """
     column = column.drop_null()
