@@ -94,7 +94,7 @@ def test_no_traceback_or_name_of_a_graph_has_the_password(database, tmp_path):
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        (("fit", "sqlite:///none.db"), "there is no file none.db"),
+        (("fit", "sqlite:///none.db"), r"there is no file none\.db"),
         (("fit", "none.csv", "--query", "SELECT 1"), "--query is for a database"),
         (("fit", "cora", "--query", "SELECT 1"), "cora is a dataset"),
         (("fit", "e.csv", "--features-query", "SELECT 1"), "--features-query is for a database: name it too"),

@@ -265,6 +265,14 @@ def test_a_url_without_a_query_lists_the_tables(database):
         Graph.read(database)
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_the_file_of_a_database_without_its_url(kind, tmp_path):
+    url = next(make_database(kind, tmp_path))
+    run_sql(url, CREATE)
+    with pytest.raises(InputError, match=f"is a {kind} database: name it as {kind}:///"):
+        Graph.read(DatabaseUrl(url).file)
+
+
 def test_urls_that_are_none():
     with pytest.raises(InputError, match=r"mysql:// is no database.*sqlite, duckdb, postgresql or neo4j"):
         Query("mysql://ann:hunter2@host/shop", "SELECT 1")

@@ -469,10 +469,11 @@ def test_columns_that_are_not_used_are_named_and_those_with_dates_offered(tmp_pa
     assert Graph.read(tmp_path / "e.csv", time="year", weight="count").report.unused == ("note", "since")
     pairs = "".join(f"{i},{i + 1},,2024-05-01,2001,1\n" for i in range(40))
     (tmp_path / "e.csv").write_text(f"a,b,note,since,year,count\n{pairs}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphWarning)  # a path is bipartite
+        graph = Graph.read(tmp_path / "e.csv")
     with pytest.raises(InputError, match=r"read without times: name their column with --time COLUMN .*'since'"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphWarning)  # a path is bipartite
-            llwlc.splits.make(Graph.read(tmp_path / "e.csv"), protocol="temporal")
+        llwlc.splits.make(graph, protocol="temporal")
 
 
 @pytest.mark.parametrize(
