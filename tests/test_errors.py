@@ -2,6 +2,7 @@
 line.
 """
 
+import errno
 import os
 import pickle
 import subprocess
@@ -18,6 +19,7 @@ from llwlc._engines.ray_pool import Cluster, run_over_shards
 from llwlc._support.charts import new_figure
 from llwlc._support.files import write_text
 from llwlc._support.lock import hold_lock
+from llwlc._support.roots import locate
 from llwlc.graph._packing import pack
 from llwlc.models import make
 from llwlc.training._checkpoint import Checkpoint, read_checkpoint
@@ -34,7 +36,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("ours", "theirs"), KINDS.items())
-def test_every_kind_has_the_base_is_a_kind_of_pythons_and_survives_a_process_boundary(ours, theirs):
+def test_every_error_has_both_bases_and_can_be_pickled(ours, theirs):
     assert issubclass(ours, llwlc.LLwLCError)
     assert issubclass(ours, theirs)
     again = pickle.loads(pickle.dumps(ours("what, where: what to do")))
@@ -69,7 +71,7 @@ def test_a_run_folder_that_cannot_be_used_says_so_and_still_counts_as_bad_input(
         read_checkpoint(Checkpoint(tmp_path / "checkpoint.safetensors", "any"))
 
 
-def test_a_dataset_that_cannot_be_fetched_is_told_from_a_wrong_name(tmp_path, monkeypatch):
+def test_a_dataset_that_cannot_be_fetched_differs_from_a_wrong_name(tmp_path, monkeypatch):
     monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -94,7 +96,7 @@ def test_neither_the_import_nor_the_error_loads_scikit_learn():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_a_folder_that_is_locked_or_may_not_be_written_is_no_bad_input(tmp_path):
+def test_a_locked_or_read_only_folder_is_a_storage_error(tmp_path):
     with (
         hold_lock(tmp_path, "a fit"),
         pytest.raises(llwlc.StorageError, match=f"under way in process {os.getpid()}") as found,
@@ -114,13 +116,25 @@ def test_a_folder_that_is_locked_or_may_not_be_written_is_no_bad_input(tmp_path)
         ("matplotlib.figure", "plots", lambda folder: new_figure(1, 1)),
         ("ray", "ray", lambda folder: list(run_over_shards(Cluster(), int, None, "real", [0]))),
         ("duckdb", "pack", lambda folder: pack(folder / "edges.csv", folder / "packed")),
+        ("ogb.utils.url", "ogb", lambda folder: llwlc.datasets.load("ogbl-ddi", root=folder / "empty")),
     ],
 )
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(tmp_path, monkeypatch, module, extra, call):
     (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\n")
+    monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
-    with pytest.raises(llwlc.MissingDependencyError, match=rf"pip install 'llwlc\[{extra}\]'"):
+    with pytest.raises(llwlc.MissingDependencyError, match=rf"pip install 'llwlc\[{extra}\]'") as missing:
         call(tmp_path)
+    assert missing.value.name == module.partition(".")[0]
+
+
+def test_a_disk_that_is_full_while_a_dataset_is_fetched_is_not_a_fault_of_the_dataset(tmp_path, monkeypatch):
+    def fetch(target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setenv("LLWLC_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(llwlc.StorageError, match="No space left on device"):
+        locate("any", "any", ["file"], root=tmp_path / "empty", fetch=fetch)
 
 
 def test_a_missing_server_is_named_by_the_command():

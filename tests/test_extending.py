@@ -68,7 +68,7 @@ def test_a_constraint_of_at_most_twenty_lines_works_everywhere(tmp_path):
     assert needs == {"constraint common": {"digest": FAMILIES["common"].digest, "file": "my_constraint.py"}}
 
 
-def test_a_function_without_a_name_serves_too_and_is_registered_where_a_run_needs_it(tmp_path):
+def test_an_unregistered_function_works_and_is_registered_for_a_run(tmp_path):
     def ends(subs):
         at = torch.zeros(subs.num_nodes, dtype=torch.float64)
         at[subs.u] = 1
@@ -196,13 +196,13 @@ def test_a_name_of_the_package_is_not_taken_over():
         llwlc.constraints.register("a+b")(lambda subs: llwlc.constraints.none(subs))
 
 
-def test_what_is_no_constraint_is_named():
+def test_a_result_that_is_not_a_constraint_is_named():
     llwlc.constraints.register("wrong")(lambda subs: torch.ones(subs.num_nodes))
     with pytest.raises(InputError, match="'wrong' returned Tensor, not Constraints: wrap its columns"):
         llwlc.link_bases(people(), PAIRS, constraints="wrong")
 
 
-def test_one_that_fails_is_named_with_its_error():
+def test_a_failing_constraint_is_named_with_its_error():
     @llwlc.constraints.register("broken")
     def broken(subs):
         raise RuntimeError("boom")
@@ -229,7 +229,7 @@ def test_every_file_that_the_architecture_page_names_is_there():
         assert (ROOT / name).is_file(), name
 
 
-def test_what_a_constraint_is_made_with_counts_for_its_bases():
+def test_captured_values_of_a_constraint_are_part_of_the_cache_key():
     """Two functions of one source, a default or a bound argument apart, are two constraints to the cache."""
 
     def make(k):
@@ -254,7 +254,7 @@ def test_a_bound_argument_is_left_alone():
     assert BasisConfig(constraints="vertex_deleted", count=4).columns(subs).count == 4
 
 
-def test_a_helper_beside_a_plugin_counts_and_two_plugins_of_one_name_are_refused(tmp_path, monkeypatch):
+def test_a_plugins_helper_file_is_hashed_and_a_name_clash_is_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     helper = tmp_path / "helper_of_mine.py"
     helper.write_text("HOP = 1\n")

@@ -38,11 +38,14 @@ def modules() -> list[str]:
 
 
 SNAPSHOT = textwrap.dedent("""
-    import importlib, inspect, logging, os, signal, sys, threading, warnings
+    import importlib, inspect, locale, logging, multiprocessing, os, random, signal, sys, threading, warnings
     import faulthandler, numba, numpy, scipy.sparse.csgraph, torch, torch_geometric.nn
     import numba.core.bytecode, numba.core.caching, numba.core.codegen, numba.core.compiler, numba.core.dispatcher
     # what these change when llwlc imports them is their own doing
-    for name in ("duckdb", "matplotlib.pyplot", "networkx", "pandas", "polars", "pyarrow", "ray", "sklearn", "triton", "uvicorn"):
+    for name in (
+        "duckdb", "matplotlib.pyplot", "networkx", "pandas", "polars", "pyarrow", "ray", "rich.progress", "rich.table", "sklearn",
+        "triton", "uvicorn",
+    ):
         try:
             importlib.import_module(name)
         except ImportError:
@@ -63,6 +66,13 @@ SNAPSHOT = textwrap.dedent("""
                 state |= attributes(owner)
         for module in (warnings, sys.modules["torch.optim.adam"], sys.modules["torch.optim.optimizer"]):
             state |= {f"{module.__name__}.{name}": id(value) for name, value in vars(module).items() if callable(value)}
+        state |= {
+            f"logger {name}": (logger.level, logger.handlers[:], logger.filters[:], logger.propagate, logger.disabled)
+            for name, logger in logging.root.manager.loggerDict.items()
+            if isinstance(logger, logging.Logger)
+        }
+        if "matplotlib" in sys.modules:  # read as a dictionary: its own look-up chooses a backend
+            state |= {f"matplotlib {name}": repr(value) for name, value in dict.items(sys.modules["matplotlib"].rcParams)}
         backends = torch.backends
         return state | {
             "warnings.filters": repr(warnings.filters),
@@ -74,7 +84,9 @@ SNAPSHOT = textwrap.dedent("""
                 backends.cuda.matmul.allow_tf32, backends.mkldnn.enabled, torch.is_warn_always_enabled(),
                 torch.sparse.check_sparse_tensor_invariants.is_enabled(),
             ),
-            "random": (torch.get_rng_state().sum().item(), numpy.random.get_state()[1].sum().item()),
+            "locale": locale.setlocale(locale.LC_ALL),
+            "start method": multiprocessing.get_start_method(allow_none=True),
+            "random": (random.getstate(), torch.get_rng_state().sum().item(), numpy.random.get_state()[1].sum().item()),
             "numpy": (numpy.geterr(), numpy.get_printoptions()),
             "signals": [signal.getsignal(number) for number in signal.valid_signals()],
             "hooks": (sys.excepthook, sys.unraisablehook, sys.displayhook, threading.excepthook, sys.getrecursionlimit()),
@@ -102,10 +114,19 @@ USED = SNAPSHOT + textwrap.dedent("""
     from people import QUICK, people
     from llwlc._predictor import LinkPredictor
     for model, options in (("llwlc", QUICK), ("common-neighbors", {}), ("gcn", {"epochs": 2})):
-        fitted = LinkPredictor(model=model, cache=None, minutes=None, **options).fit(people(features=False))
+        fitted = LinkPredictor(model=model, cache=None, minutes=None, **options).fit(people(features=False), out=model)
         same(before, f"{model} was fitted")
         fitted.score(torch.tensor([[0, 5], [1, 7]]))
         same(before, f"{model} gave scores")
+        best = LinkPredictor.load(model, cache=None).recommend(top=2)[0]
+        same(before, f"a run of {model} was read and recommended links")
+        if model == "llwlc":
+            fitted.explain(best.source, best.target).to_html()
+            same(before, "a score was explained")
+        fitted.plot()
+        same(before, f"the history of {model} was plotted")
+        fitted.evaluate("random", seed=1)
+        same(before, f"{model} was evaluated on another split")
 """)
 
 
@@ -114,7 +135,7 @@ def test_importing_every_module_leaves_the_globals_of_other_libraries_alone(tmp_
     run(IMPORTED, *modules(), cwd=tmp_path)
 
 
-def test_fits_and_scores_leave_them_as_they_were(tmp_path):
+def test_fits_scores_lists_explanations_and_evaluations_leave_them_as_they_were(tmp_path):
     run(USED, cwd=tmp_path)
 
 

@@ -171,7 +171,7 @@ def test_a_prior_moves_probabilities_by_bayes_rule(model, prior):
 
 
 @pytest.mark.parametrize("prior", [0, 1, -0.1, 1.5, float("nan")])
-def test_a_prior_that_is_no_share_is_refused(model, prior):
+def test_a_prior_outside_0_to_1_is_refused(model, prior):
     with pytest.raises(InputError, match="prior"):
         model.score(torch.tensor([[0, 1]]), prior=prior)
     with pytest.raises(InputError, match="prior"):
@@ -254,10 +254,10 @@ def test_a_prior_is_the_share_of_candidates_and_a_precision_that_of_the_list(mod
         ({"top": 3, "precision": 0.1}, "give one of them"),
         ({"missing_share": 0}, "above 0 and below 1"),
         ({"missing_share": 1}, "above 0 and below 1"),
-        ({"precision": 0}, "a wanted precision is above 0"),
+        ({"precision": 0}, "precision is above 0"),
         ({"budget": 0}, "budget is a whole number of at least 1"),
         ({"top": "3"}, "top is a whole number"),
-        ({"between": ("a", "b")}, "knows no types of nodes"),
+        ({"between": ("a", "b")}, "fitted without node types"),
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused_in_words(model, options, why):
@@ -458,7 +458,7 @@ def test_parameters_are_checked_by_fit_and_not_before(parameters, why, tmp_path)
     assert not (tmp_path / "run").exists()
 
 
-def test_what_would_be_dropped_is_refused(plain):
+def test_options_that_would_be_ignored_are_refused(plain):
     with pytest.raises(InputError, match="leave graph out, or engine"):
         plain.recommend(graph=plain.graph_, engine=object())
 
@@ -467,7 +467,7 @@ def test_an_evaluation_says_that_it_trains(plain, capfd):
     fitted = LinkPredictor(model="gae", epochs=2, minutes=None, verbose=True).fit(people())
     found = fitted.evaluate("ncn", seed=1)
     assert found.epochs == 2
-    assert "training GAE anew on a split of protocol ncn, seed 1" in capfd.readouterr().err
+    assert "training GAE again on a split of protocol ncn, seed 1" in capfd.readouterr().err
 
 
 def test_python_and_the_command_line_have_the_same_defaults():

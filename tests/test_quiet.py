@@ -21,23 +21,29 @@ graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
 verbose = sys.argv[1] == "verbose"
 llwlc.LinkPredictor(model="adamic-adar", verbose=verbose).fit(graph).recommend(top=3)
 tiny = dict(epochs=2, minutes=None, device="cpu", cache=None)
-llwlc.LinkPredictor(**tiny, verbose=verbose).fit(graph).score([("0", "9")])
+model = llwlc.LinkPredictor(**tiny, verbose=verbose).fit(graph, out="run")
+model.score([("0", "9")])
+if not verbose:
+    llwlc.LinkPredictor.load("run").explain("0", "9").to_text()
+    llwlc.LinkPredictor(**tiny, use_validation=True, pooling="dgcnn").fit(graph)  # both are worth a warning
+    model.evaluate("random", seed=1), model.evaluate_ranking(), model.plot(), llwlc.datasets.load("cora")
 """
 
 
-def fit(how):
+def fit(how, folder):
     # a terminal, for rich: where there is none, a short step prints nothing anyway
-    where = os.environ | {"FORCE_COLOR": "1"}
-    return subprocess.run([sys.executable, "-c", FIT, how], capture_output=True, text=True, check=True, env=where)
+    where = os.environ | {"FORCE_COLOR": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", FIT, how]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=where, cwd=folder)
 
 
-def test_a_fit_from_python_prints_nothing():
-    found = fit("quiet")
+def test_a_call_from_python_prints_nothing(tmp_path):
+    found = fit("quiet", tmp_path)
     assert (found.stdout, found.stderr) == ("", "")
 
 
-def test_a_verbose_predictor_shows_bars_of_training_and_of_scores_on_stderr():
-    found = fit("verbose")
+def test_a_verbose_predictor_shows_bars_of_training_and_of_scores_on_stderr(tmp_path):
+    found = fit("verbose", tmp_path)
     assert found.stdout == ""
     assert all(step in found.stderr for step in ("training", "scoring candidates", "scoring pairs", "2/2"))
 
@@ -67,6 +73,13 @@ def test_a_notice_that_is_not_shown_is_logged(caplog):
         with llwlc.show_progress():
             print_notice("shown")
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("INFO", "kernels are compiled: 100 %")]
+
+
+def test_a_warning_that_is_not_shown_is_logged_as_one_and_not_printed(caplog, capsys):
+    with caplog.at_level(logging.WARNING, "llwlc"):
+        print_notice("slow", logging.WARNING)
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("WARNING", "slow")]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_one_thread_that_shows_its_progress_leaves_others_silent(capsys):

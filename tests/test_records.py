@@ -24,7 +24,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_what_a_record_names_is_there(name):
+def test_every_record_names_code_that_exists(name):
     record = RECORDS[name]
     values = [getattr(record, field.name) for field in dataclasses.fields(record)]
     paths = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]

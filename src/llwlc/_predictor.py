@@ -124,7 +124,7 @@ class LinkPredictor(Estimator, Queries):
             node_types: the type of each node; missing links are then sought between types that known links join, or
                 those of `recommend(between=...)`.
             plan: folder of a run whose plan is repeated.
-            spent: seconds of the budget that are gone already, in which the graph was read, for instance.
+            spent: seconds of the budget that have passed already, in which the graph was read, for instance.
             on_epoch: called with the record of each epoch.
             on_forecast: called with the forecast before the long work begins.
             on_plan: called with the plan.
@@ -194,7 +194,7 @@ class LinkPredictor(Estimator, Queries):
 
     @as_verbose
     def evaluate(self, protocol: str, *, seed: int = 0, on_epoch: OnEpoch | None = None) -> FitMetrics:
-        """Trains the run's model anew, with the same options, on another split of its graph, and returns what was
+        """Trains the run's model again, with the same options, on another split of its graph, and returns what was
         measured; the run stays as it is.
 
         Args:
@@ -203,7 +203,7 @@ class LinkPredictor(Estimator, Queries):
             on_epoch: called with the record of each epoch.
         """
         split = make(self.graph_, protocol=protocol, seed=seed)
-        print_notice(f"training {self.model_.title} anew on a split of protocol {protocol}, seed {seed}")
+        print_notice(f"training {self.model_.title} again on a split of protocol {protocol}, seed {seed}")
         return fit_model(
             self.model_.fresh(),
             self.graph_,
@@ -228,7 +228,7 @@ class LinkPredictor(Estimator, Queries):
     ) -> LinkPredictor:
         """Reads a run directory, written here or on another machine.
 
-        A run that was fitted with a constraint, start, readout or model that is no part of llwlc needs the module that
+        A run that was fitted with a constraint, start, readout or model that is not part of llwlc needs the module that
         registers it to be imported first; the error says so.
 
         Args:
@@ -238,16 +238,16 @@ class LinkPredictor(Estimator, Queries):
             verbose: whether calls show progress bars and notices on stderr.
         """
         run = directory.load(Path(folder))
-        given = run.info.parameters
-        model = given.get("model")
+        parameters = run.info.parameters
+        model = parameters.get("model")
         loaded = cls(
-            given.get("preset"),
+            parameters.get("preset"),
             model=None if model == "llwlc" else model,
             seed=run.fitted.seed,
-            minutes=given.get("minutes"),
+            minutes=parameters.get("minutes"),
             device=device,
             cache=cache,
             verbose=verbose,
-            **given.get("options", {}),
+            **parameters.get("options", {}),
         )
         return loaded._with(run)

@@ -174,11 +174,11 @@ def average_precision(pos: ArrayLike | Tensor, neg: ArrayLike | Tensor) -> float
     """
     p, n = _scores(pos, neg)
     threshold = np.unique(p)
-    found = len(p) - np.searchsorted(np.sort(p), threshold, side="left")
+    hits = len(p) - np.searchsorted(np.sort(p), threshold, side="left")
     wrong = n.size - np.searchsorted(np.sort(n, axis=None), threshold, side="left")
     # recall rises, from one threshold down to the next, by the links that have exactly this score
-    gained = found - np.append(found[1:], 0)
-    return float(np.sum(gained / len(p) * (found / (found + wrong))))
+    gained = hits - np.append(hits[1:], 0)
+    return float(np.sum(gained / len(p) * (hits / (hits + wrong))))
 
 
 def calibration_error(prob: ArrayLike | Tensor, label: ArrayLike | Tensor, *, bins: int = 15) -> float:

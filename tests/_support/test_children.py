@@ -25,12 +25,12 @@ run_child({CHILD!r}, sys.argv[1:])
 """
 
 
-def test_its_exit_code_comes_back_and_its_environment_goes_along():
+def test_run_child_passes_the_environment_and_returns_the_exit_code():
     assert run_child("import sys; sys.exit(int(sys.argv[1]))", ["7"]) == 7
     assert run_child("import os; assert os.environ['A'] == 'b'", [], environment={"A": "b"}) == 0
 
 
-def test_it_is_ended_when_its_time_is_over():
+def test_a_child_is_ended_after_its_time_limit():
     assert run_child("import time; time.sleep(60)", [], seconds=0.2) != 0
 
 

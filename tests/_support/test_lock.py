@@ -23,19 +23,19 @@ with hold_lock(Path(sys.argv[1]), "a fit"):
 """
 
 
-def test_it_is_there_and_gone(tmp_path):
+def test_a_lock_is_held_for_the_block_and_then_released(tmp_path):
     with hold_lock(tmp_path, "a fit"):
         assert (tmp_path / LOCK).read_text() == f"{os.getpid()}\n"
     assert not any(tmp_path.iterdir())
 
 
-def test_it_goes_with_an_error_too(tmp_path):
+def test_a_lock_is_released_after_an_error(tmp_path):
     with pytest.raises(KeyError), hold_lock(tmp_path, "a fit"):
         raise KeyError
     assert not any(tmp_path.iterdir())
 
 
-def test_the_second_is_refused_with_the_number_of_the_first_and_the_dead_one_taken_over(tmp_path):
+def test_a_second_holder_is_refused_and_a_dead_holders_lock_is_taken_over(tmp_path):
     with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
         with (

@@ -78,7 +78,7 @@ def test_a_folder_that_waits_there_for_this_user_is_not_used(homeless):
     assert not any(trap.iterdir())
 
 
-def test_a_shared_folder_that_the_user_names_is_not_used_and_said(homeless, tmp_path, monkeypatch):
+def test_a_shared_code_folder_is_not_used_and_a_warning_says_so(homeless, tmp_path, monkeypatch):
     (tmp_path / "team").mkdir()
     (tmp_path / "team").chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "team"))

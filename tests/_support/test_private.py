@@ -11,7 +11,7 @@ STRANGER = 54321
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")
 
 
-def test_it_is_made_for_the_user_alone(tmp_path):
+def test_a_private_folder_is_made_for_the_user_alone(tmp_path):
     old = os.umask(0o002)
     try:
         folder = make_private_folder(tmp_path / "a" / "b")
@@ -22,7 +22,7 @@ def test_it_is_made_for_the_user_alone(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o770, 0o722])
-def test_one_that_others_can_write_is_refused(tmp_path, mode):
+def test_a_folder_that_others_can_write_is_refused(tmp_path, mode):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(mode)
     assert make_private_folder(tmp_path / "shared") is None
@@ -39,7 +39,7 @@ def test_a_shared_folder_with_the_sticky_bit_may_hold_one(tmp_path):
 
 
 @as_root
-def test_a_strangers_folder_or_link_is_refused(tmp_path):
+def test_a_folder_or_link_of_another_user_is_refused(tmp_path):
     (tmp_path / "theirs").mkdir(mode=0o700)
     os.chown(tmp_path / "theirs", STRANGER, STRANGER)
     assert make_private_folder(tmp_path / "theirs") is None
@@ -52,11 +52,11 @@ def test_a_strangers_folder_or_link_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere/at/all", "/dev/null/x"])
-def test_where_none_can_be_made_there_is_none(place):
+def test_an_impossible_private_folder_is_none(place):
     assert make_private_folder(Path(place)) is None
 
 
-def test_a_link_that_leads_nowhere_or_round_is_no_folder(tmp_path):
+def test_a_dangling_or_circular_link_is_refused(tmp_path):
     (tmp_path / "round").symlink_to(tmp_path / "round")
     (tmp_path / "lost").symlink_to(tmp_path / "gone" / "away")
     assert make_private_folder(tmp_path / "round") is None

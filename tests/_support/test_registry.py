@@ -40,7 +40,7 @@ def test_a_builtin_name_stays_and_a_users_is_replaced():
     registry = colours()
     with pytest.raises(InputError, match="there is a colour called 'red' already"):
         registry.add(Record("red", "mine", lambda: 1))
-    with pytest.raises(InputError, match="came with llwlc and stays"):
+    with pytest.raises(InputError, match="is built in and cannot be removed"):
         registry.remove("red")
     registry.add(Record("mine", "first", lambda: 1))
     registry.add(Record("mine", "second", lambda: 2))
@@ -118,6 +118,6 @@ def test_a_record_is_read_as_it_was_written():
         (None, "is damaged"),
     ],
 )
-def test_what_is_no_such_record_is_refused(data, why):
+def test_an_unknown_record_is_refused(data, why):
     with pytest.raises(InputError, match=why):
         read_record(Shape, data, "run/config.json")

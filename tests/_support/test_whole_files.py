@@ -35,7 +35,7 @@ def test_an_error_leaves_the_old_file_and_no_litter(tmp_path):
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EFBIG, errno.EDQUOT])
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_what_the_system_refuses_is_one_sentence(tmp_path, monkeypatch, code, step):
+def test_system_errors_become_one_sentence(tmp_path, monkeypatch, code, step):
     write_bytes(tmp_path / "a", b"old")
 
     def refuse(*_):
@@ -62,7 +62,7 @@ def test_a_file_size_limit(tmp_path):
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a", b"old")]
 
 
-def test_a_folder_is_filled_beside_what_it_holds_and_only_when_all_is_there(tmp_path):
+def test_a_staging_folder_adds_its_files_only_when_complete(tmp_path):
     target = tmp_path / "seal"
     (target / "power").mkdir(parents=True)
     (target / "power" / "old").write_bytes(b"old")

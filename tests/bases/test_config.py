@@ -25,7 +25,7 @@ WRONG = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in WRONG.items() for value in values], ids=str
 )
-def test_what_makes_no_sense_is_refused_by_name(name, value):
+def test_an_invalid_option_is_refused_by_name(name, value):
     with pytest.raises(InputError, match="constraint" if name == "constraints" else name):
         BasisConfig(**{name: value})
     with pytest.raises(InputError):

@@ -154,7 +154,7 @@ def test_in_half_precision_the_vectors_are_rounded_and_nothing_else(tmp_path, me
     assert kept.num_bytes < 0.65 * whole.num_bytes
 
 
-def test_what_is_read_of_half_precision_has_32_bits():
+def test_half_precision_bases_are_read_as_float32():
     data, index = encode_pairs(graph(), PAIRS, replace(CONFIG, stored_bits=16)), torch.tensor([3, 0, 5])
     rounded = replace(data, vectors=data.vectors.float())
     largest = int(data.sizes.max())
@@ -240,7 +240,7 @@ def test_damaged_bases_are_computed_again_and_stored_whole(tmp_path, name, damag
     assert same(load_or_encode(graph(), PAIRS, CONFIG, cache=tmp_path), found)  # without a warning
 
 
-def test_an_entry_that_is_no_folder_is_replaced(tmp_path):
+def test_a_file_in_place_of_a_cache_entry_is_replaced(tmp_path):
     folder = tmp_path / cache_key(graph(), PAIRS, CONFIG, 0)
     for make in (folder.mkdir, folder.touch, lambda: folder.symlink_to(tmp_path / "nowhere")):
         make()
@@ -383,19 +383,19 @@ def test_a_full_disk_keeps_bases_in_memory(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("said", ["much", "-1", "nan", "1e30"])
-def test_a_limit_that_is_no_number_of_gigabytes_is_refused(said, tmp_path, monkeypatch):
+def test_a_cache_limit_that_is_not_a_number_is_refused(said, tmp_path, monkeypatch):
     monkeypatch.setenv("LLWLC_CACHE_LIMIT", said)
     with pytest.raises(InputError, match="LLWLC_CACHE_LIMIT is a number of gigabytes"):
         load_or_encode(graph(), PAIRS, CONFIG, cache=tmp_path)
 
 
-def test_an_empty_limit_is_no_limit_of_the_users(tmp_path, monkeypatch):
+def test_an_empty_cache_limit_means_the_default(tmp_path, monkeypatch):
     monkeypatch.setenv("LLWLC_CACHE_LIMIT", "")
     assert cache.cache_limit() == cache.CACHE_LIMIT
     assert len(load_or_encode(graph(), PAIRS, CONFIG, cache=tmp_path)) == len(PAIRS)
 
 
-def test_no_links_are_no_bases(tmp_path):
+def test_no_links_give_empty_bases(tmp_path):
     none = PAIRS[:0]
     assert len(encode_pairs(graph(), none, CONFIG)) == 0
     assert len(load_or_encode(graph(), none, CONFIG, cache=tmp_path)) == 0

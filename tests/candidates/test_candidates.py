@@ -1,4 +1,4 @@
-"""Candidates against brute force: walks, smoothed features, own lists of nodes, and the pairs that they come to."""
+"""Candidates against brute force: walks, smoothed features, candidate lists, and the pairs that they come to."""
 
 import importlib.util
 import math
@@ -265,7 +265,7 @@ def test_a_share_outside_the_unit_interval_is_refused(share):
         CandidateConfig(svd_similarity=share)
 
 
-# own lists
+# candidate lists
 
 
 def check_lists(retriever: CandidateRetriever, graph: nx.Graph, score: np.ndarray, length: int) -> None:
@@ -406,7 +406,7 @@ def test_a_large_graph_may_have_a_kind_of_few_nodes(large, few):
         assert ((partner < few) == (u >= few)).all()
 
 
-def test_without_faiss_a_large_graph_is_told_what_to_install(monkeypatch):
+def test_without_faiss_a_warning_says_what_to_install(monkeypatch):
     monkeypatch.setattr(inner_product_index, "EXACT_NODES", 5)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert inner_product_index.is_available(5)
@@ -529,7 +529,7 @@ def check_would_be(graph, retriever, score_without, length) -> tuple[int, int]:
 
 @settings(deadline=None, max_examples=25)
 @given(graphs, seeds, configs)
-def test_without_features_a_link_is_judged_by_the_lists_of_the_graph_without_it(graph, seed, config):
+def test_membership_without_features_equals_lists_of_the_graph_without_the_link(graph, seed, config):
     rng = np.random.default_rng(seed)
     node_types = some_kinds(len(graph), seed)
     length = rng.integers(0, 6, size=len(graph))
@@ -546,7 +546,7 @@ def test_without_features_a_link_is_judged_by_the_lists_of_the_graph_without_it(
     seeds,
     configs,
 )
-def test_with_features_too_where_the_vectors_of_others_are_taken_as_they_are(graph, seed, config):
+def test_membership_with_features_equals_lists_with_unchanged_vectors(graph, seed, config):
     x = np.random.default_rng(seed).normal(size=(len(graph), 6)).astype(np.float32)
     length = np.random.default_rng(seed).integers(0, 6, size=len(graph))
     node_types = NodeTypes.any(len(graph))
@@ -566,7 +566,7 @@ def test_with_features_too_where_the_vectors_of_others_are_taken_as_they_are(gra
 
 
 @pytest.mark.parametrize(("degree", "hubness_penalty"), [(0.0, 0.0), (0.1, 0.0), (0.1, 0.2)])
-def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree, hubness_penalty):
+def test_membership_nearly_equals_lists_made_without_the_link(degree, hubness_penalty):
     graph, config = (
         nx.barabasi_albert_graph(60, 3, seed=2),
         CandidateConfig(degree=degree, hubness_penalty=hubness_penalty),
@@ -586,7 +586,7 @@ def test_that_is_nearly_what_lists_made_anew_without_the_link_say(degree, hubnes
 
 @settings(deadline=None, max_examples=25)
 @given(graphs, st.booleans())
-def test_where_lists_have_room_links_are_judged_as_candidates_made_anew_without_them_say(graph, some):
+def test_membership_equals_candidates_made_without_the_link_where_lists_are_long(graph, some):
     """Also those of a clique, where no list has any partner as long as no link is missing."""
     retriever, n = make_retriever(of(graph), None, CandidateConfig(budget=30)), len(graph)
     links = torch.tensor(sorted(tuple(sorted(e)) for e in graph.edges), dtype=torch.long).reshape(-1, 2)
@@ -601,7 +601,7 @@ def test_where_lists_have_room_links_are_judged_as_candidates_made_anew_without_
 
 @pytest.mark.parametrize("featured", [False, True])
 @pytest.mark.parametrize("kinded", [False, True])
-def test_on_a_large_graph_links_are_judged_among_those_that_lists_are_made_of(large, monkeypatch, featured, kinded):
+def test_membership_on_a_large_graph_uses_the_nodes_that_lists_are_made_of(large, monkeypatch, featured, kinded):
     """All nodes, where the index finds all: then every link is judged as on a small graph, and its score is the same;
     but where the walk to an index's find is not known.
     """
@@ -624,7 +624,7 @@ def test_on_a_large_graph_links_are_judged_among_those_that_lists_are_made_of(la
 
 
 @pytest.mark.parametrize("featured", [False, True])
-def test_the_own_lists_of_some_nodes_are_candidates_of_all(featured):
+def test_lists_of_some_nodes_are_a_subset_of_all_candidates(featured):
     graph, n = nx.gnp_random_graph(60, 0.08, seed=3), 60
     retriever = make_retriever(of(graph), features(n, 0) if featured else None, CandidateConfig(budget=4))
     sources = np.array([41, 3, 17])
@@ -665,7 +665,7 @@ def test_walks_are_coarser_only_where_lists_are_short():
     )
 
 
-def test_no_links_are_no_candidates_and_a_list_of_no_length_holds_none():
+def test_no_links_and_empty_lists_give_no_candidates():
     retriever = make_retriever(of(nx.cycle_graph(8)), features(8, 0), CandidateConfig())
     member, best = check_membership(retriever, torch.zeros(0, 2, dtype=torch.long), np.full(8, 5))
     assert (len(member), len(best)) == (0, 0)
@@ -673,7 +673,7 @@ def test_no_links_are_no_candidates_and_a_list_of_no_length_holds_none():
 
 
 @pytest.mark.parametrize("kinded", [False, True])
-def test_the_crowd_of_a_node_is_the_mean_of_its_largest_similarities(monkeypatch, kinded):
+def test_hubness_is_the_mean_of_the_largest_similarities(monkeypatch, kinded):
     graph, n = nx.gnp_random_graph(30, 0.1, seed=1), 30
     node_types, x = some_kinds(n, 1) if kinded else NodeTypes.any(n), features(n, 0)
     vectors = dense_vectors(graph, x)
@@ -684,7 +684,7 @@ def test_the_crowd_of_a_node_is_the_mean_of_its_largest_similarities(monkeypatch
 
 
 def test_other_weights_share_what_does_not_depend_on_them(monkeypatch):
-    """Crowds are computed once for all weights, and lists are those of a lister made anew."""
+    """Hubness is computed once for all weights, and lists are those of a new retriever."""
     graph, x = of(nx.gnp_random_graph(50, 0.1, seed=3)), features(50, 0)
     retriever, config = (
         make_retriever(graph, x, CandidateConfig(budget=5)),
@@ -785,7 +785,7 @@ def test_a_crowd_that_is_on_every_list_is_thinned():
     assert share_held(retriever, replace(best, hubness_penalty=0.0), hidden) < share_held(retriever, best, hidden)
 
 
-def test_features_that_know_the_links_need_no_other_than_the_usual_weights_and_hubs_do():
+def test_informative_features_keep_default_weights_and_hubs_change_them():
     # twins: equal features, linked by the hidden links alone
     x = np.repeat(np.eye(10, dtype=np.float32), 2, axis=0)
     hidden = torch.arange(20).reshape(10, 2)
@@ -819,7 +819,7 @@ def test_without_features_only_the_weight_of_degrees_is_chosen():
 
 @settings(deadline=None, max_examples=30)
 @given(bipartite, seeds)
-def test_a_bipartite_graph_with_enough_cycles_is_known_as_such_and_an_odd_cycle_denies_it(graph, seed):
+def test_a_bipartite_graph_needs_enough_even_cycles_and_no_odd_one(graph, seed):
     cycles = graph.number_of_edges() - len(graph) + nx.number_connected_components(graph)
     found = detect_node_types(of(graph))
     assert found.is_bipartite == (cycles >= MIN_EVEN_CYCLES)

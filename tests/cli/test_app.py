@@ -81,7 +81,7 @@ def test_help_teaches_with_examples(command):
 BAD_EDGES = {
     "truncated.csv.gz": (gzip.compress(GOOD.encode())[:-20], "truncated"),
     "damaged.csv.gz": (b"\x1f\x8b\x08\x00" + b"\0" * 30, "damaged"),
-    "notgzip.csv.gz": (GOOD, "no gzip file"),
+    "notgzip.csv.gz": (GOOD, "not a gzip file"),
     "onecolumn.csv": ("source\na\nb\n", "one column"),
     "nothing.csv": ("", "empty"),
     "headeronly.csv": ("source,target\n", "no edges"),
@@ -91,7 +91,7 @@ BAD_EDGES = {
     "latin.csv": ("source,target\nZoé,Bob\n".encode("latin-1"), "not UTF-8"),
     "utf16.csv": (GOOD.encode("utf-16"), "UTF-16"),
     "broken.parquet": (b"PAR1 and then nothing", "broken Parquet"),
-    "text.parquet": (GOOD, "no Parquet file"),
+    "text.parquet": (GOOD, "not a Parquet file"),
     "missing-end.csv": ("source,target\na,b\nb,\n", "names no node in row 2"),
     "words.csv": ("source,target,weight\na,b,1\nb,c,heavy\n", "row 2 says 'heavy'"),
     "negative.csv": ("source,target,weight\na,b,1\nb,c,-2\n", "-2 in row 2"),

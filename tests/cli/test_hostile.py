@@ -1,4 +1,4 @@
-"""Names that are markup, escape sequences or formulas; arguments that are no text; disks that are full: text stays
+"""Names that are markup, escape sequences or formulas; arguments that are not text; disks that are full: text stays
 text, and all ends in one line.
 """
 
@@ -153,7 +153,7 @@ BAD = {
     "a long --out": (["fit", "cora", "--out", "x" * 300], "too long"),
     "an undecodable graph": (["data", "show", "\udcff"], "neither a dataset nor a file"),
     "an undecodable file": (["data", "show", "\udcff.csv"], "no file"),
-    "an undecodable run": (["recommend", "\udcff"], "no run folder"),
+    "an undecodable run": (["recommend", "\udcff"], "run folder"),
     "an unknown device": (["fit", "cora", "--device", "gpu"], "no device is called 'gpu'"),
     "another device": (["fit", "cora", "--device", "meta"], "no device is called 'meta'"),
     "a device beyond": (["fit", "cora", "--device", "cuda:99"], "cuda"),
@@ -189,7 +189,7 @@ def test_a_folder_of_a_hostile_name_is_shown_as_text(screen):
 
 
 def test_an_undecodable_node_is_one_line(run):
-    one_line(llwlc("recommend", run, "--node", "caf\udce9"), match="no valid text")
+    one_line(llwlc("recommend", run, "--node", "caf\udce9"), match="not valid text")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EFBIG])

@@ -103,7 +103,7 @@ def test_two_files_of_one_name_are_two_modules(here):
 BAD = {
     "absent.py": (None, "there is no plugin absent.py"),
     "folder.py": ("folder", "folder.py is a folder"),
-    "mine.txt": (MINE, "mine.txt is no Python file: its name has to end in .py"),
+    "mine.txt": (MINE, "mine.txt is not a Python file: its name has to end in .py"),
     "nothing.py": ("x = 1\n", "nothing.py registers nothing"),
     "syntax.py": ("x = 1\ndef f(:\n", "plugin syntax.py, line 2: SyntaxError: "),
     "raises.py": (

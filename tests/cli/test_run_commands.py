@@ -248,7 +248,7 @@ BAD = {
     "unknown device": (["fit", "edges.csv", "--out", "new", "--device", "abacus"], "abacus"),
     "a fraction above 1": (["fit", "edges.csv", "--out", "new", "--fraction", "2"], "fraction"),
     "another run's folder": (["fit", "edges.csv", "--out", "run"], "another run"),
-    "a foreign folder": (["fit", "edges.csv", "--out", "."], "no run of llwlc"),
+    "a foreign folder": (["fit", "edges.csv", "--out", "."], "not a run of llwlc"),
     "a file for a folder": (["fit", "edges.csv", "--out", "edges.csv"], "is a file"),
     "shares that the protocol fixes": (
         ["fit", "edges.csv", "--out", "new", "--protocol", "ncn", "--val", "0.1"],

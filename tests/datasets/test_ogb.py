@@ -106,7 +106,7 @@ def test_torch_alone_refuses_these_files_and_runs_nothing(collab, tmp_path):
             return os.mkdir, (str(tmp_path / "evil"),)
 
     torch.save({"edge": Evil()}, path)
-    with pytest.raises(InputError, match=r"valid\.pt is no split file"):
+    with pytest.raises(InputError, match=r"valid\.pt is not a split file"):
         datasets.load_split("ogbl-collab", root=root)
     assert not (tmp_path / "evil").exists()
 

@@ -142,7 +142,7 @@ def test_a_full_disk_ends_in_a_sentence_and_the_next_call_goes_on(cluster, run, 
         score_in_shards(replace(task, prior=0.2), one)
 
 
-def test_what_was_scored_for_one_node_is_not_taken_for_another(cluster, run, model, tmp_path, monkeypatch):
+def test_shards_of_one_node_are_not_reused_for_another(cluster, run, model, tmp_path, monkeypatch):
     """Killed before its shards are deleted, a job for one node leaves scores; those of a node with equally many
     candidates are others.
     """
@@ -208,7 +208,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("given", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_is_refused_in_a_sentence(run, pairs, tmp_path, monkeypatch, given):
+def test_unsupported_options_are_refused_in_a_sentence(run, pairs, tmp_path, monkeypatch, given):
     monkeypatch.chdir(tmp_path)
     options, why = given
     file = tmp_path / "pairs.csv"

@@ -98,7 +98,7 @@ def test_an_explanation_is_the_same_from_both_ends_and_the_same_twice(model):
         assert model.explain(a, b) == model.explain(b, a) == model.explain(a, b)
 
 
-def test_it_says_what_score_says_and_links_are_looked_at_as_if_they_were_absent(model):
+def test_an_explanation_has_the_score_of_score_and_treats_links_as_absent(model):
     (u, v), (a, b) = some_pairs(model)
     link, none = (model.explain(model.graph_.name(i), model.graph_.name(j)) for i, j in ((u, v), (a, b)))
     assert link.linked
@@ -111,7 +111,7 @@ def test_it_says_what_score_says_and_links_are_looked_at_as_if_they_were_absent(
     assert frozenset((link.source, link.target)) not in edges
 
 
-def test_what_it_says_among_candidates_is_what_recommend_says(anchored):
+def test_an_explanation_among_candidates_equals_recommend(anchored):
     best = anchored.recommend(top=3)
     for link in best:
         found = anchored.explain(link.source, link.target, population="candidates")
@@ -303,7 +303,7 @@ def test_json_has_every_field_and_only_finite_numbers(model):
     assert {node["name"] for node in data["drawing"]["nodes"]} >= {"Person 00", "Person 01"}
 
 
-def test_it_can_be_plotted(anchored):
+def test_an_explanation_can_be_plotted(anchored):
     pytest.importorskip("matplotlib")
     found = anchored.explain("Person 00", "Person 01")
     figure = found.plot(eigenvector=1)

@@ -198,7 +198,7 @@ def test_heterogeneous_pyg_data_is_refused():
 
 
 @pytest.mark.parametrize("pair", [(0, 5), (1, -1), (3, 0)])
-def test_a_pair_outside_the_graph_is_no_edge_but_an_error(pair):
+def test_a_pair_outside_the_graph_is_an_error(pair):
     # (0, 5) and (1, -1) have the numbers row·n + col of the edges (1, 2) and (0, 2)
     triangle = Graph.from_edges(np.array([[0, 1], [1, 2], [0, 2]]))
     assert triangle.has_edges(torch.tensor([[2, 0], [1, 1]])).tolist() == [True, False]

@@ -26,7 +26,7 @@ def test_a_number_stands_for_itself_and_a_hash_is_beyond_all_of_them():
     assert (compute_identities(["007", "-3", "9" * 19, "1.5", "٣"]) >= HASHED).all()
 
 
-def test_names_of_one_hash_are_told_apart_and_keep_their_draws_under_other_numbers(monkeypatch):
+def test_names_with_equal_hashes_keep_distinct_draws_after_renumbering(monkeypatch):
     monkeypatch.setattr(identity, "identity_of", lambda name: ord(name[0]))
     found = dict(zip(["ab", "aa", "b", "ac"], compute_identities(["ab", "aa", "b", "ac"]).tolist(), strict=True))
     assert sorted(found.values()) == [0, 1, 2, 3]

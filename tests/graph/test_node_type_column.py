@@ -46,7 +46,7 @@ def test_a_parquet_file_of_numbers_is_read_as_text(tmp_path):
     assert read_node_types(path, graph, "kind") == ("6", "5", "5")
 
 
-def test_a_column_that_is_not_there_is_named_beside_those_that_are(tmp_path, shop):
+def test_a_missing_column_is_named_with_the_existing_ones(tmp_path, shop):
     path = table(tmp_path, "node,kind\nzoe,user\n")
     with pytest.raises(InputError, match=r"nodes\.csv has no column 'type': it has 'node', 'kind'"):
         read_node_types(path, shop, "type")
@@ -61,7 +61,7 @@ def test_a_node_without_a_kind_is_named(tmp_path, shop, row):
         read_node_types(path, shop, "kind")
 
 
-def test_a_null_in_parquet_is_no_kind(tmp_path):
+def test_a_null_in_parquet_is_not_a_node_type(tmp_path):
     graph = Graph.from_edges(torch.tensor([[0, 1]]))
     path = tmp_path / "nodes.parquet"
     pa.parquet.write_table(pa.table({"node": [0, 1], "kind": ["a", None]}), path)
@@ -88,7 +88,7 @@ def test_two_rows_for_one_node_are_refused_as_they_are_for_features(tmp_path, sh
 
 
 @pytest.mark.parametrize("column", [[[1], [2]], [b"a", b"\xff"]], ids=["lists", "bytes"])
-def test_a_parquet_column_that_is_no_text_is_refused(tmp_path, column):
+def test_a_parquet_column_that_is_not_text_is_refused(tmp_path, column):
     graph = Graph.from_edges(torch.tensor([[0, 1]]))
     path = tmp_path / "nodes.parquet"
     pa.parquet.write_table(pa.table({"node": [0, 1], "kind": column}), path)

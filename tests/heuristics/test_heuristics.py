@@ -1,4 +1,4 @@
-"""The untrained scores equal networkx's, and land where they were measured on Cora and Citeseer."""
+"""The heuristics equal networkx's, and land where they were measured on Cora and Citeseer."""
 
 import math
 import tracemalloc

@@ -45,7 +45,7 @@ def one(values) -> float:
 
 @settings(deadline=None, max_examples=25)
 @given(graphs)
-def test_they_are_networkxs_on_the_graph_without_the_pairs_link(graph):
+def test_statistics_equal_networkxs_on_the_graph_without_the_pairs_link(graph):
     pairs = all_pairs(len(graph))
     found = compute_pair_statistics(of(graph), pairs)
     for (u, v), row in zip(pairs.tolist(), found, strict=True):

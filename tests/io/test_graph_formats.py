@@ -190,7 +190,7 @@ BAD = {
     "sparse.g6": (":Fa@x^", "sparse6"),
     "two.g6": ("A_\nA_\n", "several graphs"),
     "none.g6": ("", "empty"),
-    "odd.g6": ("\x01\x02", "no graph6"),
+    "odd.g6": ("\x01\x02", "not a graph6"),
 }
 
 

@@ -228,7 +228,7 @@ def test_float32_network_trains_through_a_float32_basis():
     assert all(p.grad.isfinite().all() for p in net.parameters())
 
 
-def test_what_has_no_derivative_is_refused():
+def test_a_filter_without_a_derivative_is_refused():
     subs = weighted(nx.complete_graph(5))
     subs = replace(subs, weight=subs.weight.clone().requires_grad_())
     basis = eigenbasis(subs, steps=5, start=torch.eye(5, dtype=F64)[:, :1], dtype=F64)

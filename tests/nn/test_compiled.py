@@ -97,7 +97,7 @@ def test_agrees_with_torch_whatever_the_size_of_the_network(shape, steps, seed):
         assert_agree(net, data.with_pair(known), x)
 
 
-def test_null_space_of_nothing_is_no_trouble():
+def test_an_empty_null_space_gives_a_score():
     """No live column at all: the readouts still see classes, degrees and features."""
     graph = graph_of(NASTY["random"])
     pairs = some_pairs(graph, 10)
@@ -192,7 +192,7 @@ def test_inputs_that_do_not_fit_are_refused_as_torch_refuses_them():
         ready.encoded(wide)
 
 
-def test_links_in_half_precision_are_scored_some_at_a_time_with_the_bits_of_the_rounded_ones(monkeypatch):
+def test_half_precision_links_are_scored_in_parts_with_the_bits_of_rounded_ones(monkeypatch):
     graph = graph_of(NASTY["hubs"])
     pairs = some_pairs(graph, 20)
     data, x = links_of(graph, pairs, replace(PRESETS["anchored"].basis, stored_bits=16), 24)

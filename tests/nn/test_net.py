@@ -103,7 +103,7 @@ def test_anchored_stays_within_its_parameter_count():
 
 
 @pytest.mark.parametrize("given", [None, 7, 9])
-def test_other_features_than_the_network_reads_are_refused(given):
+def test_features_of_another_width_are_refused(given):
     with pytest.raises(InputError, match="reads 8 compact features"):
         make_net(ANCHORED)(link_batch(), None if given is None else features(given))
 
@@ -169,7 +169,7 @@ def test_options_reach_the_part_they_belong_to():
     assert (changed.basis.distance_cap, changed.net.distance_cap) == (2, 2)
 
 
-def test_what_is_open_is_chosen_by_size_and_what_is_set_stays():
+def test_open_options_follow_the_number_of_links_and_set_ones_stay():
     anchored = find_preset("anchored")
     small, large = anchored.resolve_defaults(4_000), anchored.resolve_defaults(40_000)
     assert small.train.copies > 0 == large.train.copies

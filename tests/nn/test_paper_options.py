@@ -41,7 +41,7 @@ def test_features_change_the_scores_and_torch_takes_over_from_the_kernel():
         assert torch.allclose(scores, net.double()(batch, x.double()), atol=1e-9)
 
 
-def test_features_stand_beside_the_labels_and_are_mapped_before_they_are_gathered():
+def test_node_features_join_the_labels_and_are_mapped_before_the_gather():
     net, links, x = made(features=7)
     batch = links.batch(torch.arange(len(links)))
     rows = net.input(batch, x)

@@ -51,7 +51,7 @@ def plan(split, minutes, *, kept=(), **options):
     return make_plan(split, find_preset("anchored", **options), minutes, features=NodeFeatures(), kept=kept)
 
 
-def test_all_of_it_where_all_of_it_fits(split, rated):
+def test_nothing_is_left_out_where_everything_fits(split, rated):
     rated({1: 1e-6, 2: 1e-6})
     found = plan(split, 10)
     assert found.preset == find_preset("anchored")
@@ -74,7 +74,7 @@ def test_no_cheaper_combination_would_have_ended_in_time(split, rated):
     assert plans.add_margin(found.forecast) <= wide
 
 
-def test_where_nothing_ends_in_time_the_smallest_plan_is_told(split, rated):
+def test_if_no_plan_fits_the_error_states_the_smallest(split, rated):
     rated({1: 10.0, 2: 100.0})
     with pytest.raises(
         InputError, match=r"the smallest plan for this graph takes about \d+ minutes .*one-hop.*--minutes"
@@ -85,7 +85,7 @@ def test_where_nothing_ends_in_time_the_smallest_plan_is_told(split, rated):
         plan(split, 0.001)
 
 
-def test_where_compiling_took_the_time_the_same_command_is_to_be_run_again(split, rated, monkeypatch):
+def test_if_compiling_used_the_budget_the_error_says_to_run_again(split, rated, monkeypatch):
     rated({1: 1e-6, 2: 1e-6})
     clock = [0.0]
     monkeypatch.setattr(plans, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
@@ -102,7 +102,7 @@ def test_where_compiling_took_the_time_the_same_command_is_to_be_run_again(split
     assert "again" not in refused(0.001, compiling=100, reading=0)  # nor would that be enough
 
 
-def test_every_omission_is_said(split, rated):
+def test_the_sentence_names_every_omission(split, rated):
     rated({1: 1e-6, 2: 1e-6})
     found = plan(split, 10)
     for cost, options in list_combinations(find_preset("anchored"), 1_000_000):
@@ -138,7 +138,7 @@ def test_bases_are_halved_only_where_they_do_not_fit_and_before_links_are_left_o
 
 
 @pytest.mark.parametrize("options", [{"epochs": 30}, {"hops": 2, "max_nodes_per_hop": 500}, {"fraction": 0.5}])
-def test_what_was_asked_for_is_kept(split, rated, options):
+def test_explicit_options_are_not_changed_by_a_plan(split, rated, options):
     rated({1: 2e-4, 2: 5e-3})
     found = plan(split, 2, kept=options, **options).preset
     parts = (found.basis, found.train, found.limits, found)
@@ -171,7 +171,7 @@ def test_every_preset_can_be_planned(split, rated, name):
     assert found.forecast.seconds < 60
 
 
-def test_a_plan_has_time_for_an_untrained_score_in_the_networks_place(split, rated, monkeypatch):
+def test_a_plan_reserves_time_for_a_fallback_heuristic(split, rated, monkeypatch):
     """It is measured after the fit, on candidates of its own; a fit that recommends nothing has no such stage."""
     sizes, made = SplitSizes.of(split), find_preset("anchored").resolve_defaults(len(split.train_pos))
     ahead = compute_forecast(sizes, made, LINK, CANDIDATE)
@@ -342,7 +342,7 @@ def test_the_nodes_that_measure_a_fit(options, nodes, sampled_lists_only):
     assert choose_eval_nodes(1000, 10_000, Limits(**options), 100) == (nodes, sampled_lists_only)
 
 
-def test_where_few_lists_measure_a_fit_the_forecast_counts_no_others():
+def test_the_forecast_counts_only_the_lists_that_evaluate_a_fit():
     """A fit that is measured by the own lists of some nodes makes no other list for that."""
     sizes = SplitSizes(200_000, 1_000_000, 850_000, StageSizes(50_000, 50_000, 0), StageSizes(100_000, 100_000, 0))
     slow = replace(CANDIDATE, prepare=0.0, list_node=1.0, describe_pair=0.0)

@@ -38,7 +38,7 @@ def drawn(number: int, seed: int = 0):
     return tuple(map(torch.from_numpy, (score, inputs, sharing, hidden)))
 
 
-def test_with_many_links_it_is_the_model_that_they_were_drawn_from():
+def test_the_adjustment_recovers_the_true_model_from_many_links():
     found = fit_adjustment(*drawn(200_000), rho=RHO, other=OTHER)
     for at, (slope, weight) in enumerate((TRUE[True], TRUE[False])):
         assert found.slope[at] == pytest.approx(slope, abs=0.05)
@@ -46,7 +46,7 @@ def test_with_many_links_it_is_the_model_that_they_were_drawn_from():
 
 
 @pytest.mark.parametrize("number", [40, 400, 4_000])
-def test_it_is_where_the_posterior_is_largest(number):
+def test_the_adjustment_maximises_the_posterior(number):
     score, inputs, sharing, hidden = drawn(number, seed=1)
     found = fit_adjustment(score, inputs * 7 + 3, sharing, hidden, rho=RHO, other=OTHER)
     for at, mine in enumerate((sharing, ~sharing)):
@@ -98,7 +98,7 @@ def test_an_input_that_is_the_same_for_all_has_no_weight():
 
 
 @pytest.mark.parametrize("by_torch", [False, True])
-def test_in_the_network_it_gives_the_adjusted_scores_and_leaves_those_of_random_pairs(by_torch):
+def test_an_adjusted_network_changes_candidate_scores_only(by_torch):
     whole = nx.barabasi_albert_graph(40, 3, seed=1)
     graph = Graph.from_edges(torch.tensor(list(whole.edges)))
     features = NodeFeatures()

@@ -59,7 +59,7 @@ def test_probabilities_are_within_a_few_points_of_the_truth_whatever_else_is_hid
         np.testing.assert_allclose(chance(np.array(found), missing), [wanted] * 5, atol=0.12)
 
 
-def test_links_that_were_hidden_and_not_told_would_bias_a_fit_that_ignores_them():
+def test_ignoring_other_hidden_links_biases_the_fit():
     truth = lambda s: 1 + 1.5 * s  # noqa: E731 - most candidates are links here
     score, hidden = drawn(truth, 40_000, 0.5, 1.5)
     at = torch.tensor([0.0, 1.0, 2.0])
@@ -170,7 +170,7 @@ def test_the_order_of_candidates_does_not_matter():
 
 
 @pytest.mark.parametrize("unit", [2.0**-12, 2.0**12])
-def test_the_unit_of_a_score_that_is_no_log_odds_does_not_matter(unit):
+def test_the_scale_of_scores_that_are_not_log_odds_does_not_matter(unit):
     score, hidden = drawn(bent, 20_000, 0.1, 0.2)
     plain, scaled = fit_curve(score, hidden, 0.1, 0.2), fit_curve(unit * score, hidden, 0.1, 0.2, unit)
     assert torch.allclose(scaled.log_ratio(unit * score), plain.log_ratio(score), atol=1e-9)

@@ -52,7 +52,7 @@ def test_precision_at_ten_is_the_mean_over_orders_of_equals(seed, levels):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_a_nodes_own_list_without_ties_is_the_plain_loop(seed):
+def test_node_metrics_without_ties_equal_a_plain_loop(seed):
     score, hit, pairs, hidden = problem(seed, 10**9)
     score = np.random.default_rng(seed).permutation(len(score)).astype(float)
     mrr, top = [], []

@@ -37,7 +37,7 @@ def design(listed: torch.Tensor, inputs: torch.Tensor) -> np.ndarray:
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 999), st.integers(1, 6))
-def test_it_ranks_as_scikit_learns_balanced_regression_does(seed, width):
+def test_the_shortlist_ranks_as_scikit_learns_balanced_regression(seed, width):
     listed, inputs, label = problem(seed, width=width)
     found = fit_shortlist(listed, inputs, label)
     # scikit-learn's classes weigh m / 2 each where ours weigh 1 / 2

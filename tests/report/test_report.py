@@ -48,7 +48,7 @@ class Elements(HTMLParser):
         ]
 
 
-def test_it_is_one_file_that_fetches_nothing_and_has_no_script_but_its_own(report):
+def test_the_report_is_self_contained(report):
     found = Elements()
     found.feed(report.read_text())
     assert found.tags.count("script") == 2
@@ -58,7 +58,7 @@ def test_it_is_one_file_that_fetches_nothing_and_has_no_script_but_its_own(repor
     assert "default-src 'none'" in report.read_text()
 
 
-def test_its_links_are_those_of_recommend_with_their_explanations(report):
+def test_report_links_are_those_of_recommend_with_explanations(report):
     model, data = hostile_model(), embedded(report.read_text())
     best = model.recommend(top=TOP)
     assert len(data["links"]) == len(best) == TOP

@@ -59,7 +59,7 @@ def same(a: LinkSplit, b: LinkSplit) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["random", "paper", "seal", "ncn", "buddy", "temporal"])
-def test_a_packed_graph_has_the_split_the_fingerprint_and_the_file_of_the_graph_in_memory(tmp_path, protocol):
+def test_a_packed_graph_gives_the_split_and_fingerprint_of_the_graph_in_memory(tmp_path, protocol):
     read, packed = both(tmp_path, weight=True, time=True)
     one, two = (splits.make(graph, protocol=protocol, seed=5) for graph in (read, packed))
     same(one, two)

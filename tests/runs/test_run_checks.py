@@ -159,7 +159,7 @@ DAMAGE = {
     "a NaN map": (arrays(MODEL, put("compactor.shift", 0, float("nan"))), "NaN or infinite"),
     "another map": (arrays(MODEL, lambda t: t | {"compactor.components": torch.zeros(3, 3)}), "does not fit together"),
     "a test link beyond": (arrays(SPLIT, put("test_pos", (0, 0), 90)), "test_pos names nodes outside"),
-    "a part in a row": (arrays(SPLIT, lambda t: t | {"valid_neg": t["valid_neg"].flatten()}), "no list of pairs"),
+    "a part in a row": (arrays(SPLIT, lambda t: t | {"valid_neg": t["valid_neg"].flatten()}), "not a list of pairs"),
     "a message beyond": (arrays(SPLIT, put("train_graph.indices", 0, 1 << 50)), "train_graph.indices name nodes"),
     "a billion hops": (options("options", "basis", "hops", value=10**9), "hops must be"),
     "many steps": (
@@ -198,13 +198,13 @@ DAMAGE = {
     "a slope less": (curves("sharing", "weights", lambda w: w[1:]), "does not fit together"),
     "a knot of text": (curves("sharing", "knots", lambda k: ["x", *k[1:]]), "does not fit together"),
     "an infinite knot": (curves("sharing", "knots", lambda k: [*k[:-1], 1e999]), "NaN, infinite or negative"),
-    "options in a list": (options("parameters", "options", value=[1]), "no list of options"),
+    "options in a list": (options("parameters", "options", value=[1]), "not a list of options"),
     "an option that is a parameter": (
         options("parameters", "options", value={"seed": 1}),
-        "'seed', which is no option",
+        "'seed', which is not an option",
     ),
-    "minutes in words": (options("parameters", "minutes", value="ten"), "parameters.minutes is no number"),
-    "a preset in a list": (options("parameters", "preset", value=["paper"]), "parameters.preset is no text"),
+    "minutes in words": (options("parameters", "minutes", value="ten"), "parameters.minutes is not a number"),
+    "a preset in a list": (options("parameters", "preset", value=["paper"]), "parameters.preset is not text"),
     "a map of huge weights": (
         arrays(MODEL, lambda t: t | {"compactor.weight": torch.full_like(t["compactor.weight"], 1.7e308)}),
         "NaN or infinite",
@@ -223,15 +223,18 @@ DAMAGE = {
     "history of text": (text("history.jsonl", '"epoch"\n'), "does not fit together"),
     "history of NaN": (
         text("history.jsonl", '{"epoch": 0, "loss": NaN, "valid": 1, "valid_auc": 1}\n'),
-        "an entry is no number",
+        "an entry is not a number",
     ),
     "history without end": (
         text("history.jsonl", '{"epoch": 1%s, "loss": 1, "valid": 1, "valid_auc": 1}\n' % ("0" * 400)),
-        "an entry is no number",
+        "an entry is not a number",
     ),
     "NaN in metrics": (metric("auc", float("nan")), "auc is 'nan', no number"),
     "an infinite metric": (metric("ap", float("inf")), "ap is 'inf', no number"),
-    "history in words": (text("history.jsonl", '{"epoch": 0, "loss": "x", "valid": 1, "valid_auc": 1}\n'), "no number"),
+    "history in words": (
+        text("history.jsonl", '{"epoch": 0, "loss": "x", "valid": 1, "valid_auc": 1}\n'),
+        "not a number",
+    ),
 }
 
 

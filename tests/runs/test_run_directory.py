@@ -185,7 +185,7 @@ DAMAGE = {
     "binary configuration": (write(b"\xff\xfe\x00"), "cannot be read"),
     "a deep configuration": (write(b"[" * 100_000), "cannot be read"),
     "another tool's configuration": (write(b'{"architectures": ["Bert"]}'), "has format None"),
-    "a list": (write(b"[1]"), "no configuration of llwlc"),
+    "a list": (write(b"[1]"), "not a configuration of llwlc"),
     "an edited configuration": (lambda run: (run / "config.json").write_text("{}"), "config.json is damaged"),
     "an edited card": (lambda run: (run / "MODEL_CARD.md").write_text("# better"), "MODEL_CARD.md is damaged"),
     "a later format": (change(format=99), "has format 99, this version reads 1"),
@@ -240,7 +240,7 @@ def test_another_runs_folder_is_refused_and_untouched(run, parameters, protocol)
 @pytest.mark.parametrize("name", ["thesis.txt", ".hidden"])
 def test_a_folder_with_foreign_files_is_refused_and_untouched(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(InputError, match="no run of llwlc"):
+    with pytest.raises(InputError, match="not a run of llwlc"):
         LinkPredictor(cache=None, minutes=None, **QUICK).fit(people(), out=tmp_path)
     assert bytes_of(tmp_path) == {name: b"mine"}
 

@@ -81,7 +81,7 @@ def test_health_run_and_openapi(client):
     [
         ("/score", {"pairs": [["Person 20", "Persn 21"]]}, 400, "no node 'Persn 21'"),
         ("/score", {"pairs": [["Person 20", "Person 20"]]}, 400, "with itself"),
-        ("/score", {"pairs": [["Person 20"]]}, 400, "pair 1 is no list of two nodes"),
+        ("/score", {"pairs": [["Person 20"]]}, 400, "pair 1 is not a list of two nodes"),
         ("/score", {"pairs": [["a", {"b": 1}]]}, 400, "pair 1 is the name of a node"),
         ("/score", {"pairs": [[10**30, "b"]]}, 400, "pair 1 is the name of a node"),
         ("/score", {"pairs": []}, 400, "pairs is a list of pairs"),
@@ -111,7 +111,7 @@ def test_a_bad_body_gets_a_sentence(client, path, body, status, sentence):
         (b'{"pairs": [["a", "b"]], "prior": NaN}', 400),
     ],
 )
-def test_what_is_no_json_gets_a_sentence(client, body, status):
+def test_a_body_that_is_not_json_is_refused_in_a_sentence(client, body, status):
     got = client.post("/score", content=body, headers={"content-type": "application/json"})
     assert got.status_code == status
     assert got.json()["error"]
@@ -121,7 +121,8 @@ def test_what_is_no_json_gets_a_sentence(client, body, status):
     ("path", "status", "sentence"),
     [
         ("/recommend?node=nobody", 400, "no node 'nobody'"),
-        ("/recommend?top=0", 400, "at least 1"),
+        ("/recommend?top=0", 400, "from 1 to 30"),
+        ("/recommend?top=99999999999", 400, "from 1 to 30"),
         ("/recommend?top=31", 413, "at most 30"),
         ("/recommend?top=²", 400, "whole number"),
         ("/recommend?top=1&top=2", 400, "given twice"),
@@ -217,7 +218,7 @@ def test_too_long_is_408_too_many_429_and_what_was_computed_is_kept():
     asyncio.run(scene())
 
 
-def test_it_listens_on_this_machine_alone_unless_told_otherwise():
+def test_the_server_listens_on_loopback_by_default():
     assert is_loopback("127.0.0.1")
     assert is_loopback("::1")
     assert not is_loopback("0.0.0.0")

@@ -68,7 +68,7 @@ def exported(page, button: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))
 
 
-def test_what_is_exported_is_what_is_shown_and_how_many_asks_again(server):
+def test_the_export_equals_the_table_and_its_length_reloads_it(server):
     address, _ = server
     with browser() as opened:
         page, complaints = quiet_page(opened)
@@ -243,7 +243,7 @@ def test_a_hostile_name_is_text_on_a_narrow_screen_too(server):
         assert complaints == []
 
 
-def test_a_server_that_is_stopped_half_way_is_said_to_be(server):
+def test_the_page_says_when_the_server_stopped(server):
     address, stop = server
     with browser() as opened:
         page, _ = quiet_page(opened)

@@ -119,7 +119,7 @@ def pickled(folder):
         (stranger, "names the link 0 89, which the graph does not have"),
         (pickled, "cannot be read"),
         (lambda f: (f / "train_pos.txt").unlink(), "lacks train_pos.txt"),
-        (lambda f: (f / "train_pos.txt").write_text("a b\n"), "is no list of pairs"),
+        (lambda f: (f / "train_pos.txt").write_text("a b\n"), "is not a list of pairs"),
         (lambda f: (f / "train_pos.txt").write_text("1 2 3\n"), "has 3 columns"),
     ],
 )

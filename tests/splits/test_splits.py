@@ -241,10 +241,10 @@ def test_save_and_load(tmp_path, protocol):
         LinkSplit.load(tmp_path / "split.safetensors", random_graph(61))
     assert [file.name for file in tmp_path.iterdir()] == ["split.safetensors"]
     save_file({"weight": torch.ones(2)}, tmp_path / "model.safetensors")
-    with pytest.raises(InputError, match=r"no split: it lacks .*train_pos"):
+    with pytest.raises(InputError, match=r"not a split: it lacks .*train_pos"):
         LinkSplit.load(tmp_path / "model.safetensors", graph)
     (tmp_path / "broken").write_bytes(b"no split")
-    with pytest.raises(InputError, match="no readable split"):
+    with pytest.raises(InputError, match="not a readable split"):
         LinkSplit.load(tmp_path / "broken", graph)
 
 

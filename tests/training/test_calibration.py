@@ -39,7 +39,7 @@ def test_classes_of_unlike_size_weigh_the_same(share):
     assert abs(found.offset + 0.5) < 0.08
 
 
-def test_equals_scikit_learns_logistic_regression_with_platts_targets():
+def test_calibration_equals_scikit_learns_logistic_regression_with_platts_targets():
     pos, neg = (part[:120] for part in two_classes(1.0, 0.5))
     found = fit_calibration(pos, neg)
     # a target t between 0 and 1 is a link of weight t and a non-link of weight 1 − t
@@ -66,7 +66,7 @@ def test_the_unit_of_scores_does_not_matter(scale):
 
 
 @pytest.mark.parametrize("neg", [[0.0, 0.0], [5.0, 7.0]])
-def test_scores_that_are_no_better_than_chance_do_not_turn_the_order(neg):
+def test_scores_worse_than_chance_are_not_reversed(neg):
     found = fit_calibration(torch.zeros(2), torch.tensor(neg))
     p = found.probability(torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64))
     assert p[0] < p[1] < p[2]
@@ -94,7 +94,7 @@ def test_a_prior_of_one_half_changes_nothing():
 
 
 @pytest.mark.parametrize("prior", [0.0, 1.0, -0.1, 1.5, float("nan")])
-def test_a_prior_that_is_no_share_is_refused(prior):
+def test_a_prior_outside_0_to_1_is_refused(prior):
     with pytest.raises(InputError, match="prior is the share"):
         Calibration().probability(torch.zeros(1), prior)
 

@@ -61,7 +61,7 @@ def file(tmp_path) -> Checkpoint:
     return checkpoint
 
 
-def test_it_comes_back_whole(file):
+def test_a_checkpoint_is_read_back_exactly(file):
     _, mean, _ = state()
     history, best = resume(file, trainee())
     assert history == HISTORY
@@ -117,7 +117,7 @@ def test_an_empty_or_odd_history_is_refused(file, history, digest):
         read_checkpoint(file)
 
 
-def test_one_without_a_digest_is_refused(file):
+def test_a_checkpoint_without_a_digest_is_refused(file):
     save_file(load_file(file.path), file.path, {"mark": "ours", "history": "[]"})
     with pytest.raises(InputError, match="has no digest"):
         read_checkpoint(file)

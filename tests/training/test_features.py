@@ -125,7 +125,7 @@ def test_a_row_is_mapped_alone():
         torch.testing.assert_close(fitted(x[3:4]), fitted(x)[3:4], rtol=1e-6, atol=1e-7)
 
 
-def test_other_columns_than_fitted_are_refused():
+def test_features_with_other_columns_are_refused():
     fitted = fit_compactor(numbers(width=12), channels=4)
     with pytest.raises(InputError, match="11 columns, but the model was fitted on 12"):
         fitted(numbers(width=11))

@@ -60,7 +60,7 @@ def test_a_small_graphs_nodes_are_compared_by_their_unit_rows(x):
 
 
 @RAW
-def test_a_wide_graphs_nodes_are_compared_by_leading_directions_of_much_the_same_cosines(x, monkeypatch):
+def test_nodes_of_wide_features_are_compared_by_leading_directions(x, monkeypatch):
     features = NodeFeatures.of(x, fit_compactor(x, 4))
     monkeypatch.setattr(node_features, "WIDE", 10)
     monkeypatch.setattr(node_features, "DIRECTIONS", x.shape[1] - 1)
@@ -105,7 +105,7 @@ def test_where_raw_features_are_not_kept_nodes_are_compared_by_compact_ones():
     np.testing.assert_array_equal(found.of_nodes(np.array([2, 0])).comparable, compact.numpy()[[2, 0]])
 
 
-def test_the_gist_is_of_features_that_are_many_and_compared_in_full(monkeypatch):
+def test_svd_vectors_are_of_wide_features_that_are_compared_in_full(monkeypatch):
     many = words(80, 4 * SVD_DIRECTIONS)
     found = NodeFeatures.of(many, None)
     assert found.svd_vectors is not None

@@ -44,17 +44,17 @@ def make_proposals(partner: Integers, walk: NDArray[np.float64], sources: Intege
     `walk [m, j]`, j ≤ k, belongs to the first columns, and is 0 for all others.
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
-    found, said = np.empty(partner.shape, np.int64), np.empty(partner.shape)
+    nodes, scores = np.empty(partner.shape, np.int64), np.empty(partner.shape)
     start = np.zeros(len(sources) + 1, np.int64)
 
     def make() -> Any:
         return lambda begin, end: _keep_once(
-            partner, walk, sources, indptr, indices, found, said, start, begin, end
+            partner, walk, sources, indptr, indices, nodes, scores, start, begin, end
         )  # fmt: skip
 
     run_over_links(len(sources), choose_num_threads(len(sources), 0), make)
     inside = np.arange(partner.shape[1]) < start[1:, None]
-    return Proposals(np.cumsum(start), found[inside], said[inside])
+    return Proposals(np.cumsum(start), nodes[inside], scores[inside])
 
 
 def select_best(proposals: Proposals, score: Floats, length: int) -> CandidateLists:

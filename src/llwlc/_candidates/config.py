@@ -1,4 +1,4 @@
-"""CandidateConfig: how the partners of a node are looked for."""
+"""CandidateConfig: how the candidate partners of a node are found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_CANDIDATES = 20_000_000
 
 @dataclass(frozen=True)
 class CandidateConfig:
-    """A node's own list holds the partners with the largest
+    """A node's candidate list holds the partners with the largest
 
     `similarity + degree · log(1 + degree of the partner) + walk · log(1 + PageRank / PRECISION) − hubness_penalty ·
     hubness of the partner`,
@@ -33,7 +33,7 @@ class CandidateConfig:
     svd_similarity: float = 0.0
 
     def budget_for(self, num_nodes: int) -> int:
-        """The budget on a graph of so many nodes: smaller where all candidates together would not fit in memory.
+        """The budget on a graph of this many nodes: smaller where all candidates together would not fit in memory.
 
         >>> CandidateConfig().budget_for(10_000), CandidateConfig().budget_for(1_000_000)
         (100, 20)

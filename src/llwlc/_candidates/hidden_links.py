@@ -1,5 +1,5 @@
-"""Which of several weights put a wanted node among the first of a source's own list, in one compiled pass over what
-speaks for each node.
+"""Which weights rank a hidden partner among the first of a source's candidate list: one compiled pass over the
+evidence.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def find_hits(
     like, walk, open_ = (x.numpy() for x in (evidence.like, evidence.walk, evidence.open))
     node = np.arange(like.shape[1])[None] if evidence.node is None else evidence.node.numpy()
     every = torch.stack(node_bias).numpy()
-    weight, found = np.array([one.walk for one in tried], np.float32), np.zeros((len(tried), len(like)), np.bool_)
+    weight, hits = np.array([one.walk for one in tried], np.float32), np.zeros((len(tried), len(like)), np.bool_)
     at = place.numpy()
 
     def make() -> Any:
-        return lambda begin, end: _fill(node, like, walk, open_, every, weight, at, length, begin, end, found)
+        return lambda begin, end: _fill(node, like, walk, open_, every, weight, at, length, begin, end, hits)
 
     run_over_links(len(like), choose_num_threads(len(like), 0), make)
-    return torch.from_numpy(found)
+    return torch.from_numpy(hits)
 
 
 def _held_by(score: Tensor, place: Tensor, length: float) -> Tensor:

@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 
 
 def is_available(nodes: int) -> bool:
-    """Whether neighbours can be found among so many nodes; where not, a warning says what to install."""
+    """Whether neighbours can be found among this many nodes; where not, a warning says what to install."""
     if nodes <= EXACT_NODES or importlib.util.find_spec("faiss") is not None:
         return True
     warn(

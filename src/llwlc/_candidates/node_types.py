@@ -1,4 +1,4 @@
-"""Which types of nodes a link may join: all, two types that were named, or the two sides of a bipartite graph."""
+"""Which node types a link may join: all, two types that were named, or the two sides of a bipartite graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ so by chance.
 
 @dataclass(frozen=True, eq=False)
 class NodeTypes:
-    """The types of nodes as numbers, `codes [n]`, and `linkable [k, k]`, symmetric: which types a link may join.
+    """The node types as numbers, `codes [n]`, and `linkable [k, k]`, symmetric: which types a link may join.
     `is_bipartite`: they are the sides of a graph found to be bipartite.
     """
 

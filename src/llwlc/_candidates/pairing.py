@@ -1,4 +1,4 @@
-"""From the own lists of nodes to pairs, each once: how long each list may be, and what both ends say of a pair.
+"""From the candidate lists of nodes to pairs, each once: how long each list may be, and what both ends say of a pair.
 
 Twenty million pairs are grouped by counting, a pass each, and not by sorting them all: that took a third of the time in
 which lists are made.
@@ -20,7 +20,7 @@ ROUNDS = 20
 
 
 def compute_list_lengths(partner: NDArray[np.int32], budget: int) -> Integers:
-    """How long each node's list may be, `[n]`: a partner whose own list has the node costs half, another one whole,
+    """How long each node's list may be, `[n]`: a partner whose list has the node costs half, another one whole,
     `budget` in all.
 
     >>> compute_list_lengths(np.array([[1, 2], [0, 2], [-1, -1]], dtype=np.int32), 1).tolist()

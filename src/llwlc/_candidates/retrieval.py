@@ -1,4 +1,4 @@
-"""Candidates: the pairs that nodes' own lists propose, each once, within a budget a node."""
+"""Candidates: the pairs that nodes' candidate lists propose, each once, within a budget a node."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Candidates:
         return (self.pairs == node).any(1).nonzero().view(-1)
 
     def find(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """Which of some pairs `[k, 2]` are candidates, and at which position; 0 for one that is none. (They are in
+        """Which of some pairs `[k, 2]` are candidates, and at which position; 0 for one that is not. (They are in
         order, so nothing is sorted.)
         """
         n = len(self.length)
@@ -61,11 +61,11 @@ def find_candidates(
     about: str = "candidates",
     lists: MakeLists | None = None,
 ) -> Candidates:
-    """All candidates of the lister's graph: what `recommend` ranks, for the whole graph and for one node.
+    """All candidates of the retriever's graph: what `recommend` ranks, for the whole graph and for one node.
 
-    `sources`: only the own lists of these nodes. Which partners want them too is not known then, so their lists, and
-    those of all others in `length`, are taken as long as lists are in the mean. `lists`: where the lists of all nodes
-    are made, if not here.
+    `sources`: only the candidate lists of these nodes. Which partners want them too is not known then, so their lists,
+    and those of all others in `length`, are taken as long as lists are in the mean. `lists`: where the lists of all
+    nodes are made, if not here.
     """
     n = retriever.graph.num_nodes
     nodes = np.arange(n) if sources is None else np.sort(sources)
@@ -77,8 +77,8 @@ def find_candidates(
             stacklevel=2,
         )
     longest = min(2 * budget, max(n - 1, 1))
-    found = _listed(retriever, nodes, longest, about) if lists is None else lists(longest)
-    partner, score = found.partner.astype(np.int32, copy=False), found.score
+    candidate_lists = _listed(retriever, nodes, longest, about) if lists is None else lists(longest)
+    partner, score = candidate_lists.partner.astype(np.int32, copy=False), candidate_lists.score
     if sources is None:
         own = compute_list_lengths(partner, budget)
         # a list that ends because nothing else speaks for a partner has room for one more, which a link that goes
@@ -90,7 +90,7 @@ def find_candidates(
 
 
 def measure_merge_seconds(nodes: int, budget: int) -> float:
-    """How long it takes to make candidates of the lists of so many nodes, a candidate: measured on lists at random."""
+    """Seconds per candidate to merge the lists of this many nodes, measured on lists at random."""
     longest = max(1, min(2 * budget, nodes - 1))
     partner = np.random.default_rng(0).integers(0, nodes, (nodes, longest), dtype=np.int32)
     score = np.zeros(partner.shape, np.float32)
@@ -109,8 +109,8 @@ def _listed(retriever: CandidateRetriever, nodes: Integers, longest: int, about:
     blocks = list(range(0, len(nodes), NODES_PER_BLOCK))
     for at in track(blocks, about) if about else blocks:
         rows = slice(at, at + NODES_PER_BLOCK)
-        found: CandidateLists = retriever(nodes[rows], longest)
-        partner[rows], score[rows] = found.partner, found.score
+        block: CandidateLists = retriever(nodes[rows], longest)
+        partner[rows], score[rows] = block.partner, block.score
     return CandidateLists(partner, score)  # type: ignore[arg-type]
 
 

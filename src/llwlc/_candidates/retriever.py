@@ -1,4 +1,6 @@
-"""The own lists of nodes: the partners that look most like a missing link, best first, before any network is asked."""
+"""The candidate lists of nodes: the partners that look most like a missing link, best first, before any network is
+asked.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,14 @@ Floats = NDArray[np.float32]
 ENTRIES_PER_BLOCK = 1 << 24
 LARGE_BLOCK, LARGE_ENTRIES, FEW_SOURCES = 1 << 14, 1 << 21, 64
 """Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the
-graph has nodes, but no more than have so many partners together, whose arrays would be asked of the system anew each
+graph has nodes, but no more than have so many partners together, whose arrays would be asked of the system again each
 time; and where all evidence is kept."""
 ROWS_AT_ONCE = 1 << 16
 NOT_LISTED = float("-inf")
 
 
 class Evidence(NamedTuple):
-    """What speaks for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank;
+    """The evidence for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank;
     `open`: which may be listed.
 
     `node [b, k]`: the nodes that were looked at, None for all of them in their order.
@@ -44,8 +46,8 @@ class Evidence(NamedTuple):
     open: Tensor
 
     def score(self, config: CandidateConfig, node_bias: Tensor) -> Tensor:
-        """−inf where a node may not be listed, or where nothing speaks for it. `node_bias [n]`: the part of the score
-        that is the same in every list (`CandidateRetriever.node_bias`).
+        """−inf where a node may not be listed, or where there is no evidence for it. `node_bias [n]`: the part of the
+        score that is the same in every list (`CandidateRetriever.node_bias`).
         """
         own = node_bias if self.node is None else node_bias[self.node]
         total = self.like + own + config.walk * self.walk
@@ -103,8 +105,8 @@ class CandidateRetriever:
         """The part of a node's list score that is the same in the list of every other node, by its degree and its
         hubness, `[n]`.
         """
-        found = config.degree * self.log_degree
-        return found - config.hubness_penalty * self.hubness if config.hubness_penalty else found
+        bias = config.degree * self.log_degree
+        return bias - config.hubness_penalty * self.hubness if config.hubness_penalty else bias
 
     @property
     def has_hubness(self) -> bool:
@@ -123,8 +125,8 @@ class CandidateRetriever:
         return torch.cat([torch.zeros(0, device=self.device), *parts])
 
     def compute_hubness(self, like: Tensor, sources: Integers) -> Tensor:
-        """The mean of the `HUBNESS_NEIGHBORS` largest similarities `like [b, n]` of each source, to other nodes of a
-        fitting kind; what is below 0, or missing, counts as 0.
+        """The mean of the `HUBNESS_NEIGHBORS` largest similarities `like [b, n]` of each source, to other nodes of an
+        admissible type; what is below 0, or missing, counts as 0.
         """
         other = self._fitting(sources)
         near = like.masked_fill(~other, 0).clamp(min=0)
@@ -218,7 +220,7 @@ class CandidateRetriever:
         return like
 
     def _fitting(self, sources: Integers) -> Tensor:
-        """Which nodes are of a kind that a link may join with each source's, and not the source itself, `[b, n]`."""
+        """Which nodes are of a type that a link may join with each source's, and not the source itself, `[b, n]`."""
         own = torch.from_numpy(sources).to(self.device)
         fitting = self._linkable[self._codes[own]][:, self._codes]
         fitting[torch.arange(len(sources), device=self.device), own] = False
@@ -292,43 +294,43 @@ class CandidateRetriever:
         )
         if self.smoothed is not None:
             partner = np.column_stack([partner, self._similar(sources, length, self.smoothed.vectors[sources], links)])
-        found = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
-        score = weights.degree * self.log_degree.cpu().numpy()[found.partner] + weights.walk * found.walk
+        proposals = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
+        score = weights.degree * self.log_degree.cpu().numpy()[proposals.partner] + weights.walk * proposals.walk
         if self.smoothed is not None:
-            like = _products(self.smoothed.vectors, sources[found.row], found.partner)
-            score = np.where((like > 0) | (found.walk > 0), score + like, NOT_LISTED)
-        return select_best(found, score.astype(np.float32), length)
+            similarity = _products(self.smoothed.vectors, sources[proposals.row], proposals.partner)
+            score = np.where((similarity > 0) | (proposals.walk > 0), score + similarity, NOT_LISTED)
+        return select_best(proposals, score.astype(np.float32), length)
 
     def _most_links(self, sources: Integers) -> int:
         return int(self.graph.degree.numpy()[sources].max(initial=0))
 
     def _similar(self, sources: Integers, length: int, query: Floats, links: int) -> Integers:
-        """By their vectors `query`, the nodes of a fitting kind nearest to each source, and as many more as it has
+        """By their vectors `query`, the nodes of an admissible type nearest to each source, and as many more as it has
         `links`, since these are among the nearest.
         """
         most = length + 1 + min(links, 4 * length)
-        found = np.full((len(sources), most), -1)
+        nearest = np.full((len(sources), most), -1)
         own = self.node_types.codes[sources]
         for kind, index in self._indexes.items():
             at = np.flatnonzero(own == kind)
             best = index(query[at], most)
-            found[at, : best.shape[1]] = best
-        return found
+            nearest[at, : best.shape[1]] = best
+        return nearest
 
     @cached_property
     def _indexes(self) -> dict[int, inner_product_index.InnerProductIndex]:
         assert self.smoothed is not None
         node_bias = (self.weights.degree * self.log_degree).cpu().numpy()
-        found = {}
+        indexes = {}
         for kind, linkable in enumerate(self.node_types.linkable):
             members = np.flatnonzero(linkable[self.node_types.codes])
             if len(members):
-                found[kind] = inner_product_index.InnerProductIndex(self.smoothed.vectors, node_bias, members)
-        return found
+                indexes[kind] = inner_product_index.InnerProductIndex(self.smoothed.vectors, node_bias, members)
+        return indexes
 
 
 WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable")
-"""What a lister computes once, whatever its weights."""
+"""What a retriever computes once, whatever its weights."""
 ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""
 MAX_WALK_ENDS = 2000
@@ -362,11 +364,11 @@ def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
     """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of
     the lists.
     """
-    found = np.empty(len(first), dtype=np.float32)
+    products = np.empty(len(first), dtype=np.float32)
     for at in range(0, len(first), ROWS_AT_ONCE):
         part = slice(at, at + ROWS_AT_ONCE)
-        found[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
-    return found
+        products[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
+    return products
 
 
 def _blocks(sources: Integers, step: int) -> Iterator[Integers]:

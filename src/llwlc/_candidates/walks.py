@@ -36,7 +36,7 @@ def find_walk_ends(
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     n, m = graph.num_nodes, len(sources)
-    found, rank = np.full((m, most), -1), np.zeros((m, most))
+    ends, rank = np.full((m, most), -1), np.zeros((m, most))
 
     def make() -> object:
         scratch = (
@@ -55,13 +55,13 @@ def find_walk_ends(
             node_types.linkable,
             precision,
             STEPS // max(n, 1),
-            found[begin:end],
+            ends[begin:end],
             rank[begin:end],
             *scratch,
         )
 
     run_over_links(m, choose_num_threads(m, 33 * n), make)  # type: ignore[arg-type]
-    return found, rank
+    return ends, rank
 
 
 @in_order

@@ -1,4 +1,4 @@
-"""The weights of a node's own list, chosen by hidden links: those whose lists hold most of them."""
+"""The weights of a node's candidate list, chosen by hidden links: those whose lists hold most of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_COMPARISONS = 100_000_000
 
 
 def cap_tuning_links(num_nodes: int, links: int) -> int:
-    """How many of so many hidden links are looked at on a graph."""
+    """How many of the hidden links are used on a graph."""
     return (
         links
         if num_nodes > inner_product_index.EXACT_NODES
@@ -44,15 +44,15 @@ def cap_tuning_links(num_nodes: int, links: int) -> int:
 def search_weights(
     retriever: CandidateRetriever, hidden: Tensor, *, links: int = MAX_TUNING_LINKS, seed: int = 0
 ) -> CandidateConfig:
-    """The lister's configuration with the weights under which own lists hold most of the hidden links `[m, 2]`; the
-    default ones where there are none.
+    """The retriever's configuration with the weights under which candidate lists hold most of the hidden links `[m,
+    2]`; the default ones where there are none.
     """
     config = retriever.config
     if not len(hidden):
         return config
     n = retriever.graph.num_nodes
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: cap_tuning_links(n, links)])
-    looked_at = hidden.numpy()[drawn]
+    sample = np.sort(np.random.default_rng(seed).permutation(len(hidden))[: cap_tuning_links(n, links)])
+    looked_at = hidden.numpy()[sample]
     if retriever.smoothed is None:
         return _best(retriever, looked_at, [replace(config, degree=d, walk=1.0) for d in DEGREE_WEIGHTS])
     penalties = HUBNESS_PENALTIES if retriever.has_hubness else HUBNESS_PENALTIES[:1]
@@ -62,39 +62,39 @@ def search_weights(
         hubness_penalty=min(DEFAULT_WEIGHTS.hubness_penalty, penalties[-1]),
         svd_similarity=config.svd_similarity,
     )
-    tried = [
+    configs = [
         replace(config, degree=d, walk=w, hubness_penalty=c)
         for d, w, c in product(DEGREE_WEIGHTS, WALK_WEIGHTS, penalties)
     ]
-    return _best(retriever, looked_at, tried, usual)
+    return _best(retriever, looked_at, configs, usual)
 
 
 def _best(
     retriever: CandidateRetriever,
     hidden: NDArray[np.int64],
-    tried: list[CandidateConfig],
+    configs: list[CandidateConfig],
     usual: CandidateConfig | None = None,
 ) -> CandidateConfig:
-    """The first of those under which own lists hold most of the hidden links; `usual`, one of them, unless that is
-    `MIN_GAIN` more, and `MIN_STANDARD_ERRORS` standard errors.
+    """The first of those under which candidate lists hold most of the hidden links; `usual`, one of them, unless that
+    is `MIN_GAIN` more, and `MIN_STANDARD_ERRORS` standard errors.
     """
     length = LIST_LENGTH_FACTOR * retriever.budget
-    node_bias = [retriever.node_bias(one) for one in tried]
-    kept = torch.zeros(len(tried), len(hidden), dtype=torch.bool)
+    node_bias = [retriever.node_bias(one) for one in configs]
+    kept = torch.zeros(len(configs), len(hidden), dtype=torch.bool)
     step = retriever.sources_at_once
     for at in range(0, len(hidden), step):
         part = hidden[at : at + step]
         for u, v in ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0])):
             evidence, place = retriever.evidence(u, v)
-            kept[:, at : at + step] |= find_hits(evidence, tried, node_bias, place, length)
+            kept[:, at : at + step] |= find_hits(evidence, configs, node_bias, place, length)
     shares = kept.double().mean(1).tolist()
     best, most = 0, -1.0
     for i, share in enumerate(shares):
         if share > most + 0.002:  # a larger weight has to earn something
             best, most = i, share
     if usual is None:
-        return tried[best]
-    at = tried.index(usual)
+        return configs[best]
+    at = configs.index(usual)
     # of the difference of two shares of the same links: only those count that one of them holds and the other does not
     error = float((kept[best] != kept[at]).sum()) ** 0.5 / len(hidden)
-    return usual if most < shares[at] + max(MIN_GAIN, MIN_STANDARD_ERRORS * error) else tried[best]
+    return usual if most < shares[at] + max(MIN_GAIN, MIN_STANDARD_ERRORS * error) else configs[best]

@@ -19,12 +19,15 @@ def show_cache() -> None:
     from llwlc.bases._cache import cache_limit, default_cache_folder, list_entries
 
     folder = default_cache_folder()
-    found = list_entries(folder)
+    entries = list_entries(folder)
     print_rows(
         f"{folder} (LLWLC_CACHE names another place)",
         [
-            ("entries", f"{len(found):,}, of which {sum(e.abandoned for e in found):,} belong to runs that are gone"),
-            ("gigabytes", f"{sum(e.size for e in found) / GIGABYTE:.2f}"),
+            (
+                "entries",
+                f"{len(entries):,}, of which {sum(e.abandoned for e in entries):,} belong to runs that are gone",
+            ),
+            ("gigabytes", f"{sum(e.size for e in entries) / GIGABYTE:.2f}"),
             ("gigabytes allowed", f"{cache_limit() / GIGABYTE:g} (LLWLC_CACHE_LIMIT)"),
             ("gigabytes free on the disk", f"{free_disk(folder) / GIGABYTE:.1f}"),
         ],

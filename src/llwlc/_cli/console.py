@@ -80,7 +80,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, MemoryError | RuntimeError):
         return "there is not enough memory for this: take a smaller graph or network, or a machine with more"
     if isinstance(error, UnicodeError):
-        return f"an argument or a name is no valid text ({error}): write it as UTF-8"
+        return f"an argument or a name is not valid text ({error}): write it as UTF-8"
     if isinstance(error, OSError):
         what = error.strerror or str(error)
         return (
@@ -132,12 +132,12 @@ def show_plain_warnings() -> Iterator[None]:
 
 
 def print_status(text: str, *, style: str | None = None) -> None:
-    """Prints one line on stderr, never cut or wrapped; brackets are no markup."""
+    """Prints one line on stderr, never cut or wrapped; brackets are not markup."""
     ERR.print(Text(redact(escape_controls(text)), style=style or ""), soft_wrap=True)
 
 
 def print_text(text: str) -> None:
-    """Prints one line on stdout, never cut or wrapped; brackets are no markup."""
+    """Prints one line on stdout, never cut or wrapped; brackets are not markup."""
     OUT.print(Text(escape_controls(text)), soft_wrap=True)
 
 

@@ -87,9 +87,7 @@ def pack_graph(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="The first line is an edge; columns are 1, 2, ...")
     ] = False,
-    separator: Annotated[
-        str | None, typer.Option(help="Separator of the columns, if it is not found by itself.")
-    ] = None,
+    separator: Annotated[str | None, typer.Option(help="Separator of the columns; by default it is detected.")] = None,
     memory: Annotated[
         float, typer.Option(min=0.1, max=1024, help="Gigabytes of memory for sorting; the rest is sorted on disk.")
     ] = 1.0,
@@ -159,17 +157,17 @@ def audit_split(
 
     if split.is_dir():
         if graph is not None:
-            raise InputError("a run knows the graph that it split: leave --graph out")
+            raise InputError("a run stores the graph that it split: leave --graph out")
         run = run_directory.load(split)
-        found = audit(run.split, run.graph)
+        report = audit(run.split, run.graph)
     else:
         if graph is None:
-            raise InputError(f"{split} is no run folder: of a split file, say which graph it splits with --graph")
+            raise InputError(f"{split} is not a run folder: with a split file, give its graph with --graph")
         whole = graph_options.open(graph)
-        found = audit(run_directory.load_split(split, whole), whole)
-    for line in str(found).splitlines():
+        report = audit(run_directory.load_split(split, whole), whole)
+    for line in str(report).splitlines():
         print_text(line)
-    if not found.ok:
+    if not report.ok:
         raise typer.Exit(1)
 
 
@@ -206,10 +204,10 @@ def show_protocols(
     from llwlc.splits._making import NUM_HARD, part_sizes
 
     table = Table("protocol", "train", "valid", "test", "negatives, valid", "negatives, test", pad_edge=False)
-    found = graph_options.open(graph)
+    full_graph = graph_options.open(graph)
     for name in PROTOCOLS:
         if not PROTOCOLS[name].from_dataset:
-            sizes, own = part_sizes(found, name), f"{NUM_HARD:,} × " if PROTOCOLS[name].negatives else ""
+            sizes, own = part_sizes(full_graph, name), f"{NUM_HARD:,} × " if PROTOCOLS[name].negatives else ""
             links, negatives = sizes[:3], sizes[3:]
             table.add_row(name, *(f"{size:,}" for size in links), *(f"{own}{size:,}" for size in negatives))
     OUT.print(table)

@@ -23,7 +23,7 @@ AddressOption = Annotated[
     typer.Option(help="With --engine ray: a running cluster, as in auto or HOST:PORT; by default one is started here."),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="With --engine ray: workers at most; by default one for each processor.")
+    int | None, typer.Option(min=1, help="With --engine ray: maximum number of workers; by default one a processor.")
 ]
 
 
@@ -42,27 +42,27 @@ def score_on_ray(
     address: str | None,
     workers: int | None,
     update: UpdateOptions,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Scores pairs into a folder of shards, and prints how many."""
     if out is None or str(out) == "-":
         raise InputError("with --engine ray the scores go to a folder: name it with -o")
     _refuse_others(update, "graph")
-    asked |= {"graph": None if update.graph is None else Path(update.graph)}
+    options |= {"graph": None if update.graph is None else Path(update.graph)}
     from llwlc._engines.ray_pool import Cluster
     from llwlc._engines.scoring import make_score_task, score_in_shards
 
-    done = score_in_shards(make_score_task(run, pairs, out, **asked), Cluster(address, workers))
+    done = score_in_shards(make_score_task(run, pairs, out, **options), Cluster(address, workers))
     before = done["pairs"] - done["scored"]
     earlier = f", {before:,} of them by an earlier call" if before else ""
     print_status(
-        f"{done['pairs']:,} pairs scored{earlier}; probabilities are for a prior of {asked['prior']:g} (--prior)"
+        f"{done['pairs']:,} pairs scored{earlier}; probabilities are for a prior of {options['prior']:g} (--prior)"
     )
     print_status(f"written to {out}")
 
 
 def recommend_on_ray(
-    run: Path, out: Path | None, address: str | None, workers: int | None, update: UpdateOptions, **asked: Any
+    run: Path, out: Path | None, address: str | None, workers: int | None, update: UpdateOptions, **options: Any
 ) -> Recommendations:
     """Recommends by workers; their shards are kept beside the file that is written at the end."""
     _refuse_others(update)
@@ -73,7 +73,7 @@ def recommend_on_ray(
     from llwlc._engines.ray_pool import Cluster
     from llwlc._engines.recommending import recommend_in_shards
 
-    return recommend_in_shards(run, out.with_name(f"{out.name}.shards"), Cluster(address, workers), **asked)
+    return recommend_in_shards(run, out.with_name(f"{out.name}.shards"), Cluster(address, workers), **options)
 
 
 def _refuse_others(update: UpdateOptions, *allowed: str) -> None:

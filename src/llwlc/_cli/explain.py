@@ -22,11 +22,14 @@ def explain(
         Path | None, typer.Option("--out", "-o", help="JSON, HTML or text file, by its ending; else the screen.")
     ] = None,
     candidates: Annotated[
-        bool, typer.Option("--candidates", help="Explain what recommend says of the pair, not what score says.")
+        bool,
+        typer.Option(
+            "--candidates", help="Explain the probability among candidates (recommend), not among random pairs (score)."
+        ),
     ] = False,
     prior: Annotated[float, typer.Option(help=PriorHelp)] = 0.5,
     missing_share: Annotated[
-        float | None, typer.Option(help="Missing links ÷ known and missing ones, for the chance among candidates.")
+        float | None, typer.Option(help="Assumed share of missing links, for the probability among candidates.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 8,
     edges: Annotated[int, typer.Option(min=0, help="Edges of the subgraph to remove one by one, nearest first.")] = 500,
@@ -35,7 +38,7 @@ def explain(
     """Explains why a pair of nodes gets its score.
 
     The explanation lists what each part of the network adds, the edges, common neighbours and paths that the score
-    rests on, and the existing links that are most alike. The share of an edge is what the log-odds lose when it is
+    rests on, and the existing links that are most alike. The effect of an edge is what the log-odds lose when it is
     removed. A pair that is linked is explained as if it were not. Examples:
 
     `llwlc explain run Ada Bob`
@@ -51,15 +54,20 @@ def explain(
     if out is not None:
         check_parent_folder(out)
     population = "candidates" if candidates else "random"
-    found = LinkPredictor.load(run).explain(
+    explanation = LinkPredictor.load(run).explain(
         u, v, population=population, prior=prior, missing_share=missing_share, max_edges=edges
     )
     if out is None:
-        for line in found.to_text(top).splitlines():
+        for line in explanation.to_text(top).splitlines():
             print_text(line)
         return
     kind = out.suffix.lower()
     write_text(
-        out, found.to_json() if kind == ".json" else found.to_html(top) if kind == ".html" else found.to_text(top)
+        out,
+        explanation.to_json()
+        if kind == ".json"
+        else explanation.to_html(top)
+        if kind == ".html"
+        else explanation.to_text(top),
     )
     print_status(f"written to {out}")

@@ -131,7 +131,7 @@ def fit(
     *,
     graph_options: GraphOptions,
 ) -> None:
-    """Learns which links are missing from a graph, measures how well, and names the ten likeliest.
+    """Fits a model to a graph, evaluates it on held-out links, and lists the ten likeliest missing links.
 
     An interrupted fit continues when the same command is run again. Examples:
 
@@ -160,29 +160,29 @@ def fit(
     from llwlc._predictor import LinkPredictor
 
     with join_processes(device) as ranks:
-        found = graph_options.open(graph)
-        labels = None if node_type is None else graph_options.read_node_types(found, node_type)
-        chosen = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
+        full_graph = graph_options.open(graph)
+        labels = None if node_type is None else graph_options.read_node_types(full_graph, node_type)
+        settings = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
         budget = minutes if plan is None else None
-        predictor = LinkPredictor(preset, model=model, seed=seed, minutes=budget, device=device, **chosen)
+        predictor = LinkPredictor(preset, model=model, seed=seed, minutes=budget, device=device, **settings)
         known = predictor.make_model()  # refuses bad options before any work
-        split = splits.make(found, protocol=protocol, seed=seed, val=val, test=test)
+        split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)
         with EpochBar(known.epochs, out) as bar:
             if model not in (None, "llwlc") or bar.begun:
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
-                show_forecast(name, found, split, forecast, forecast.seconds)
+                show_forecast(name, full_graph, split, forecast, forecast.seconds)
                 bar.open()
 
             def planned(plan: FitPlan) -> None:
-                show_forecast(name, found, split, plan.forecast, plan.forecast.at_most)
+                show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most)
                 OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
                 bar.open(plan.preset.train.epochs)
 
             predictor.fit(
-                found,
+                full_graph,
                 split=split,
                 out=out,
                 graph_name=name,
@@ -213,7 +213,7 @@ def show_outcome(model: LinkPredictor, out: Path) -> None:
 
 
 def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, most: float) -> None:
-    """Prints what the fit will compute, and how long that is expected to take: at most so many seconds."""
+    """Prints what the fit will compute, and how long that is expected to take: an upper bound in seconds."""
     links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
     print_rows(
         f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",
@@ -227,9 +227,7 @@ def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast,
 
 
 def format_expected_time(forecast: Forecast, most: float) -> str:
-    """How long a fit is expected to take. The least is said where training that soon learns nothing more would end much
-    earlier.
-    """
+    """How long a fit is expected to take. A lower bound is given where early stopping would end much earlier."""
     found = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
     return (
         f"{found}, {format_duration(forecast.at_least)} if little can be learned"

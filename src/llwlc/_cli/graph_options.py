@@ -44,7 +44,7 @@ LimitOption = Annotated[
     float,
     typer.Option(
         min=0,
-        help="Gigabytes that a compressed file may unpack to, against files made to fill the memory; 0: no limit.",
+        help="Gigabytes that a compressed file may unpack to, a guard against decompression bombs; 0: no limit.",
     ),
 ]
 
@@ -141,10 +141,10 @@ class GraphOptions:
         return graph
 
     def _open_packed(self, name: str) -> Graph:
-        given = [option.name for option in fields(self) if getattr(self, option.name) not in (option.default, [])]
-        given = [option for option in given if not (option == "weight" and self.weight == "none")]
-        if given:
-            raise InputError(f"{name} is a packed graph: --{given[0].replace('_', '-')} is for files")
+        ineffective = [option.name for option in fields(self) if getattr(self, option.name) not in (option.default, [])]
+        ineffective = [option for option in ineffective if not (option == "weight" and self.weight == "none")]
+        if ineffective:
+            raise InputError(f"{name} is a packed graph: --{ineffective[0].replace('_', '-')} is for files")
         from llwlc.graph._graph import Graph
 
         graph = Graph.open(name)
@@ -260,7 +260,7 @@ class UpdateOptions:
             return None
         if self.graph_weight != "auto" and model.graph_.weight is None:
             raise InputError("--graph-weight is for a run that was fitted with weights; this one has none")
-        found = model.updated_graph(
+        updated = model.updated_graph(
             **sources,
             source=self.graph_source,
             target=self.graph_target,
@@ -270,11 +270,12 @@ class UpdateOptions:
             node=self.graph_node,
             unzipped_limit=gigabytes_to_bytes(self.unzipped_limit),
         )
-        new = found.num_edges - model.graph_.num_edges
+        new = updated.num_edges - model.graph_.num_edges
         print_status(
-            f"the updated graph has {found.num_nodes:,} nodes and {found.num_edges:,} links ({new:+,} against the run)"
+            f"the updated graph has {updated.num_nodes:,} nodes and {updated.num_edges:,} links ({new:+,} against"
+            f" the run)"
         )
-        return found
+        return updated
 
 
 def parse_separator(separator: str | None) -> str | None:

@@ -59,7 +59,7 @@ SafeOption = Annotated[
         "--spreadsheet-safe",
         help=(
             "Put ' before every text that a spreadsheet would run as a formula (one that begins with =, +, -, @, tab or"
-            " return and is no number)."
+            " return and is not a number)."
         ),
     ),
 ]
@@ -107,19 +107,19 @@ def parse_settings(pairs: list[str] | None) -> dict[str, Any]:
     >>> parse_settings(["epochs=10", "constraints=neumann"])
     {'epochs': 10, 'constraints': 'neumann'}
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")
         name = name.strip()
         if not equals:
             raise InputError(f"--set {pair}: write it as name=value")
         if name in OTHER_WAYS_TO_SET:
-            raise InputError(f"--set {pair}: {name} is no option of a preset; use {OTHER_WAYS_TO_SET[name]}")
+            raise InputError(f"--set {pair}: {name} is not an option of a preset; use {OTHER_WAYS_TO_SET[name]}")
         value = text.strip() if name in TEXTS else _value(text.strip())
         if isinstance(value, int | float) and not 0 <= value <= MAX_NUMBER:  # NaN neither
             raise InputError(f"--set {pair}: an option is a number from 0 to {MAX_NUMBER:,}")
-        found[name] = value
-    return found
+        settings[name] = value
+    return settings
 
 
 MOST_SEEDS = 1000
@@ -133,16 +133,16 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     ((0, 1, 2), (30, 31, 32))
     """
     first, dash, last = text.strip().partition("-")
-    wanted = (
+    message = (
         f"--seeds is a number from 1 to {MOST_SEEDS:,}, as each is a training, or a range of at most so many, as in"
         f" 30-34, got {text!r}"
     )
     if not first.isdecimal() or (dash and not last.isdecimal()) or len(first) > 13 or len(last) > 13:
-        raise InputError(wanted)
-    found = range(int(first), int(last) + 1) if dash else range(int(first))
-    if not 1 <= len(found) <= MOST_SEEDS:
-        raise InputError(wanted)
-    return tuple(found)
+        raise InputError(message)
+    seeds = range(int(first), int(last) + 1) if dash else range(int(first))
+    if not 1 <= len(seeds) <= MOST_SEEDS:
+        raise InputError(message)
+    return tuple(seeds)
 
 
 def get_settable_options(preset: Any) -> dict[str, Any]:
@@ -151,11 +151,11 @@ def get_settable_options(preset: Any) -> dict[str, Any]:
     >>> get_settable_options(PRESETS["paper"])["epochs"]
     20
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for part in fields(preset):
         value = getattr(preset, part.name)
-        found |= get_settable_options(value) if is_dataclass(value) else {part.name: value}
-    return {name: value for name, value in found.items() if name not in {*OTHER_WAYS_TO_SET, *DERIVED}}
+        options |= get_settable_options(value) if is_dataclass(value) else {part.name: value}
+    return {name: value for name, value in options.items() if name not in {*OTHER_WAYS_TO_SET, *DERIVED}}
 
 
 def get_option_help(preset: Any) -> dict[str, tuple[str, str]]:
@@ -165,11 +165,11 @@ def get_option_help(preset: Any) -> dict[str, tuple[str, str]]:
     ('1 to 4,096', "number of eigenvectors of a link's basis")
     """
     parts = [part for part in (getattr(preset, field.name) for field in fields(preset)) if is_dataclass(part)]
-    found: dict[str, tuple[str, str]] = {}
+    texts: dict[str, tuple[str, str]] = {}
     for kind in (type(part) for part in (*parts, preset)):
         for name, option in declared_options(kind).items():
-            found.setdefault(name, (describe_values(kind, name), option.help))
-    return found
+            texts.setdefault(name, (describe_values(kind, name), option.help))
+    return texts
 
 
 TEXTS = {name for name, value in get_settable_options(PRESETS["anchored"]).items() if isinstance(value, str)}

@@ -29,7 +29,7 @@ def recommend(
     top: Annotated[int | None, typer.Option(help="How many links; 20 unless --precision is given.")] = None,
     precision: Annotated[
         float | None,
-        typer.Option(help="The longest list of which this share is expected to be missing links, as in 0.3."),
+        typer.Option(help="Longest list with expected precision of at least this, as in 0.3."),
     ] = None,
     node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
     out: OutOption = None,
@@ -65,7 +65,7 @@ def recommend(
     *,
     update: UpdateOptions,
 ) -> None:
-    """Names the likeliest missing links of a graph, or of one node.
+    """Lists the likeliest missing links of a graph, or of one node.
 
     Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks
     reach, nodes with many links. The network ranks the most promising pairs. A probability is the chance that a
@@ -94,7 +94,7 @@ def recommend(
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
     from llwlc._predictor import LinkPredictor
 
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "node": node,
         "top": top,
         "precision": precision,
@@ -104,24 +104,24 @@ def recommend(
         "budget": budget,
     }
     if uses_ray(engine, address, workers):
-        found = recommend_on_ray(run, out, address, workers, update, **asked)
+        recommendations = recommend_on_ray(run, out, address, workers, update, **options)
     else:
         model = LinkPredictor.load(run)
-        found = model.recommend(**asked, graph=update.apply(model))
+        recommendations = model.recommend(**options, graph=update.apply(model))
     whose = f" of {node}" if node else ""
-    if not found and precision is not None and found.candidates:
+    if not recommendations and precision is not None and recommendations.candidates:
         print_status(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
-    elif found or not node:
-        print_status(describe_expected_links(found))
+    elif recommendations or not node:
+        print_status(describe_expected_links(recommendations))
     else:
-        print_status(f"There are no candidates of {node}: nothing unlinked is near it or has like features")
+        print_status(f"There are no candidates of {node}: no unlinked node is near it or has similar features")
     if to is not None:
-        found.to_database(to, table, if_exists=if_exists)
-        print_status(f"{len(found):,} links written to table {table} of {redact(to)}")
+        recommendations.to_database(to, table, if_exists=if_exists)
+        print_status(f"{len(recommendations):,} links written to table {table} of {redact(to)}")
         if out is None and format is None:
             return
     if out is None and format is None and OUT.is_terminal:
-        if found:
-            show_links(found, f"The {len(found)} likeliest missing links{whose}")
+        if recommendations:
+            show_links(recommendations, f"The {len(recommendations)} likeliest missing links{whose}")
         return
-    delivery.write_out(found.to_arrow())
+    delivery.write_out(recommendations.to_arrow())

@@ -93,15 +93,15 @@ def score(
         refuse_options(
             ctx, "query", "format", "no_header", "separator", "spreadsheet_safe", "plugin", why="with --engine ray"
         )
-        asked = {"prior": prior, "source": source, "target": target, "unknown": unknown}
-        score_on_ray(run, Path(pairs), out, address, workers, update, **asked)
+        options = {"prior": prior, "source": source, "target": target, "unknown": unknown}
+        score_on_ray(run, Path(pairs), out, address, workers, update, **options)
         return
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
     asked_pairs = make_source(pairs, query, "--query")
     from llwlc._predictor import LinkPredictor
 
     model = LinkPredictor.load(run)
-    found = model.score_table(
+    table = model.score_table(
         asked_pairs,
         prior=prior,
         graph=update.apply(model),
@@ -113,13 +113,13 @@ def score(
         verbatim=delivery.text,
         unzipped_limit=gigabytes_to_bytes(update.unzipped_limit),
     )
-    for name, kept in found.renamed.items():
-        print_status(f"the column {name!r} of {redact(pairs)} is kept as {kept!r}")
-    if found.note:
+    for name, renamed in table.renamed.items():
+        print_status(f"the column {name!r} of {redact(pairs)} is kept as {renamed!r}")
+    if table.note:
         print_status(
-            f"Warning: {found.note} These rows {'are left out' if unknown == 'skip' else 'have no score'}; for a graph"
+            f"Warning: {table.note} These rows {'are left out' if unknown == 'skip' else 'have no score'}; for a graph"
             " that has such nodes, see --graph, --add and --node-list",
             style="yellow",
         )
-    print_status(f"{found.scored:,} pairs scored; probabilities are for a prior of {prior:g} (--prior)")
-    delivery.write_out(found.table)
+    print_status(f"{table.scored:,} pairs scored; probabilities are for a prior of {prior:g} (--prior)")
+    delivery.write_out(table.table)

@@ -21,7 +21,7 @@ def serve(
         list[str] | None,
         typer.Option(
             help=(
-                "A host name or address that the server is called by, beside --host and those of loopback; may be"
+                "A host name or address that the server is called by, besides --host and those of loopback; may be"
                 " repeated."
             )
         ),
@@ -49,7 +49,9 @@ def serve(
     try:
         from llwlc._serve.server import serve_run
     except ImportError as error:
-        raise MissingDependencyError("the page needs starlette and uvicorn: pip install 'llwlc[serve]'") from error
+        raise MissingDependencyError(
+            "the page needs starlette and uvicorn: pip install 'llwlc[serve]'", name=error.name
+        ) from error
 
     serve_run(
         LinkPredictor.load(run), host=host, port=port, names=name or (), require_token=require_token, say=print_status

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def show_result(model: LinkPredictor) -> None:
-    """Prints what a run measured, beside the scores that need no training."""
+    """Prints what a run measured, beside the heuristics."""
     from llwlc._runs.model_card import first_sentence, result_columns, result_notes, result_rows
 
     if first := first_sentence(model.fitted_):
@@ -47,11 +47,11 @@ def show_ranking(report: RankingReport) -> None:
     OUT.print(ranking_notes(report), markup=False, highlight=False)
 
 
-def show_links(found: Recommendations, title: str) -> None:
+def show_links(recommendations: Recommendations, title: str) -> None:
     """Prints recommended links as a table."""
     print_text(title)
     rows = []
-    for r in found:
+    for r in recommendations:
         far = "> 5" if r.distance is None else str(r.distance)
         spread = f"{r.probability_low:.3f}–{r.probability_high:.3f}"
         rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far])
@@ -69,27 +69,31 @@ NO_CANDIDATES = (
 )
 
 
-def describe_expected_links(found: Recommendations) -> str:
+def describe_expected_links(recommendations: Recommendations) -> str:
     """How many links of the list to expect to be missing ones, in a sentence or two."""
-    if not found.candidates:
+    if not recommendations.candidates:
         return NO_CANDIDATES
-    share, low, high = found.expected
-    count = len(found)
-    if found.calibrated_on is not None:
+    share, low, high = recommendations.expected
+    count = len(recommendations)
+    if recommendations.calibrated_on is not None:
         return (
-            f"{count:,} links of {found.candidates:,} candidates, best first. Probabilities were calibrated on lists of"
-            f" {found.calibrated_on:,} candidates a node, since the graph is large, and say little of this longer list."
+            f"{count:,} links of {recommendations.candidates:,} candidates, best first. Probabilities were"
+            f" calibrated on lists of"
+            f" {recommendations.calibrated_on:,} candidates a node, since the graph is large, and say little of this"
+            f" longer list."
         )
     text = (
-        f"{count:,} links of {found.candidates:,} candidates. If {100 * found.missing_share:.3g} % of all links are"
+        f"{count:,} links of {recommendations.candidates:,} candidates. If {100 * recommendations.missing_share:.3g}"
+        f" % of all links are"
         f" missing (--missing-share), expect {share * count:.0f} of these {count:,} to be missing links"
         f" ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
     )
-    if found.sources is not None:
+    if recommendations.sources is not None:
         text += (
-            f" Only the lists of {found.sources:,} nodes, drawn at random, were used here; llwlc recommend uses all."
+            f" Only the lists of {recommendations.sources:,} nodes, drawn at random, were used here; llwlc recommend"
+            " uses all."
         )
-    if not found.calibrated:
+    if not recommendations.calibrated:
         text += (
             " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far"
             " too high here; fit again."
@@ -117,7 +121,7 @@ class TableOutput:
             raise InputError(f"--format is one of {', '.join(FORMATS)}, got {format!r}")
         if out is None or str(out) == "-":
             if format == "parquet" and sys.stdout.isatty():
-                raise InputError("Parquet is no text for a screen: name a file with -o, or choose another --format")
+                raise InputError("Parquet cannot be printed: name a file with -o, or choose another --format")
             return cls(None, format or "csv", spreadsheet_safe)
         check_writable(out, format)
         return cls(out, format or infer_format(out), spreadsheet_safe)

@@ -1,3 +1,3 @@
 """Scoring and recommending by many workers on Ray: a job is cut into shards, and each shard is written as one file,
-complete or not at all.
+atomically.
 """

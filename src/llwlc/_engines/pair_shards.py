@@ -56,8 +56,8 @@ class PairShards:
 
     def _group(self, number: int) -> pa.Table:
         """A row group, kept until another is read: shards are smaller than row groups."""
-        kept: dict[int, pa.Table] = self.__dict__.setdefault("_kept", {})
-        if number not in kept:
-            kept.clear()
-            kept[number] = self._file.read_row_group(number)
-        return kept[number]
+        cached: dict[int, pa.Table] = self.__dict__.setdefault("_kept", {})
+        if number not in cached:
+            cached.clear()
+            cached[number] = self._file.read_row_group(number)
+        return cached[number]

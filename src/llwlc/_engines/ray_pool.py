@@ -26,10 +26,10 @@ class Cluster:
     workers: int | None = None
 
 
-def run_over_shards(cluster: Cluster, worker: type, given: object, method: str, shards: Sequence[int]) -> Iterator[Any]:
+def run_over_shards(cluster: Cluster, worker: type, task: object, method: str, shards: Sequence[int]) -> Iterator[Any]:
     """Calls `worker(given).method(shard)` for every shard, and yields the results in any order.
 
-    `given` is pickled with the constructor, so that Ray still has it when it restarts a lost worker (arguments in the
+    `task` is pickled with the constructor, so that Ray still has it when it restarts a lost worker (arguments in the
     object store may be lost, ray#53727): it should be small, paths and numbers.
     """
     if not shards:
@@ -41,7 +41,7 @@ def run_over_shards(cluster: Cluster, worker: type, given: object, method: str, 
         there = max(1, int(ray.cluster_resources().get("CPU", 1)))
         count = min(cluster.workers or there, there, len(shards))
         remote = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(worker)
-        actors = [remote.remote(given) for _ in range(count)]
+        actors = [remote.remote(task) for _ in range(count)]
         try:
             pool = ActorPool(actors)
             yield from pool.map_unordered(lambda actor, shard: getattr(actor, method).remote(shard), shards)
@@ -67,7 +67,7 @@ def _connected(cluster: Cluster) -> Iterator[Any]:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         import ray
     except ImportError:
-        raise MissingDependencyError("--engine ray needs Ray: pip install 'llwlc[ray]'") from None
+        raise MissingDependencyError("--engine ray needs Ray: pip install 'llwlc[ray]'", name="ray") from None
     if ray.is_initialized():  # in a program that uses Ray already
         yield ray
         return

@@ -83,8 +83,8 @@ class RecommendWorker:
     def list_nodes(self, shard: int) -> Shard:
         if self._retriever is None:
             self._retriever = self.model.recommender_.make_retriever(self.task.between, self.task.budget)
-        found = self._retriever(np.arange(*self.task.lists.rows_of(shard)), self.task.longest)
-        tensors = {"rows": torch.from_numpy(found.partner.astype(np.int32)), "score": torch.from_numpy(found.score)}
+        lists = self._retriever(np.arange(*self.task.lists.rows_of(shard)), self.task.longest)
+        tensors = {"rows": torch.from_numpy(lists.partner.astype(np.int32)), "score": torch.from_numpy(lists.score)}
         write_tensors(self.task.lists.file(shard), tensors)
         return self.task.lists.described(shard)
 
@@ -92,8 +92,8 @@ class RecommendWorker:
         begin, end = self.task.scores.rows_of(shard)
         with safe_open(self.task.pairs_file, "pt") as file:
             pairs = file.get_slice("pairs")[begin:end]
-        found = score_pairs(self.model.model_, self.model.graph_, pairs, CANDIDATES)
-        write_tensors(self.task.scores.file(shard), {"rows": found})
+        scores = score_pairs(self.model.model_, self.model.graph_, pairs, CANDIDATES)
+        write_tensors(self.task.scores.file(shard), {"rows": scores})
         return self.task.scores.described(shard)
 
 
@@ -143,7 +143,7 @@ def recommend_in_shards(
     between: tuple[str, str] | None,
     budget: int | None,
     node: str | None,
-    **asked: Any,
+    **options: Any,
 ) -> Recommendations:
     """`LinkPredictor.recommend` with its long steps done by a cluster; `folder` holds the shards until the end, and is
     then deleted.
@@ -151,11 +151,11 @@ def recommend_in_shards(
     model = LinkPredictor.load(run)
     task = RecommendTask(str(run.absolute()), str(folder.absolute()), model.graph_.num_nodes, between, budget, node)
     with open_job_folder(folder, task.job):
-        found = model.recommend(
-            between=between, budget=budget, node=node, engine=ShardedRankingEngine(task, cluster), **asked
+        recommendations = model.recommend(
+            between=between, budget=budget, node=node, engine=ShardedRankingEngine(task, cluster), **options
         )
     remove(folder)
-    return found
+    return recommendations
 
 
 def _rows_of(file: Path) -> int:

@@ -49,17 +49,17 @@ class ScoreTask:
     @property
     def job(self) -> dict[str, Any]:
         """Everything that the scores depend on; files by their contents, not by their names."""
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             name: value
             for name, value in asdict(self).items()
             if name in ("rows", "prior", "source", "target", "unknown", "each")
         }
-        asked |= {
+        options |= {
             "run": file_digest(Path(self.run) / MANIFEST),
             "pairs": file_digest(Path(self.pairs)),
             "task": "score",
         }
-        return asked | {"graph": None if self.graph is None else file_digest(Path(self.graph) / PACKED)}
+        return options | {"graph": None if self.graph is None else file_digest(Path(self.graph) / PACKED)}
 
 
 class ScoreWorker:
@@ -72,11 +72,11 @@ class ScoreWorker:
         self.pairs = PairShards(Path(task.pairs), task.source, task.target)
 
     def score(self, shard: int) -> Shard:
-        """Writes the shard, whole or not at all."""
+        """Writes the shard, atomically."""
         begin, end = self.shards.rows_of(shard)
         source, target = self.pairs.ends
         try:
-            found = self.model.score_table(
+            scored = self.model.score_table(
                 self.pairs.read(begin, end),
                 prior=self.prior,
                 graph=self.other,
@@ -87,7 +87,7 @@ class ScoreWorker:
         except InputError as error:
             raise InputError(f"{self.pairs.path}, rows counted from row {begin + 1:,}: {error}") from error
         with open_atomic_file(self.shards.file(shard)) as partial:
-            pa.parquet.write_table(found.table, partial)
+            pa.parquet.write_table(scored.table, partial)
         return self.shards.described(shard)
 
 
@@ -123,14 +123,14 @@ def make_score_task(
 ) -> ScoreTask:
     """The task, after checks of everything that would fail in every worker."""
     if unknown not in ("error", "blank"):
-        raise InputError(f"with --engine ray a row stays in its place: --unknown is error or blank, got {unknown!r}")
+        raise InputError(f"with --engine ray rows keep their order: --unknown is error or blank, got {unknown!r}")
     if not pairs.is_file():
         raise InputError(f"there is no file {pairs}: check the name and the folder")
     with pairs.open("rb") as file:
         if file.read(4) != b"PAR1":
             raise InputError(
-                f"{pairs} is no Parquet file: workers read stretches of rows, which only Parquet has. Write the pairs"
-                " as Parquet, or leave --engine out"
+                f"{pairs} is not a Parquet file: workers read ranges of rows, which only Parquet supports. Write the"
+                " pairs as Parquet, or leave --engine out"
             )
     if out.suffix or (out.exists() and not out.is_dir()):
         raise InputError(f"with --engine ray, -o names a folder for the shards, not a file: {out}")
@@ -141,16 +141,16 @@ def make_score_task(
                 f"with --engine ray every worker maps the graph: pack it first, with llwlc data pack {graph} -o FOLDER"
             )
         model.check_graph(Graph.open(graph))
-    found = PairShards(pairs, source, target)
-    if not found.rows:
+    shards = PairShards(pairs, source, target)
+    if not shards.rows:
         raise InputError(f"{pairs} has no pairs: give one pair a row")
-    found.ends  # noqa: B018 (refuses columns that are not there)
+    shards.ends  # noqa: B018 (refuses columns that are not there)
     where = None if graph is None else str(graph.absolute())
     return ScoreTask(
         str(run.absolute()),
         str(pairs.absolute()),
         str(out.absolute()),
-        found.rows,
+        shards.rows,
         prior,
         where,
         source,

@@ -1,4 +1,4 @@
-"""A job in a folder: `job.json` describes it, every shard is a file that is written complete or not at all,
+"""A job in a folder: `job.json` describes it, every shard is a file that is written atomically, and
 `manifest.json` is written last.
 
 So a worker or a driver may be killed at any moment, and the same call then computes exactly the missing shards.
@@ -57,7 +57,7 @@ class ShardFolder:
 
     def missing(self) -> list[int]:
         """The shards that are still to be computed; a damaged file is removed and counts as missing."""
-        found = []
+        missing = []
         for shard in range(self.shards):
             file, (begin, end) = self.file(shard), self.rows_of(shard)
             try:
@@ -66,8 +66,8 @@ class ShardFolder:
                 whole = False
             if not whole:
                 file.unlink(missing_ok=True)
-                found.append(shard)
-        return found
+                missing.append(shard)
+        return missing
 
     def described(self, shard: int) -> Shard:
         begin, end = self.rows_of(shard)
@@ -75,8 +75,8 @@ class ShardFolder:
 
     def finish(self, job: Mapping[str, Any], done: Iterable[Shard]) -> None:
         """Writes the manifest, after the rows of all shards were counted once more."""
-        known = {shard.number: shard for shard in done}
-        shards = [known.get(number) or self.described(number) for number in range(self.shards)]
+        by_number = {shard.number: shard for shard in done}
+        shards = [by_number.get(number) or self.described(number) for number in range(self.shards)]
         files = {self.file(s.number).name: {"rows": s.rows, "bytes": s.bytes, "sha256": s.sha256} for s in shards}
         about = {"llwlc": VERSION, "rows": sum(s.rows for s in shards), "job": dict(job), "files": files}
         write_text(self.path / MANIFEST, json.dumps(about, indent=1) + "\n")
@@ -102,7 +102,7 @@ def open_job_folder(folder: Path, job: Mapping[str, Any]) -> Iterator[bool]:
                     f"{folder} holds another job (other run, pairs or options): choose another folder, or delete it"
                 )
         elif others:
-            raise InputError(f"{folder} holds files that are no job of llwlc: choose another folder")
+            raise InputError(f"{folder} holds files that are not a job of llwlc: choose another folder")
         else:
             try:
                 write_text(folder / JOB, json.dumps(job, indent=1) + "\n")

@@ -15,7 +15,7 @@ from llwlc.heuristics._registry import HEURISTICS
 MIN_LINKS_FOR_TEST = 50
 """With fewer validation links than this, the better of the two is taken, however small the difference."""
 MIN_STANDARD_ERRORS = 2.0
-"""With more links, a heuristic must be better by so many standard errors."""
+"""With more links, a heuristic must be better by this many standard errors."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ def find_fallback(graph: Graph, comparisons: list[PopulationScores], model_title
             continue
         # one call for all pairs: some scores compute on the whole graph first, which takes longer than any number of
         # pairs
-        asked = [part.reshape(-1, 2) for p in comparisons for part in (p.pos, p.neg)]
-        score = heuristic.load()(graph, torch.cat(asked)).double()
-        theirs = [part.numpy() for part in torch.split(score, [len(part) for part in asked])]
+        all_pairs = [part.reshape(-1, 2) for p in comparisons for part in (p.pos, p.neg)]
+        score = heuristic.load()(graph, torch.cat(all_pairs)).double()
+        scores = [part.numpy() for part in torch.split(score, [len(part) for part in all_pairs])]
         pairs = []
         for at, p in enumerate(comparisons):
             ours = [part.double().flatten().numpy() for part in (p.model_pos, p.model_neg)]
-            pairs.append(auc_difference(*theirs[2 * at : 2 * at + 2], *ours))
+            pairs.append(auc_difference(*scores[2 * at : 2 * at + 2], *ours))
         a, b = (float(np.mean([pair[i] for pair in pairs])) for i in (0, 1))
         error = float(np.sqrt(sum(pair[2] ** 2 for pair in pairs)) / len(pairs))
         enough = a > b if links < MIN_LINKS_FOR_TEST else a - b > MIN_STANDARD_ERRORS * error
@@ -103,7 +103,7 @@ def placements(pos: NDArray[np.float64], neg: NDArray[np.float64]) -> tuple[NDAr
     def share(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
         ordered = np.sort(others)
         below, upto = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
-        found: NDArray[np.float64] = (below + upto) / (2 * max(len(ordered), 1))
-        return found
+        places: NDArray[np.float64] = (below + upto) / (2 * max(len(ordered), 1))
+        return places
 
     return share(pos, neg), 1 - share(neg, pos)

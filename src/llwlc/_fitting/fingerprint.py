@@ -20,7 +20,7 @@ AT_ONCE = 1 << 18
 
 
 def content_digest(graph: Graph, split: LinkSplit, node_types: Sequence[str] | None = None) -> str:
-    """A hash of graph, features, split and node types: all that a fit depends on beside its model."""
+    """A hash of graph, features, split and node types: all that a fit depends on apart from its model."""
     digest = hashlib.sha256()
     for part in _parts(graph, split, node_types):
         for piece in (*part, b"\n"):

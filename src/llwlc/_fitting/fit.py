@@ -121,9 +121,9 @@ def fit_model(
         checkpoint=checkpoint,
         on_epoch=on_epoch,
     )
-    asked = subsample_evaluation(split, model.limits.num_eval_links, seed)
+    sample = subsample_evaluation(split, model.limits.num_eval_links, seed)
     with watch("measuring"):
-        valid = model.validation or score_links(model, asked.valid_graph, asked.valid_pos, asked.valid_neg)
+        valid = model.validation or score_links(model, sample.valid_graph, sample.valid_pos, sample.valid_neg)
         calibration = fit_calibration(valid[0], valid[1].flatten())
     ranking = report = better = None
     if rank_candidates and prepared is not None:
@@ -131,7 +131,7 @@ def fit_model(
             ranking = calibrate_candidates(model, split, prepared, features)
     if fall_back:  # decided on validation links; test links are looked at for the model that stays alone
         with watch("heuristics"):
-            better = find_fallback(split.valid_graph, _comparisons(model, asked, valid, prepared), model.title)
+            better = find_fallback(split.valid_graph, _comparisons(model, sample, valid, prepared), model.title)
     if better is not None:
         other = fit_model(
             _limited(make(better.name), model),
@@ -146,17 +146,17 @@ def fit_model(
         )
         return replace(other, fallback=better)
     with watch("measuring"):
-        test, error, share = measure(model, asked, calibration)
+        test, error, share = measure(model, sample, calibration)
     if ranking is not None:
         with watch("ranking"):
             report = measure_list(model, split, features, ranking, node_types=node_types, device=device, seed=seed)
     with watch("heuristics"):
-        beside = measure_heuristics(asked)
+        beside = measure_heuristics(sample)
     seconds = time.perf_counter() - begin
-    found = FitMetrics(
+    results = FitMetrics(
         test, error, share, model.num_parameters, len(model.history), seconds, beside, report, dict(watch.seconds)
     )
-    return FitResult(model, seed, compactor, features, calibration, ranking, found, None, metrics.evaluate(*valid))
+    return FitResult(model, seed, compactor, features, calibration, ranking, results, None, metrics.evaluate(*valid))
 
 
 def _limited(model: LinkModel, other: LinkModel) -> LinkModel:
@@ -166,13 +166,13 @@ def _limited(model: LinkModel, other: LinkModel) -> LinkModel:
 
 
 def _comparisons(
-    model: LinkModel, asked: LinkSplit, valid: tuple[Tensor, Tensor], prepared: PreparedCandidates | None
+    model: LinkModel, split: LinkSplit, valid: tuple[Tensor, Tensor], prepared: PreparedCandidates | None
 ) -> list[PopulationScores]:
     """Random pairs, and candidates where the model has an output for them, as it scores them at its best epoch."""
-    found = [PopulationScores(asked.valid_pos, asked.valid_neg, *valid)]
+    populations = [PopulationScores(split.valid_pos, split.valid_neg, *valid)]
     links = None if prepared is None or not model.trains_on_candidates else prepared.links
     if links is not None and len(links.valid_pos) and len(links.valid_neg):
-        graph = asked.valid_graph
+        graph = split.valid_graph
         scores = (score_pairs(model, graph, pairs, CANDIDATES) for pairs in (links.valid_pos, links.valid_neg))
-        found.append(PopulationScores(links.valid_pos, links.valid_neg, *scores))
-    return found
+        populations.append(PopulationScores(links.valid_pos, links.valid_neg, *scores))
+    return populations

@@ -48,7 +48,7 @@ class FitMetrics:
     def as_dict(self) -> dict[str, Any]:
         """As `metrics.json` has it: the test numbers flat, the heuristics by title."""
         own = ("calibration_error", "calibration_prior", "parameters", "epochs", "seconds")
-        beside = {title: found.as_dict() for title, found in self.heuristics.items()}
+        beside = {title: evaluation.as_dict() for title, evaluation in self.heuristics.items()}
         ranking = {} if self.ranking is None else {"ranking": self.ranking.as_dict()}
         stages = {"stages": dict(self.stages)} if self.stages else {}
         return (
@@ -73,7 +73,7 @@ class FitMetrics:
             int(data["parameters"]),
             int(data["epochs"]),
             float(data["seconds"]),
-            {title: Evaluation.from_dict(found) for title, found in data["heuristics"].items()},
+            {title: Evaluation.from_dict(evaluation) for title, evaluation in data["heuristics"].items()},
             RankingReport.from_dict(data["ranking"]) if "ranking" in data else None,
             {str(stage): float(seconds) for stage, seconds in data.get("stages", {}).items()},
         )

@@ -1,4 +1,4 @@
-"""What a fitted model is measured by: its test links, the heuristics beside it, and its list of candidates."""
+"""How a fitted model is evaluated: on its test links, next to the heuristics, and by its list of candidates."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def score_links(model: LinkModel, graph: Graph, pos: Tensor, neg: Tensor, *, abo
     models compute on the whole graph first.
     """
     with use_one_thread():
-        found = score_pairs(model, graph, torch.cat([pos, neg.reshape(-1, 2)]), about=about)
-    return found[: len(pos)], found[len(pos) :].reshape(neg.shape[:-1])
+        scores = score_pairs(model, graph, torch.cat([pos, neg.reshape(-1, 2)]), about=about)
+    return scores[: len(pos)], scores[len(pos) :].reshape(neg.shape[:-1])
 
 
 def measure(model: LinkModel, split: LinkSplit, calibration: Calibration) -> tuple[metrics.Evaluation, float, float]:
@@ -60,7 +60,7 @@ def measure(model: LinkModel, split: LinkSplit, calibration: Calibration) -> tup
 
 def measure_heuristics(split: LinkSplit) -> dict[str, metrics.Evaluation]:
     """The heuristics on the same test links, by title."""
-    found = {}
+    evaluation = {}
     for heuristic in HEURISTICS.records():
         if heuristic.features and split.test_graph.x is None:
             continue
@@ -68,8 +68,8 @@ def measure_heuristics(split: LinkSplit) -> dict[str, metrics.Evaluation]:
         both = torch.cat([split.test_pos, split.test_neg.reshape(-1, 2)])
         score = heuristic.load()(split.test_graph, both)
         pos, neg = score[: len(split.test_pos)], score[len(split.test_pos) :]
-        found[heuristic.title] = metrics.evaluate(pos, neg.reshape(split.test_neg.shape[:-1]))
-    return found
+        evaluation[heuristic.title] = metrics.evaluate(pos, neg.reshape(split.test_neg.shape[:-1]))
+    return evaluation
 
 
 def calibrate_candidates(
@@ -79,21 +79,21 @@ def calibrate_candidates(
     model's output for candidates is adjusted before.
     """
     graph, n = split.valid_graph, split.valid_graph.num_nodes
-    found = rank(
+    ranked = rank(
         graph, prepared.valid, features, make_candidate_scorer(model), prepared.config, size=model.limits.shortlist
     )
-    hidden = torch.isin(pair_number(found.pairs, n), pair_number(split.valid_pos, n))
-    known, score = max(graph.num_edges, 1), found.score
+    hidden = torch.isin(pair_number(ranked.pairs, n), pair_number(split.valid_pos, n))
+    num_known, score = max(graph.num_edges, 1), ranked.score
     # test links are among the candidates too; only their number is used, not which candidates they are
-    rho, other = max(len(split.valid_pos), 1) / known, len(split.test_pos) / known
+    rho, other = max(len(split.valid_pos), 1) / num_known, len(split.test_pos) / num_known
     if isinstance(model, Adjustable) and model.adjustable:
-        inputs = features.pair_inputs(graph, found.pairs)
-        adjustment = fit_adjustment(score, inputs, found.sharing, hidden, rho=rho, other=other)
+        inputs = features.pair_inputs(graph, ranked.pairs)
+        adjustment = fit_adjustment(score, inputs, ranked.sharing, hidden, rho=rho, other=other)
         model.adjust(adjustment)
-        score = adjustment.score(score, inputs, found.sharing)
+        score = adjustment.score(score, inputs, ranked.sharing)
     own = model.unit == "own" and len(score)
     unit = (float(score.double().std(correction=0)) or 1.0) if own else 1.0
-    curves = fit_candidate_calibration(score, found.sharing, hidden, rho=rho, other=other, unit=unit)
+    curves = fit_candidate_calibration(score, ranked.sharing, hidden, rho=rho, other=other, unit=unit)
     return replace(prepared.config, calibration=curves)
 
 

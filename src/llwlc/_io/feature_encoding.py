@@ -141,7 +141,7 @@ def encode_table(
             if not fill:
                 cell = columns[name][int(gaps[0])].as_py()
                 what = (
-                    f"says {quote_text(cell)}, which is no number,"
+                    f"says {quote_text(cell)}, which is not a number,"
                     if isinstance(cell, str) and cell.strip() not in MISSING_TEXTS
                     else "is empty"
                 )
@@ -181,7 +181,7 @@ def encode_matrix(x: np.ndarray, known: FeatureEncoding | None = None) -> Encode
 
 
 def _as_mostly_numbers(column: pa.ChunkedArray, *, always: bool) -> np.ndarray | None:
-    """A column as numbers, NaN where a cell is no number; None if too few cells are numbers. `always`: convert it
+    """A column as numbers, NaN where a cell is not a number; None if too few cells are numbers. `always`: convert it
     however few are.
     """
     numbers = as_numbers(column)

@@ -85,7 +85,7 @@ def open_file(path: Path, limit: int | None = UNZIPPED_LIMIT) -> Iterator[UserFi
                 stream = copy
             file = UserFile(path, stream, limit)
             if not file._zipped and path.suffix in (".gz", ".gzip") and file.head[:4] != b"PAR1":
-                raise InputError(f"{path} is no gzip file, whatever its name says: drop the .gz or compress it")
+                raise InputError(f"{path} is not a gzip file, whatever its name says: drop the .gz or compress it")
             yield file
     except FileNotFoundError:
         url = restore_url(path)

@@ -58,7 +58,7 @@ def _size(path: Path, values: np.ndarray) -> tuple[int, int]:
     if len(stated) < width:
         raise InputError(f"{path} ends before it says how many nodes there are: write it again")
     if min(stated) < 0 or max(stated) > 63:
-        raise InputError(f"{path} is no graph6 file: a character of it is outside ? to ~")
+        raise InputError(f"{path} is not a graph6 file: a character of it is outside ? to ~")
     return reduce(lambda number, value: number * 64 + value, stated), start + width
 
 
@@ -73,7 +73,7 @@ def _values(file: UserFile, skip: int, wanted: int, nodes: int) -> Iterator[np.n
             end = 0 if data[:1].isspace() or not data else len(data.split(maxsplit=1)[0])
             values = np.frombuffer(data[:end], np.uint8)
             if end and (values.min() < 63 or values.max() > 126):
-                raise InputError(f"{file.path} is no graph6 file: a character of it is outside ? to ~")
+                raise InputError(f"{file.path} is not a graph6 file: a character of it is outside ? to ~")
             count, ended, data = count + end, end < len(data), data[end:]
             if count > wanted:
                 break

@@ -26,8 +26,8 @@ NODE_BYTES = 64
 
 def read_matrix_market(file: UserFile) -> EdgeSource:
     """Entry (i, j) is an edge between nodes i and j, called by their numbers from 1 as in the file; values are weights
-    unless all are 1, zeros are no edges. Of a matrix that is not square, rows are nodes L1, L2, … and columns R1, R2, …
-    Of a symmetric one the stored triangle is taken: links are undirected.
+    unless all are 1, zeros are not edges. Of a matrix that is not square, rows are nodes L1, L2, … and columns R1, R2,
+    … Of a symmetric one the stored triangle is taken: links are undirected.
 
     scipy's compiled reader is not used: some damaged files make it crash the process.
     """
@@ -37,7 +37,7 @@ def read_matrix_market(file: UserFile) -> EdgeSource:
         row, column, values = _entries(header)
     except (ValueError, OverflowError) as error:
         raise InputError(
-            f"{path} is a broken Matrix Market file ({describe_error(error)}): mend it, or write it again"
+            f"{path} is a broken Matrix Market file ({describe_error(error)}): fix it, or write it again"
         ) from None
     there = values != 0
     row, column, values = row[there], column[there], values[there]
@@ -73,15 +73,15 @@ def _header(path: Path, data: bytes, limit: int | None) -> Header:
     if len(kind) != 5 or kind[0] != "%%matrixmarket" or kind[1] != "matrix" or kind[2] not in ("coordinate", "array"):
         raise InputError(f"{path} has no Matrix Market header of {wanted}: its first line must say so")
     if kind[3] not in ("real", "double", "integer", "unsigned-integer", "pattern"):
-        raise InputError(f"{path} is a matrix of {kind[3]} entries, which are no weights: give {wanted}")
+        raise InputError(f"{path} is a matrix of {kind[3]} entries, which are not weights: give {wanted}")
     size = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"%")), b"")
     numbers = [int(number) for number in size.split() if re.fullmatch(rb"[0-9]{1,18}", number)]
     if len(numbers) != len(size.split()) or len(numbers) != (3 if kind[2] == "coordinate" else 2):
-        raise InputError(f"{path} has no line with its numbers of rows, columns and entries behind the header: mend it")
+        raise InputError(f"{path} has no line with its numbers of rows, columns and entries behind the header: fix it")
     rows, columns, *entries = numbers
     room = data.count(b"\n") + 1
     if (entries[0] if entries else rows * columns // 2) > room:
-        raise InputError(f"{path} promises more entries than it has lines: it is truncated; copy or download it again")
+        raise InputError(f"{path} declares more entries than it has lines: it is truncated; copy or download it again")
     if limit is not None and (rows + columns) * NODE_BYTES > limit:
         raise make_size_error(path, limit)
     return Header(kind[3] == "pattern", kind[4], rows, columns, entries[0] if entries else None, lines.read())

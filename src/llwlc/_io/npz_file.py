@@ -50,11 +50,11 @@ def read_npz(path: Path, limit: int | None = UNZIPPED_LIMIT) -> dict[str, np.nda
         raise
     except PickledError:
         raise InputError(
-            f"{path} is no usable npz file (it holds pickled objects): write plain arrays with numpy.savez"
+            f"{path} is not a usable npz file (it holds pickled objects): write plain arrays with numpy.savez"
         ) from None
     except DAMAGE as error:
         raise InputError(
-            f"{path} is no usable npz file (it is damaged): write plain arrays with numpy.savez"
+            f"{path} is not a usable npz file (it is damaged): write plain arrays with numpy.savez"
         ) from error
 
 

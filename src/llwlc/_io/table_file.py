@@ -92,7 +92,7 @@ def arrow_errors(path: Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = describe_error(error).removeprefix("CSV parse error: ")
-        raise InputError(f"{path} cannot be read as a table: {what}. Mend or remove that row") from error
+        raise InputError(f"{path} cannot be read as a table: {what}. Fix or remove that row") from error
 
 
 def open_table(
@@ -128,7 +128,7 @@ def table_of(file: UserFile, *, header: bool | None = None, separator: str | Non
         data = file.read()
         return TableFile(path, data, check_distinct_columns(path, _parquet_columns(path, data, file.limit)))
     if {".parquet", ".pq"} & set(path.suffixes):
-        raise InputError(f"{path} is no Parquet file, whatever its name says: check what wrote it")
+        raise InputError(f"{path} is not a Parquet file, whatever its name says: check what wrote it")
     data = file.read(TextCheck(path, None if separator is None else separator.encode()))
     data = (
         data if data.endswith((b"\n", b"\r")) else data + b"\n"
@@ -231,7 +231,7 @@ def _rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[list[str
         what = f"an unreadable row ({error})"
         if "field limit" in str(error):
             what = "a quote that is not closed, or a cell of more than 131,072 characters"
-        raise InputError(f"{path} has {what}, in or before line {rows.line_num}: mend it") from None
+        raise InputError(f"{path} has {what}, in or before line {rows.line_num}: fix it") from None
 
 
 def _single_spaces(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Tables to files: CSV, TSV, Parquet or JSON lines; whole or not at all."""
+"""Tables to files: CSV, TSV, Parquet or JSON lines; atomically."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ WRITABLE = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz
 
 
 def write_table(path: str | Path, table: pa.Table, format: str | None = None) -> None:
-    """CSV, TSV, Parquet or JSON lines by the ending, or as told, text also as `.gz`; the file appears complete or not
-    at all.
+    """CSV, TSV, Parquet or JSON lines by the ending, or as given, text also as `.gz`; the file appears atomically.
 
     >>> import tempfile
     >>> out = Path(tempfile.mkdtemp()) / "scores.csv"
@@ -38,7 +37,7 @@ def write_table(path: str | Path, table: pa.Table, format: str | None = None) ->
 
 
 def serialize_table(table: pa.Table, format: str) -> bytes:
-    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is no finite
+    """A table as csv, tsv, parquet or jsonl; in JSON lines a missing value is null, and so is one that is not a finite
     number.
 
     >>> serialize_table(pa.table({"source": ["Ada"], "score": [0.5]}), "jsonl")

@@ -24,8 +24,8 @@ _NO_COMMENT = re.compile(rb"(?m)^(?![^\S\n]*$|#\s|#$|%\s|%%|%$).")
 class TextCheck:
     """Called with one piece of a file after the other, an empty one at the end.
 
-    It raises an error for a line, a cell or a quoted cell without an end, for a beginning without rows, and for what is
-    no UTF-8 text.
+    It raises an error for a line, a cell or a quoted cell without an end, for a beginning without rows, and for text
+    that is not UTF-8.
 
     Args:
         path: the file, for messages.
@@ -121,7 +121,7 @@ class TextCheck:
         if len(lengths) and lengths.max() > LONGEST_CELL:
             raise InputError(
                 f"{self.path} has a quote that is not closed, or a cell of more than {LONGEST_CELL:,} characters, in or"
-                f" after line {self._lines + 1:,}: mend it"
+                f" after line {self._lines + 1:,}: fix it"
             )
         self._inside, self._quoted = inside, int(lengths[-1]) if inside else 0
 

@@ -95,7 +95,7 @@ class XmlReader:
 
     def number(self, given: dict[str, str], name: str) -> int:
         if name not in given:
-            raise InputError(f"{self.path}: an element {self.inside[-1]} has no attribute {name}: mend it")
+            raise InputError(f"{self.path}: an element {self.inside[-1]} has no attribute {name}: fix it")
         return self.numbers.setdefault(given[name], len(self.numbers))
 
     def edge(self, given: dict[str, str]) -> None:
@@ -222,7 +222,7 @@ def _read(file: UserFile, reader: XmlReader) -> EdgeSource:
     except (xml.parsers.expat.ExpatError, ValueError, LookupError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is broken XML ({describe_error(error)}): mend it there, or write it again") from None
+        raise InputError(f"{path} is broken XML ({describe_error(error)}): fix it there, or write it again") from None
     if not reader.graphs:
         raise InputError(f"{path} holds no graph element: check what wrote it")
     return reader.edges()

@@ -27,7 +27,7 @@ MERGE_SAMPLE_NODES = 10_000
 @dataclass(frozen=True)
 class CandidateRates:
     """The cost of candidates, in seconds: to prepare the search; to list those of a node; to choose weights, for a
-    link; to test a training link; to compute the exact statistics of a pair; and to compute all untrained scores once,
+    link; to test a training link; to compute the exact statistics of a pair; and to compute all heuristics once,
     however few the pairs. `partners`: how many a node proposes where the budget allows for more; `merge_pair`: seconds
     to make a candidate of what all nodes propose."""
 
@@ -61,8 +61,8 @@ def measure_candidate_rates(
     partners: list[float] = []
 
     def lists(some: int) -> None:
-        found = retriever(np.sort(nodes[:some]), longest)
-        partners.append(float((found.partner >= 0).sum(1).mean()))
+        lists = retriever(np.sort(nodes[:some]), longest)
+        partners.append(float((lists.partner >= 0).sum(1).mean()))
 
     listing = measure_rate(lists, len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos

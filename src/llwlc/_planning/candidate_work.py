@@ -15,9 +15,10 @@ from llwlc.training._limits import Limits
 
 @dataclass(frozen=True)
 class CandidateWork:
-    """`nodes` of a graph with so many `valid` links, `listed` of which propose candidates, `found` in all; `shortlist`:
-    those that the network ranks; `num_eval_nodes`: whose lists are made to measure a fit, `compared`: the candidates
-    that measure it, `measured`: those of them that the network ranks."""
+    """`nodes` of a graph with `valid` validation links, `listed` of which propose candidates, `found` in all;
+    `shortlist`: those that the network ranks; `num_eval_nodes`: whose lists are made to measure a fit, `compared`: the
+    candidates that measure it, `measured`: those of them that the network ranks.
+    """
 
     nodes: int
     valid: int
@@ -39,13 +40,13 @@ class CandidateWork:
         found = round(min(budget if listed == nodes else LIST_LENGTH_FACTOR * budget, rates.partners) * listed)
         shortlist = min(found, shortlist_size(edges, limits.shortlist))
         by = choose_eval_nodes(nodes, edges, limits, budget)
-        # those on the own lists of the nodes that measure a fit, or all that have an end among them
+        # those on the candidate lists of the nodes that measure a fit, or all that have an end among them
         compared = round(found * (by.nodes / listed if by.sampled_lists_only else 1 - (1 - by.nodes / nodes) ** 2))
         making = by.nodes if by.sampled_lists_only else nodes
         return cls(nodes, valid, listed, found, shortlist, making, compared, min(shortlist, compared), limits, rates)
 
     def finding(self, links: int, pool: int) -> float:
-        """Seconds before training on so many links, with so many candidates for each."""
+        """Seconds before training on `links` links, with `pool` candidates for each."""
         rates, tried = (
             self.rates,
             min(weight_search.cap_tuning_links(self.nodes, self.limits.num_tuning_links), self.valid),
@@ -66,8 +67,8 @@ class CandidateWork:
         return self._making + self.calibration_seconds(links)
 
     def fallback_seconds(self, links: int, pool: int) -> float:
-        """Seconds of all of this, but for the recommendation, where an untrained score ranks, which takes as long as
-        the statistics of a pair, after so many training links.
+        """Seconds of all of this, but for the recommendation, where a heuristic ranks, which takes as long as
+        the statistics of a pair, after this many training links.
         """
         ranked = self.found + self.shortlist + self.measured
         asking = 3 * self.rates.heuristics + ranked * self.rates.describe_pair
@@ -83,7 +84,7 @@ class CandidateWork:
 
     @property
     def _comparing(self) -> float:
-        """Seconds of all untrained scores on the candidates that measure a fit."""
+        """Seconds of all heuristics on the candidates that measure a fit."""
         return self.rates.heuristics + 4 * self.compared * self.rates.describe_pair
 
     def _listing(self, nodes: int, pairs: int) -> float:

@@ -36,7 +36,7 @@ class Forecast:
     stage, and of training where it stops at the usual epoch, and at the earliest.
 
     The last stages, `finishing` and `recommend`, are what the command line does after a fit. `fallback`: seconds more
-    where an untrained score takes the network's place, as its own candidates are found, calibrated and measured.
+    where a heuristic takes the network's place, as its own candidates are found, calibrated and measured.
     """
 
     links: int
@@ -55,7 +55,7 @@ class Forecast:
 
     @property
     def at_most(self) -> float:
-        """The same if an untrained score then takes the network's place."""
+        """The same if a heuristic then takes the network's place."""
         return self.seconds + self.fallback
 
     @property
@@ -99,7 +99,7 @@ class StageSizes(NamedTuple):
         return cls(len(pos), 0, neg.shape[1] if most_own is None else min(neg.shape[1], most_own))
 
     def scored(self, most: int | None) -> int:
-        """Pairs that are scored where at most so many links, and pooled non-links, are looked at."""
+        """Pairs that are scored where at most `most` links and pooled negatives are evaluated."""
         links, pooled = (size if most is None else min(size, most) for size in (self.links, self.pooled))
         return links * (1 + self.own) + pooled
 

@@ -112,8 +112,8 @@ PLANNED_OPTIONS = (
 )
 """The options of a preset that a plan may change."""
 SAFETY, SAFETY_OF_FALLBACK = 1.3, 1.15
-"""Safety factors: a fit may take so many times the forecast, through other work or hubs that the sample missed; less is
-allowed for where an untrained score takes the network's place.
+"""Safety factors: a fit may take this many times the forecast, through other work or hubs that the sample missed; less
+is allowed for where a heuristic takes the network's place.
 """
 MOST_BYTES = 2 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
@@ -173,7 +173,7 @@ def _words(preset: Preset) -> Iterator[str]:
 
 
 def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) -> Iterator[Omission]:
-    """All combinations of omissions for a graph of so many training links, each with its cost; options in `kept` are
+    """All combinations of omissions for a graph of this many training links, each with its cost; options in `kept` are
     not changed.
     """
 
@@ -218,7 +218,7 @@ def make_plan(
     device: torch.device | str = "cpu",
     spent: float = 0.0,
 ) -> FitPlan:
-    """The plan that leaves out least and ends within `minutes`, of which `spent` seconds are gone; options in `kept`
+    """The plan that leaves out least and ends within `minutes`, of which `spent` seconds have passed; options in `kept`
     stay as they are.
 
     If no plan does, the error states what the smallest one takes.
@@ -235,23 +235,23 @@ def make_plan(
     for cost, options in choices:
         if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
             continue
-        found = apply_effective_options(preset, options)
-        tried = found.resolve_defaults(sizes.train)
-        ahead = compute_forecast(sizes, tried, rates.links(tried), rates.candidates(tried))
+        planned = apply_effective_options(preset, options)
+        resolved = planned.resolve_defaults(sizes.train)
+        ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
         if ahead.num_bytes > room and "stored_bits" not in kept:
-            cost, found = cost + HALF_PRECISION[0], found.changed(**HALF_PRECISION[1])
-            links, tried = rates.links(tried), found.resolve_defaults(sizes.train)
-            ahead = compute_forecast(sizes, tried, links, rates.candidates(tried))
+            cost, planned = cost + HALF_PRECISION[0], planned.changed(**HALF_PRECISION[1])
+            links, resolved = rates.links(resolved), planned.resolve_defaults(sizes.train)
+            ahead = compute_forecast(sizes, resolved, links, rates.candidates(resolved))
             if ahead.num_bytes <= room:  # only what fits is timed
-                ahead = compute_forecast(sizes, tried, rates.links(tried), rates.candidates(tried))
+                ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
         if ahead.num_bytes > room:
             continue
-        gone = spent + time.perf_counter() - begin
-        needed = gone + add_margin(ahead)
+        elapsed = spent + time.perf_counter() - begin
+        needed = elapsed + add_margin(ahead)
         if needed <= 60 * minutes:
-            return FitPlan(found, ahead, cost, minutes)
+            return FitPlan(planned, ahead, cost, minutes)
         if least is None or needed < least[0]:
-            least = needed, FitPlan(found, ahead, cost, minutes)
+            least = needed, FitPlan(planned, ahead, cost, minutes)
     if least is None:
         raise InputError(
             f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set:"
@@ -269,7 +269,7 @@ def make_plan(
 
 def add_margin(ahead: Forecast) -> float:
     """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong, and a smaller one
-    where an untrained score takes the network's place, which is rare.
+    where a heuristic takes the network's place, which is rare.
     """
     return max(SAFETY * ahead.seconds, SAFETY_OF_FALLBACK * ahead.at_most)
 

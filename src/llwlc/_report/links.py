@@ -16,20 +16,22 @@ EDGES, NODES, ROWS = 60, 36, 6
 def explain_links(model: LinkPredictor, top: int) -> tuple[list[str], list[dict[str, Any]]]:
     """The names of all nodes that occur, and the links, best first, which call nodes by their place among the names."""
     names: dict[str, int] = {}
-    found = []
+    links = []
     for link in track(list(model.recommend(top=top)), "explaining links"):
         reasons = model.explain(link.source, link.target, population="candidates", max_edges=EDGES)
-        found.append(_compact(link, reasons, names))
-    return list(names), found
+        links.append(_compact(link, reasons, names))
+    return list(names), links
 
 
 def _compact(link: Recommendation, reasons: Reasons, names: dict[str, int]) -> dict[str, Any]:
     def number(name: str) -> int:
         return names.setdefault(name, len(names))
 
-    def removals(found: tuple[Removal, ...]) -> list[Any]:
-        chosen = sorted(sorted(found, key=lambda r: (-abs(r.lost), r.nodes))[:ROWS], key=lambda r: (-r.lost, r.nodes))
-        return [[[number(n) for n in r.nodes], round(r.lost, 2), round(r.probability, 3)] for r in chosen]
+    def removals(effects: tuple[Removal, ...]) -> list[Any]:
+        largest = sorted(
+            sorted(effects, key=lambda r: (-abs(r.lost), r.nodes))[:ROWS], key=lambda r: (-r.lost, r.nodes)
+        )
+        return [[[number(n) for n in r.nodes], round(r.lost, 2), round(r.probability, 3)] for r in largest]
 
     drawing = reasons.drawing
     nodes = drawing.nodes[:NODES]

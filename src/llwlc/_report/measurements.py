@@ -1,4 +1,4 @@
-"""What a report measures anew on a run's test links: scores, reliability, accuracy by distance and degree."""
+"""What a report measures on a run's test links: scores, reliability, accuracy by distance and degree."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Bin:
 
 @dataclass(frozen=True)
 class LinkMeasurements:
-    """`links`, `non_links`: scores; `reliability`: probability said at a prior of one half, share that are links, for
-    bins of equal width that are not empty.
+    """`links`, `non_links`: scores; `reliability`: predicted probability at a prior of one half and observed share of
+    links, for bins of equal width that are not empty.
     """
 
     links: Floats
@@ -67,31 +67,31 @@ def measure_test_links(model: LinkPredictor) -> LinkMeasurements:
         score[~label],
         bin_reliability(scores.probability.numpy(), label),
         tuple(b for k, n in named.items() if (b := _bin(n, far == k, score, label, threshold)) is not None),
-        tuple(b for n, mine in kinds.items() if (b := _bin(n, mine, score, label, threshold)) is not None),
+        tuple(b for n, inside in kinds.items() if (b := _bin(n, inside, score, label, threshold)) is not None),
     )
 
 
 def degrees_without_link(graph: Graph, pairs: Tensor) -> NDArray[np.int64]:
     """The degrees of both ends `[m, 2]`, their own link not counted."""
-    found: NDArray[np.int64] = (graph.degree[pairs] - graph.has_edges(pairs).long().unsqueeze(1)).numpy()
-    return found
+    degrees: NDArray[np.int64] = (graph.degree[pairs] - graph.has_edges(pairs).long().unsqueeze(1)).numpy()
+    return degrees
 
 
-def bin_reliability(said: Floats, label: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
-    """Mean of what was said and share that came true, links and non-links weighing the same in all.
+def bin_reliability(predicted: Floats, label: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    """Mean predicted probability and observed share of links, both classes weighing the same.
 
     >>> bin_reliability(np.array([0.1, 0.9, 0.9]), np.array([False, True, True]))
     ((0.1, 0.0), (0.9, 1.0))
     """
     weight = np.where(label, 0.5 / max(label.sum(), 1), 0.5 / max((~label).sum(), 1))
-    place = np.minimum((said * BINS).astype(int), BINS - 1)
-    found = []
+    place = np.minimum((predicted * BINS).astype(int), BINS - 1)
+    points = []
     for k in range(BINS):
-        mine = place == k
-        if mine.any():
-            share = weight[mine] / weight[mine].sum()
-            found.append((float(share @ said[mine]), float(share @ label[mine])))
-    return tuple(found)
+        inside = place == k
+        if inside.any():
+            share = weight[inside] / weight[inside].sum()
+            points.append((float(share @ predicted[inside]), float(share @ label[inside])))
+    return tuple(points)
 
 
 def subsample(pairs: Tensor) -> Tensor:
@@ -100,8 +100,8 @@ def subsample(pairs: Tensor) -> Tensor:
     return pairs[torch.linspace(0, len(pairs) - 1, MAX_PAIRS).long()]
 
 
-def _bin(name: str, mine: NDArray[np.bool_], score: Floats, label: NDArray[np.bool_], threshold: float) -> Bin | None:
-    links, others = mine & label, mine & ~label
+def _bin(name: str, inside: NDArray[np.bool_], score: Floats, label: NDArray[np.bool_], threshold: float) -> Bin | None:
+    links, others = inside & label, inside & ~label
     if not links.any():
         return None
     false_positive_rate = float((score[others] > threshold).mean()) if others.any() else 0.0

@@ -72,7 +72,7 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
     )
 
 
-def _sections(model: LinkPredictor, found: LinkMeasurements, links: int) -> list[str]:
+def _sections(model: LinkPredictor, measurements: LinkMeasurements, links: int) -> list[str]:
     fitted, split, graph = model.fitted_, model.run_.split, model.graph_
     parts = [_links_section(links)]
     history = fitted.history
@@ -85,12 +85,14 @@ def _sections(model: LinkPredictor, found: LinkMeasurements, links: int) -> list
         _figure(charts.lines(loss, ("epoch", "loss")), "Training loss by epoch"),
         _figure(
             charts.histogram(
-                {"links": found.links.tolist(), "non-links": found.non_links.tolist()}, ("score", "share")
+                {"links": measurements.links.tolist(), "non-links": measurements.non_links.tolist()}, ("score", "share")
             ),
             "Scores of test links and non-links",
         ),
         _figure(
-            charts.draw_reliability_diagram(found.reliability, ("predicted probability", "observed share of links")),
+            charts.draw_reliability_diagram(
+                measurements.reliability, ("predicted probability", "observed share of links")
+            ),
             "Reliability among random pairs, test links and as many non-links",
         ),
     ]
@@ -110,8 +112,8 @@ def _sections(model: LinkPredictor, found: LinkMeasurements, links: int) -> list
         f"{_table(result_columns(split), result_rows(fitted, split))}"
         + ("" if ranking is None else f"<h3>Recommendations</h3>{_table(RANKING_COLUMNS, ranking_rows(ranking))}")
         + f'<div class="figures">{"".join(figures)}</div>'
-        + f"<h3>By distance between the ends</h3>{_bins(found.by_distance, 'distance')}"
-        + f"<h3>By the smaller degree of the ends</h3>{_bins(found.by_degree, 'degree')}</section>"
+        + f"<h3>By distance between the ends</h3>{_bins(measurements.by_distance, 'distance')}"
+        + f"<h3>By the smaller degree of the ends</h3>{_bins(measurements.by_degree, 'degree')}</section>"
     )
     parts.append(
         f'<section id="graph"><h2>The graph in numbers</h2>{_table(("", ""), list_graph_rows(model))}</section>'

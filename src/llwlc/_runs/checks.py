@@ -29,7 +29,7 @@ from llwlc.training._epoch_record import EpochRecord
 from llwlc.training._node_features import NodeFeatures
 
 OWN_PARAMETERS = frozenset({"self", "preset", "model", "seed", "minutes", "device", "cache"})
-"""Parameters of a predictor that are no options of its model."""
+"""Parameters of a predictor that are not options of its model."""
 MAX_SLOPE = 500.0
 """The largest logarithm of a slope whose exponential, times a score, stays a finite number."""
 LARGEST = 1e300
@@ -55,21 +55,27 @@ def _check_parameters(where: Path, parameters: Mapping[str, Any]) -> None:
     """Checks that a predictor can be made with these parameters."""
     for name in ("preset", "model"):
         if not isinstance(parameters.get(name), str | None):
-            raise _wrong(where, f"parameters.{name} is no text")
+            raise _wrong(where, f"parameters.{name} is not text")
     minutes, options = parameters.get("minutes"), parameters.get("options", {})
     if minutes is not None and not _is_number(minutes):
-        raise _wrong(where, "parameters.minutes is no number")
+        raise _wrong(where, "parameters.minutes is not a number")
     if not isinstance(options, Mapping):
-        raise _wrong(where, "parameters.options is no list of options by name")
+        raise _wrong(where, "parameters.options is not a list of options by name")
     for name in options:
         if name in OWN_PARAMETERS:
-            raise _wrong(where, f"parameters.options has {name!r}, which is no option")
+            raise _wrong(where, f"parameters.options has {name!r}, which is not an option")
 
 
 def _check_ranking(where: Path, ranking: RankingConfig) -> None:
     """Checks that the numbers of the ranking are finite, and their counts consistent."""
-    found = ranking.candidates
-    numbers = [found.degree, found.walk, found.hubness_penalty, found.svd_similarity, ranking.missing_per_known]
+    candidates = ranking.candidates
+    numbers = [
+        candidates.degree,
+        candidates.walk,
+        candidates.hubness_penalty,
+        candidates.svd_similarity,
+        ranking.missing_per_known,
+    ]
     for curve in (ranking.calibration.sharing, ranking.calibration.apart):
         size = len(curve.knots) + 2
         if (
@@ -131,14 +137,14 @@ def check_node_features(folder: Path, features: NodeFeatures) -> None:
 
 
 def check_shortlist(folder: Path, ranking: RankingConfig | None, channels: int) -> None:
-    """Checks that the shortlist has a weight for the score in an own list and for each input of a pair."""
+    """Checks that the shortlist has a weight for the score in a candidate list and for each input of a pair."""
     if (
         ranking is not None
         and ranking.shortlist is not None
-        and len(ranking.shortlist.centre) != (wanted := 1 + channels)
+        and len(ranking.shortlist.centre) != (num_inputs := 1 + channels)
     ):
         raise _wrong(
-            folder / CONFIG, f"the shortlist has {len(ranking.shortlist.centre)} inputs, its features give {wanted}"
+            folder / CONFIG, f"the shortlist has {len(ranking.shortlist.centre)} inputs, its features give {num_inputs}"
         )
 
 
@@ -148,7 +154,7 @@ def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
     for name in PARTS:
         part: Tensor = getattr(split, name)
         if part.dtype != torch.int64 or part.ndim not in (2, 3) or part.shape[-1] != 2:
-            raise _wrong(where, f"{name} is no list of pairs, but {tuple(part.shape)} of {part.dtype}")
+            raise _wrong(where, f"{name} is not a list of pairs, but {tuple(part.shape)} of {part.dtype}")
         _require_nodes(where, name, part, num_nodes)
     if split.nodes is not None:
         _require_nodes(where, "nodes", split.nodes, num_nodes)
@@ -161,7 +167,7 @@ def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
 
 
 def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochRecord]) -> None:
-    """Refuses measurements that are no finite numbers."""
+    """Refuses measurements that are not finite numbers."""
     flat = [
         value for found in (metrics.as_dict(), *metrics.as_dict()["heuristics"].values()) for value in found.items()
     ]
@@ -175,18 +181,18 @@ def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochReco
             _is_number(value) or (name == "valid_candidates" and value is None)
             for name, value in record.as_dict().items()
         ):
-            raise _wrong(folder / HISTORY, "an entry is no number")
+            raise _wrong(folder / HISTORY, "an entry is not a number")
 
 
-def _check_numbers(where: Path, found: object) -> None:
+def _check_numbers(where: Path, value: object) -> None:
     """Refuses anything but numbers, at any depth."""
-    if isinstance(found, Mapping):
-        found = list(found.values())
-    if isinstance(found, list | tuple):
-        for part in found:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
             _check_numbers(where, part)
-    elif not _is_number(found):
-        raise _wrong(where, f"the ranking has {str(found)[:60]!r} where a number belongs")
+    elif not _is_number(value):
+        raise _wrong(where, f"the ranking has {str(value)[:60]!r} where a number belongs")
 
 
 def check_csr(where: Path, arrays: Mapping[str, Tensor], prefix: str = "") -> int:
@@ -215,9 +221,9 @@ def check_csr(where: Path, arrays: Mapping[str, Tensor], prefix: str = "") -> in
 def _check_values(where: Path, name: str, values: Tensor, indptr: np.ndarray, indices: np.ndarray) -> None:
     if values.shape != (len(indices),):
         raise _wrong(where, f"{name} has shape {tuple(values.shape)}, the graph {len(indices)} entries")
-    given = values.contiguous().numpy()
-    bits = given.view(f"u{given.itemsize}")
-    if np.isnan(given).any() or find_csr_fault(indptr, indices, lambda a, b: bits[a:b].astype(np.uint64)):
+    array = values.contiguous().numpy()
+    bits = array.view(f"u{array.itemsize}")
+    if np.isnan(array).any() or find_csr_fault(indptr, indices, lambda a, b: bits[a:b].astype(np.uint64)):
         raise _wrong(where, f"{name} is NaN, or not the same in both directions")
     if name.endswith("weight") and not (
         values.is_floating_point() and torch.isfinite(values).all() and (values > 0).all()
@@ -229,26 +235,26 @@ def _check_names(where: Path, names: object, n: int) -> None:
     if names is None:
         return
     if not isinstance(names, list) or len(names) != n or not all(isinstance(name, str) for name in names):
-        raise _wrong(where, f"names are no list of {n} texts")
+        raise _wrong(where, f"names are not a list of {n} texts")
     if len(set(names)) != n:
         raise _wrong(where, "two nodes have one name")
     try:
         "".join(names).encode()
     except UnicodeEncodeError:
-        raise _wrong(where, "a name is no text") from None
+        raise _wrong(where, "a name is not text") from None
 
 
 def _check_weights(where: Path, config: RunConfig, model: Mapping[str, Tensor]) -> None:
-    wanted = MODELS[config.model].load().shapes(config.options, str(where.parent / CONFIG))
-    found = {name.removeprefix("net."): tensor for name, tensor in model.items() if name.startswith("net.")}
-    if wanted is None:  # a model of the user's own, which checks its state itself
+    expected = MODELS[config.model].load().shapes(config.options, str(where.parent / CONFIG))
+    tensors = {name.removeprefix("net."): tensor for name, tensor in model.items() if name.startswith("net.")}
+    if expected is None:  # a model of the user's own, which checks its state itself
         _require_finite(where, model)
         return
-    if set(found) != set(wanted):
-        raise _wrong(where, f"weights and configuration differ in {sorted(set(found) ^ set(wanted))[0]!r}")
-    for name, tensor in found.items():
-        if tensor.shape != wanted[name].shape or tensor.dtype != wanted[name].dtype:
-            raise _wrong(where, f"{name} is {tuple(tensor.shape)} of {tensor.dtype}, not {tuple(wanted[name].shape)}")
+    if set(tensors) != set(expected):
+        raise _wrong(where, f"weights and configuration differ in {sorted(set(tensors) ^ set(expected))[0]!r}")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape or tensor.dtype != expected[name].dtype:
+            raise _wrong(where, f"{name} is {tuple(tensor.shape)} of {tensor.dtype}, not {tuple(expected[name].shape)}")
     _require_finite(where, model)
 
 
@@ -256,8 +262,8 @@ def _check_compactor(where: Path, model: Mapping[str, Tensor], width: int) -> No
     parts = {name: model.get(f"compactor.{name}") for name in ("weight", "shift", "components", "counts")}
     shapes = {name: None if part is None else tuple(part.shape) for name, part in parts.items()}
     rows = len(model["compactor.weight"]) if model["compactor.weight"].ndim else 0
-    kept = 0 if width == rows and shapes["components"] == (rows, 0) else width  # raw features have no components
-    if shapes != {"weight": (rows,), "shift": (rows,), "components": (rows, kept), "counts": (1,)}:
+    columns = 0 if width == rows and shapes["components"] == (rows, 0) else width  # raw features have no components
+    if shapes != {"weight": (rows,), "shift": (rows,), "components": (rows, columns), "counts": (1,)}:
         raise _wrong(where, "the map to compact features does not fit together")
 
 

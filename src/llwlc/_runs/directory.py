@@ -174,8 +174,8 @@ def load(folder: Path, config: RunConfig | None = None) -> Run:
     """Reads a directory that `save` wrote, here or on another machine; `config`: its configuration, if it was read
     already.
     """
-    begun = " (it holds an unfinished one: run the same llwlc fit again)" if (folder / CHECKPOINT).exists() else ""
-    config = read_config(folder, unfinished=begun) if config is None else config
+    unfinished = " (it holds an unfinished one: run the same llwlc fit again)" if (folder / CHECKPOINT).exists() else ""
+    config = read_config(folder, unfinished=unfinished) if config is None else config
     try:
         return _assemble(folder, config)
     except LLwLCError as error:
@@ -200,8 +200,8 @@ def load(folder: Path, config: RunConfig | None = None) -> Run:
 def _assemble(folder: Path, config: RunConfig) -> Run:
     model, stored = load_file(folder / MODEL), load_file(folder / GRAPH)
     check_config(folder, config)
-    known = _links(folder, config, stored)
-    check_arrays(folder, config, model, stored, known.num_nodes)
+    structure = _links(folder, config, stored)
+    check_arrays(folder, config, model, stored, structure.num_nodes)
     compactor = None
     if "compactor.weight" in model:
         weight, shift, components, counts = (
@@ -209,8 +209,8 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
         )
         compactor = Compactor(weight, shift, components, bool(counts))
     x = _features(stored)
-    check_features(folder, x, known.num_nodes, None if compactor is None else len(compactor.weight))
-    graph = replace(known, x=x)
+    check_features(folder, x, structure.num_nodes, None if compactor is None else len(compactor.weight))
+    graph = replace(structure, x=x)
     if "encoding" in stored:
         graph = replace(graph, encoding=_encoding(folder, stored["encoding"], x))
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
@@ -251,7 +251,7 @@ def load_split(path: Path, graph: Graph) -> LinkSplit:
         raise
     except (LookupError, TypeError, AttributeError, RuntimeError, ValueError, ArithmeticError) as error:
         raise InputError(
-            f"{path} is no usable split ({describe_error(error)}): make it again with llwlc.splits.make"
+            f"{path} is not a usable split ({describe_error(error)}): make it again with llwlc.splits.make"
         ) from error
     return split
 

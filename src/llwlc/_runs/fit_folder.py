@@ -34,7 +34,7 @@ def find_finished_run(folder: Path, fingerprint: str) -> RunConfig | None:
             Checkpoint(folder / CHECKPOINT, fingerprint)
         )  # a bad checkpoint is refused now, not after the long work
     elif any(p not in find_leftovers(folder) for p in folder.iterdir()):
-        raise RunFolderError(f"{folder} holds files that are no run of llwlc: choose another --out")
+        raise RunFolderError(f"{folder} holds files that are not a run of llwlc: choose another --out")
     return None
 
 

@@ -68,21 +68,21 @@ def fit_run(
     labels = None if node_types is None else tuple(map(str, node_types))
     allowed = None if labels is None else NodeTypes.from_links(labels, split.train_graph)
     content = content_digest(graph, split, labels)
-    written, known = None, None
+    written, prepared = None, None
     if isinstance(model, Plannable):
         base = fingerprint(content, model, seed)
         written = _written(out, base, model, minutes, plan)
         if written is None and minutes is not None and not (out is not None and find_finished_run(out, base)):
-            written, known = make_new_plan(
+            written, prepared = make_new_plan(
                 graph, split, model, minutes, base,
                 node_types=allowed, device=device, begin=begin, on_plan=on_plan,
             )  # fmt: skip
         model = model if written is None else model.with_preset(written.preset)
     elif plan is not None:
-        raise InputError(f"{model.title} knows no plan: leave it out; minutes bound its training")
+        raise InputError(f"{model.title} takes no plan: leave it out; a time budget bounds its training")
     elif minutes is not None:
-        known = prepare_features(graph, model)
-        expected = model.cost(split, known[1], resources=resources)
+        prepared = prepare_features(graph, model)
+        expected = model.cost(split, prepared[1], resources=resources)
         resources = replace(resources, seconds=60 * minutes - (time.perf_counter() - begin))
         if expected > 1:
             print_notice(
@@ -107,7 +107,7 @@ def fit_run(
             seed=seed,
             resources=resources,
             checkpoint=None if out is None else Checkpoint(out / CHECKPOINT, mark),
-            known=known,
+            known=prepared,
             fall_back=written is not None,
             node_types=allowed,
             on_epoch=on_epoch,
@@ -130,13 +130,13 @@ def _written(
     """The plan that is known before anything is measured: that of the folder, or that of another run."""
     if minutes is None and plan is None:
         return None
-    found = find_plan(out, base)
-    if found is not None:
-        print_notice(describe_kept_plan(found, str(out), minutes))
+    saved = find_plan(out, base)
+    if saved is not None:
+        print_notice(describe_kept_plan(saved, str(out), minutes))
     elif plan is not None:
-        found = repeat_plan(plan, base, model.preset, model.explicit)
-        print_notice(f"as in {plan}: {describe_plan(found.preset, found.cost)}")
-    return found
+        saved = repeat_plan(plan, base, model.preset, model.explicit)
+        print_notice(f"as in {plan}: {describe_plan(saved.preset, saved.cost)}")
+    return saved
 
 
 def _forecaster(

@@ -1,6 +1,6 @@
 """The format of a run directory: its files and its manifest.
 
-`manifest.json` names every other file with its size and SHA-256 and is written last, so a folder without it is no
+`manifest.json` names every other file with its size and SHA-256 and is written last, so a folder without it is not a
 finished run. (The files of a packed graph stand in a manifest of their own, which it names.) A run of another format is
 refused; what a reader must have stands in `needs`, and a run whose needs are not met is refused.
 """
@@ -50,9 +50,9 @@ REGISTRIES: dict[str, Registry[Any]] = {"constraint": FAMILIES, "start": STARTS,
 
 @dataclass(frozen=True)
 class RunInfo:
-    """Facts about a run beside its options and arrays.
+    """Facts about a run apart from its options and arrays.
 
-    `needs`: code that is no part of this package, as in "constraint common", with the digest it had and the file it
+    `needs`: code that is not part of this package, as in "constraint common", with the digest it had and the file it
     came from.
     """
 
@@ -184,7 +184,7 @@ def _require_needs(folder: Path, needs: Mapping[str, Mapping[str, str]]) -> None
         came = f" (from {about['file']})" if about.get("file") else ""
         if name not in REGISTRIES[kind]:
             raise RunFolderError(
-                f"the run {folder} needs the {kind} {name!r}{came}, which is no part of llwlc: load it with --plugin"
+                f"the run {folder} needs the {kind} {name!r}{came}, which is not part of llwlc: load it with --plugin"
                 " FILE, in Python import the module that registers it"
             )
         if REGISTRIES[kind][name].digest != about.get("digest"):
@@ -206,8 +206,8 @@ def _manifest(folder: Path) -> dict[str, str]:
     missing = [name for name in FILES if name not in files]
     if missing:
         raise RunFolderError(f"{folder}/{MANIFEST} does not name {missing[0]}: copy it again, or fit again")
-    known = (*FILES, *OPTIONAL, PACKED_MANIFEST)
-    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in known}
+    names = (*FILES, *OPTIONAL, PACKED_MANIFEST)
+    return {name: str(entry.get("sha256")) for name, entry in files.items() if name in names}
 
 
 def _verify(folder: Path, digests: Mapping[str, str]) -> None:
@@ -226,15 +226,15 @@ def _verify(folder: Path, digests: Mapping[str, str]) -> None:
 
 
 def _json_object(path: Path) -> dict[str, Any]:
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise RunFolderError(f"{path} is no configuration of llwlc: is this a run folder?")
-    return found
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise RunFolderError(f"{path} is not a configuration of llwlc: is this a run folder?")
+    return content
 
 
-def _other_format(folder: Path, found: object) -> RunFolderError:
+def _other_format(folder: Path, format: object) -> RunFolderError:
     return RunFolderError(
-        f"{folder} has format {str(found)[:60]}, this version reads {FORMAT}: fit again, or use the version that"
+        f"{folder} has format {str(format)[:60]}, this version reads {FORMAT}: fit again, or use the version that"
         " wrote it"
     )
 

@@ -30,17 +30,17 @@ def result_columns(split: LinkSplit) -> tuple[str, ...]:
 
 
 def result_rows(fitted: FitResult, split: LinkSplit) -> list[tuple[str, ...]]:
-    """One row a method, the run's own first, then the scores that need no training, all on the same test links."""
+    """One row a method, the run's own first, then the heuristics, all on the same test links."""
     methods = {fitted.title: fitted.metrics.test, **fitted.metrics.heuristics}
-    return [(name, *(_cell(found, key) for key in result_keys(split))) for name, found in methods.items()]
+    return [(name, *(_cell(evaluation, key) for key in result_keys(split))) for name, evaluation in methods.items()]
 
 
-def _cell(found: Evaluation, key: str) -> str:
+def _cell(evaluation: Evaluation, key: str) -> str:
     """A number in percent; a dash for HR@K with at most K negatives, which is 100 or nearly so for any method."""
     k = key.removeprefix("hits@")
-    if k.isdigit() and int(k) >= found.num_negatives:
+    if k.isdigit() and int(k) >= evaluation.num_negatives:
         return "–"
-    return f"{100 * found[key]:.2f}"
+    return f"{100 * evaluation[key]:.2f}"
 
 
 MIN_LINKS_FOR_CALIBRATION = 20  # with fewer validation links, probabilities are rough: the notes say so
@@ -68,18 +68,18 @@ def result_notes(fitted: FitResult, split: LinkSplit) -> str:
 
 
 def first_sentence(fitted: FitResult) -> str:
-    """What a reader must know before any number: that the run ranks by an untrained score, or that nothing was learned;
+    """What a reader must know before any number: that the run ranks by a heuristic, or that nothing was learned;
     "" if neither is so.
     """
     if fitted.fallback is not None:
         return fitted.fallback.sentence
-    found = fitted.metrics.test
-    pos, neg = max(found.num_positives, 1), max(found.num_negatives, 1)
+    test = fitted.metrics.test
+    pos, neg = max(test.num_positives, 1), max(test.num_negatives, 1)
     chance = 2 * math.sqrt((pos + neg + 1) / (12 * pos * neg))  # two standard errors of the AUC of a random score
-    if found["auc"] <= 0.5 + chance:
+    if test["auc"] <= 0.5 + chance:
         return (
             f"Nothing could be learned from this graph: {fitted.title} tells test links from other pairs no better than"
-            f" chance does (AUC {100 * found['auc']:.1f}, chance reaches {100 * (0.5 + chance):.1f}). Its"
+            f" chance does (AUC {100 * test['auc']:.1f}, chance reaches {100 * (0.5 + chance):.1f}). Its"
             " recommendations are worth nothing."
         )
     return ""
@@ -146,7 +146,7 @@ def ranking_notes(report: RankingReport) -> str:
     return (
         f"{report.hidden:,} hidden links ({report.population}{sampled}), {100 * report.recall:.1f} % of them among"
         f" {report.candidates:,} candidates; in percent; a random list has P@K {100 * report.chance:.2f} and AP"
-        f" {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's own list; standard errors of"
+        f" {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's candidate list; standard errors of"
         f" {report.title}: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR"
         f" {100 * ours.node_mrr.error:.1f}; probabilities of the best {100 * len(report.reliability.bins):,} are off by"
         f" {100 * report.reliability.error:.1f} points in the mean. A candidate that is not hidden may still be"

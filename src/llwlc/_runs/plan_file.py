@@ -49,8 +49,8 @@ class SavedPlan:
 
 def write_plan(folder: Path, plan: SavedPlan) -> None:
     parts = {name: getattr(plan, name) for name in ("base", "minutes", "cost")}
-    found = {"format": PLAN_FORMAT, **parts, "preset": to_mapping(plan.preset), "forecast": dict(plan.forecast)}
-    write_text(folder / PLAN, json.dumps(found, indent=2) + "\n")
+    content = {"format": PLAN_FORMAT, **parts, "preset": to_mapping(plan.preset), "forecast": dict(plan.forecast)}
+    write_text(folder / PLAN, json.dumps(content, indent=2) + "\n")
 
 
 def read_plan(folder: Path) -> SavedPlan | None:

@@ -26,29 +26,29 @@ def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
     """The plan in the folder of a fit, begun or finished; None if there is none. `base`: the fingerprint of the fit
     before anything is left out; the plan of another fit is refused.
     """
-    found = None if folder is None or not folder.is_dir() else read_plan(folder)
-    if found is not None and found.base != base:
+    saved = None if folder is None or not folder.is_dir() else read_plan(folder)
+    if saved is not None and saved.base != base:
         raise RunFolderError(
             f"{folder} holds another run (other graph, split or options): choose another --out or delete it"
         )
-    return found
+    return saved
 
 
 def describe_kept_plan(plan: SavedPlan, folder: str, minutes: float | None) -> str:
-    """What is said where a folder has a plan already, which is kept."""
-    said = f"by the plan in {folder}: {describe_plan(plan.preset, plan.cost)}"
+    """The notice about the plan that a folder has already, which is kept."""
+    sentence = f"by the plan in {folder}: {describe_plan(plan.preset, plan.cost)}"
     if minutes is not None and plan.minutes and plan.minutes != minutes:
-        said += f". It was made for {plan.minutes:g} minutes: for {minutes:g}, choose another --out"
-    return said
+        sentence += f". It was made for {plan.minutes:g} minutes: for {minutes:g}, choose another --out"
+    return sentence
 
 
 def repeat_plan(run: Path, base: str, preset: Preset, kept: Collection[str]) -> SavedPlan:
     """The plan of another run, to be repeated; options in `kept` are not changed. If that run has no plan, its settings
     are the plan.
     """
-    found = read_plan(run)
-    if found is not None:
-        return SavedPlan(base, apply_plan(preset, found.preset, kept), found.minutes, found.cost, {})
+    saved = read_plan(run)
+    if saved is not None:
+        return SavedPlan(base, apply_plan(preset, saved.preset, kept), saved.minutes, saved.cost, {})
     other = run_directory.load(run).fitted.model
     if not isinstance(other, Plannable):
         raise InputError(f"{run} is a run of {other.title} and has no plan: name another run")
@@ -70,18 +70,18 @@ def make_new_plan(
     """A plan from a short measurement, and the compact features that were computed for it; `begin`: when the budget
     began.
     """
-    known = prepare_features(graph, model)  # type: ignore[arg-type]
+    prepared = prepare_features(graph, model)  # type: ignore[arg-type]
     spent = time.perf_counter() - begin
-    found = make_plan(
+    new_plan = make_plan(
         split,
         model.preset,
         minutes,
-        features=known[1],
+        features=prepared[1],
         kept=model.explicit,
         node_types=node_types,
         device=device,
         spent=spent,
     )
     if on_plan is not None:
-        on_plan(found)
-    return SavedPlan.of(base, found), known
+        on_plan(new_plan)
+    return SavedPlan.of(base, new_plan), prepared

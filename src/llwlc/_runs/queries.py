@@ -154,13 +154,13 @@ class Queries:
             precision: instead of `top`, the longest list with an expected precision of at least this.
             missing_share: the assumed share of missing links; by default that of the validation links.
             prior: instead of `missing_share`, the assumed share of candidates that are missing links.
-            between: two types of nodes, of those given to `fit`, that the links must join.
-            budget: most candidates that a node may propose.
-            sources: use the lists of so many nodes only, drawn at random.
+            between: two node types, of those given to `fit`, that the links must join.
+            budget: maximum number of candidates that a node may propose.
+            sources: use the lists of a random sample of this many nodes only.
             graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
             engine: workers that make the lists and score the pairs instead of this process.
         """
-        asked = RecommendRequest(top, precision, missing_share, prior, between, budget, sources)
+        request = RecommendRequest(top, precision, missing_share, prior, between, budget, sources)
         if graph is not None and engine is not None:
             raise InputError("an engine works on the run's own graph: leave graph out, or engine")
         here = (
@@ -169,7 +169,7 @@ class Queries:
             else recommender.transfer_recommender(self.recommender_, self.run_, graph)
         )
         number = None if node is None else int(resolve_pairs([(node, node)], here.graph)[0, 0])
-        return here.recommend(asked, node=number, engine=engine)
+        return here.recommend(request, node=number, engine=engine)
 
     @as_verbose
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:

@@ -29,12 +29,12 @@ def score(run: Run, pairs: Any, *, prior: float, graph: Graph | None, unknown: s
     odds = log_odds(prior)
     run, at = (run, None) if graph is None else transfer_run(run, graph)
     if unknown == "blank" and not are_numbers(pairs):
-        wanted = read_pairs(pairs, run.graph, unknown="blank")
-        known = _scores(run, check_pairs(run.graph, wanted.pairs), odds)
-        found = torch.full((wanted.table.num_rows,), math.nan, dtype=torch.float64)
-        probability, rows = found.clone(), torch.from_numpy(wanted.rows)
-        found[rows], probability[rows] = known.score, known.probability.double()
-        return Scores(found, probability)
+        pair_table = read_pairs(pairs, run.graph, unknown="blank")
+        result = _scores(run, check_pairs(run.graph, pair_table.pairs), odds)
+        scores = torch.full((pair_table.table.num_rows,), math.nan, dtype=torch.float64)
+        probability, rows = scores.clone(), torch.from_numpy(pair_table.rows)
+        scores[rows], probability[rows] = result.score, result.probability.double()
+        return Scores(scores, probability)
     if at is not None and are_numbers(pairs) and graph is not None:
         return _scores(run, at[check_pairs(graph, resolve_pairs(pairs, graph))], odds)
     return _scores(run, check_pairs(run.graph, resolve_pairs(pairs, run.graph)), odds)
@@ -46,11 +46,11 @@ def score_table(
     """See `LinkPredictor.score_table`."""
     odds = log_odds(prior)
     run = run if graph is None else transfer_run(run, graph)[0]
-    wanted = read_pairs(pairs, run.graph, unknown=unknown, **reading)
-    return add_scores(wanted, _scores(run, wanted.pairs, odds), unknown=unknown, source=pairs)
+    pair_table = read_pairs(pairs, run.graph, unknown=unknown, **reading)
+    return add_scores(pair_table, _scores(run, pair_table.pairs, odds), unknown=unknown, source=pairs)
 
 
 def _scores(run: Run, numbers: Tensor, odds: float) -> Scores:
-    found = score_pairs(run.fitted.model, run.graph, numbers, about="scoring pairs")
+    scores = score_pairs(run.fitted.model, run.graph, numbers, about="scoring pairs")
     calibration = run.fitted.calibration
-    return Scores(calibration.log_odds(found), calibration.at(found, odds))
+    return Scores(calibration.log_odds(scores), calibration.at(scores, odds))

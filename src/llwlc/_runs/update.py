@@ -54,12 +54,12 @@ def updated_graph(
         parts.append(_read(add, known, **columns))
     tables = [_edges(part) for part in parts]
     names = [] if node_list is None else read_names(node_list, node=node, **limit).to_pylist()
-    found = _quietly(pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names)
-    found = replace(found, report=parts[-1].report if parts[-1] is not known else None)
+    new_graph = _quietly(pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names)
+    new_graph = replace(new_graph, report=parts[-1].report if parts[-1] is not known else None)
     if known.x is None:
         if features is not None:
             raise InputError("the run was fitted without features: leave them out, or fit again with them")
-        return found
+        return new_graph
     rows = None
     if features is not None:
         rows = read_features(
@@ -67,12 +67,12 @@ def updated_graph(
             node=node,
             missing_values=missing_values,
             encoding=known.encoding,
-            nodes=pa.array([found.name(i) for i in range(found.num_nodes)], pa.string()),
+            nodes=pa.array([new_graph.name(i) for i in range(new_graph.num_nodes)], pa.string()),
             **limit,
         )
-    if rows is None and (_places(known, found) >= 0).all():
-        return found
-    return replace(found, x=_features_of(found, known, rows), encoding=known.encoding)
+    if rows is None and (_places(known, new_graph) >= 0).all():
+        return new_graph
+    return replace(new_graph, x=_features_of(new_graph, known, rows), encoding=known.encoding)
 
 
 def transfer_run(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
@@ -108,8 +108,8 @@ def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]
     once = row < graph.indices
     pairs = torch.stack([at[row[once]], at[graph.indices[once]]], 1)
     weight = None if graph.weight is None else graph.weight[once]
-    found = Graph.from_edges(pairs, num_nodes=known.num_nodes, weight=weight)
-    return replace(found, names=known.names, x=known.x), at
+    aligned = Graph.from_edges(pairs, num_nodes=known.num_nodes, weight=weight)
+    return replace(aligned, names=known.names, x=known.x), at
 
 
 def _read(table: TableSource, known: Graph, **columns: Any) -> Graph:
@@ -140,7 +140,7 @@ def _places(known: Graph, graph: Graph) -> np.ndarray:
     return find_nodes(names, known.names, known.num_nodes)
 
 
-def _features_of(graph: Graph, known: Graph, given: FeatureTable | None) -> Tensor | scipy.sparse.csr_array:
+def _features_of(graph: Graph, known: Graph, table: FeatureTable | None) -> Tensor | scipy.sparse.csr_array:
     """The feature rows of the graph's nodes: the given ones, else those of the known graph, else, if the run was fitted
     with nodes without a row, the row of such a node.
     """
@@ -149,11 +149,11 @@ def _features_of(graph: Graph, known: Graph, given: FeatureTable | None) -> Tens
     no_row = encoding is not None and encoding.no_row
     rows, before = np.full(n, -1), _places(known, graph)
     fresh = np.zeros((0, old.shape[1]), np.float32)
-    if given is not None:
-        rows, fresh = _given_rows(graph, given), _dense(given.x)
+    if table is not None:
+        rows, fresh = _given_rows(graph, table), _dense(table.x)
         if fresh.shape[1] + no_row != old.shape[1]:
             raise InputError(
-                f"{given.path} has {fresh.shape[1]} columns of features, but the run was fitted on"
+                f"{table.path} has {fresh.shape[1]} columns of features, but the run was fitted on"
                 f" {old.shape[1] - no_row}: give the same columns"
             )
         fresh = np.concatenate([fresh, np.zeros((len(fresh), int(no_row)), np.float32)], 1)
@@ -170,16 +170,16 @@ def _features_of(graph: Graph, known: Graph, given: FeatureTable | None) -> Tens
     return scipy.sparse.csr_array(scipy.sparse.vstack([scipy.sparse.csr_array(fresh), old]))[place]
 
 
-def _given_rows(graph: Graph, given: FeatureTable) -> np.ndarray:
+def _given_rows(graph: Graph, table: FeatureTable) -> np.ndarray:
     """The row of each node of the graph, −1 where it has none."""
-    if given.names is None:
-        if given.x.shape[0] != graph.num_nodes:
+    if table.names is None:
+        if table.x.shape[0] != graph.num_nodes:
             raise InputError(
-                f"{given.path} has {given.x.shape[0]:,} rows and no names, the updated graph has {graph.num_nodes:,}"
+                f"{table.path} has {table.x.shape[0]:,} rows and no names, the updated graph has {graph.num_nodes:,}"
                 " nodes: name them"
             )
         return np.arange(graph.num_nodes)
-    at = find_nodes(given.names, graph.names, graph.num_nodes)
+    at = find_nodes(table.names, graph.names, graph.num_nodes)
     rows = np.full(graph.num_nodes, -1)
     rows[at[at >= 0]] = np.flatnonzero(at >= 0)
     return rows

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-HOST = re.compile(r"(\[[^\[\]]*\]|[^\[\]#]*)(:\d*)?")
-"""A name, or an address in brackets, and a port: `urlsplit` passes over what stands behind a bracket, and over an empty
-fragment.
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^\[\]#?%]*)(:\d*)?")
+"""A name, or an address in brackets without a zone, and a port: `urlsplit` passes over what stands behind a bracket,
+over an empty query and over an empty fragment.
 """
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -41,7 +41,7 @@ SECURITY_HEADERS = [
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """`names`: host names and addresses that are accepted beside those of loopback; `token`, where one is needed;
+    """`names`: host names and addresses that are accepted besides those of loopback; `token`, where one is needed;
     `open_paths`: paths that need none, since they hold no data of the run.
     """
 
@@ -62,8 +62,8 @@ class AccessPolicy:
         if headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin") and path not in self.open_paths:
             return 403, "requests of pages of other sites are not answered"
         if self.token is not None and path not in self.open_paths:
-            given = headers.get(b"authorization", b"")
-            if not hmac.compare_digest(given, b"Bearer " + self.token.encode()):
+            authorization = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(authorization, b"Bearer " + self.token.encode()):
                 return (
                     401,
                     (
@@ -108,11 +108,11 @@ def _name_of(host: str) -> str | None:
     if not HOST.fullmatch(host):
         return None
     try:
-        found = urlsplit(f"//{host}")
-        found.port  # noqa: B018  # a port that is no number is refused here
+        parts = urlsplit(f"//{host}")
+        parts.port  # noqa: B018  # a port that is not a number is refused here
     except ValueError:
         return None
-    return None if found.username is not None or found.path or found.query or found.fragment else found.hostname
+    return None if parts.username is not None or parts.path or parts.query or parts.fragment else parts.hostname
 
 
 def is_loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The ASGI app: page, files and JSON interface, behind the access checks of `guard`."""
+"""The ASGI app: page, files and JSON interface, behind the access checks of `access`."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def make_app(
     limits: RequestLimits | None = None,
     warm: bool = True,
 ) -> AccessMiddleware:
-    """The ASGI app of a fitted run; `names`: hosts that it answers to beside those of loopback; `token`, where requests
-    need one.
+    """The ASGI app of a fitted run; `names`: hosts that it answers to besides those of loopback; `token`, where
+    requests need one.
     """
     interface = Interface(model, limits or RequestLimits())
     document = make_openapi(interface.endpoints)
@@ -101,11 +101,11 @@ def _file_route(path: str, name: str, kind: str) -> Route:
 
 async def _no_such_thing(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    told = {
+    messages = {
         404: "there is nothing at this address: see /openapi.json",
         405: "this address takes another method: see /openapi.json",
     }
-    response = make_response({"error": told.get(status, "this request cannot be answered")}, status)
+    response = make_response({"error": messages.get(status, "this request cannot be answered")}, status)
     allowed = (getattr(error, "headers", None) or {}).get("Allow")
     if allowed is not None:  # which methods the address takes
         response.headers["Allow"] = ", ".join(sorted(allowed.split(", ")))

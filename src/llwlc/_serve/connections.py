@@ -1,6 +1,6 @@
 """Connections of the server: how many may be open, and how long a client may take.
 
-Where a connection is too many, the one goes that has waited longest for its client, be it for the rest of a request,
+When too many connections are open, the one that has waited longest for its client is closed: for the rest of a request,
 for the next one, or for an answer to be read. A request that the server works on is never ended, and a client that
 sends its request at once is answered, however many others are slow.
 """
@@ -44,7 +44,7 @@ class Connection(H11Protocol):
         return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 
     def drop(self) -> None:
-        """Closes the connection at once, and counts it no longer."""
+        """Closes the connection at once and stops counting it."""
         self.connections.discard(self)
         self.transport.abort()
 
@@ -70,8 +70,8 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _watch_head(self) -> None:
-        """Starts the clock where a request has begun whose head is not whole; more bytes of it do not start it
-        again.
+        """Starts the clock when the head of a request is incomplete; further bytes of it do not restart the
+        clock.
         """
         if self.conn.their_state is not h11.IDLE:
             _cancel(self._late)

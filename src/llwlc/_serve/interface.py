@@ -194,12 +194,12 @@ class Interface:
         return found
 
     def _query(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
-        given = request.query_params
-        check_parameters(given, names)
-        twice = next((name for name in given if len(given.getlist(name)) > 1), None)
+        parameters = request.query_params
+        check_parameters(parameters, names)
+        twice = next((name for name in parameters if len(parameters.getlist(name)) > 1), None)
         if twice is not None:
             raise RequestError(400, f"{quote_value(twice)} is given twice")
-        return dict(given)
+        return dict(parameters)
 
 
 def make_openapi(endpoints: list[Endpoint]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Of one request: bytes of its body, pairs, links, edges of an explanation, seconds it may take; and how many works
-    may wait for the model.
+    """Of one request: bytes of its body, pairs, links, edges of an explanation, seconds it may take; and how many
+    requests may wait for the model.
     """
 
     body: int = 1_000_000

@@ -40,14 +40,14 @@ async def read_body(request: Request, limits: RequestLimits) -> dict[str, Any]:
     try:
         data = json.loads(bytes(raw).decode("utf-8"))
     except (ValueError, RecursionError):
-        raise RequestError(400, "the request is no valid JSON") from None
+        raise RequestError(400, "the request is not valid JSON") from None
     if not isinstance(data, dict):
         raise RequestError(400, 'send a JSON object, as in {"pairs": [["Ada", "Bob"]]}')
     return data
 
 
-def check_parameters(given: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    other = sorted(set(given) - set(names))
+def check_parameters(parameters: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    other = sorted(set(parameters) - set(names))
     if other:
         raise RequestError(400, f"{quote_value(other[0])} is not known here: there are {', '.join(names)}")
 
@@ -75,7 +75,7 @@ def parse_node(value: Any, what: str, limits: RequestLimits) -> str:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise RequestError(400, f"{what} is no valid text: send UTF-8") from None
+            raise RequestError(400, f"{what} is not valid text: send UTF-8") from None
     return value
 
 
@@ -87,15 +87,15 @@ def parse_pairs(value: Any, limits: RequestLimits) -> list[tuple[str, str]]:
             413,
             f"a request may have {limits.pairs:,} pairs, got {len(value):,}: send them in parts, or use llwlc score",
         )
-    found = []
+    pairs = []
     for at, pair in enumerate(value, 1):
         if not isinstance(pair, list) or len(pair) != 2:
-            raise RequestError(400, f"pair {at} is no list of two nodes")
+            raise RequestError(400, f"pair {at} is not a list of two nodes")
         a, b = (parse_node(end, f"pair {at}", limits) for end in pair)
         if a == b:
             raise RequestError(400, f"pair {at} joins {quote_value(a)} with itself: a link needs two nodes")
-        found.append((a, b))
-    return found
+        pairs.append((a, b))
+    return pairs
 
 
 def parse_number(value: Any, what: str, default: float, low: float, high: float) -> float:
@@ -103,12 +103,12 @@ def parse_number(value: Any, what: str, default: float, low: float, high: float)
     if value is None or value == "":
         return default
     try:
-        found = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
     except (ValueError, OverflowError):
-        found = math.nan
-    if not low < found < high:
+        number = math.nan
+    if not low < number < high:
         raise RequestError(400, f"{what} is a number above {low:g} and below {high:g}, got {quote_value(value)}")
-    return found
+    return number
 
 
 def parse_whole(value: Any, what: str, default: int, most: int) -> int:
@@ -118,7 +118,7 @@ def parse_whole(value: Any, what: str, default: int, most: int) -> int:
     small = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9
     text = str(value) if small or isinstance(value, str) else ""
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= 1):
-        raise RequestError(400, f"{what} is a whole number of at least 1, got {quote_value(value)}")
+        raise RequestError(400, f"{what} is a whole number from 1 to {most:,}, got {quote_value(value)}")
     if int(text) > most:
         raise RequestError(413, f"{what} is at most {most:,}, got {int(text):,}")
     return int(text)

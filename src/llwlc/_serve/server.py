@@ -21,20 +21,20 @@ QUEUE = 1024
 
 def bind_socket(host: str, port: int) -> socket.socket:
     """A listening socket on the address; raises an error that says what is wrong with it."""
-    made = None
+    listener = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, socket.SOCK_STREAM)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(QUEUE)  # a client that reads the address can connect at once
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(QUEUE)  # a client that reads the address can connect at once
     except OSError as error:
-        if made is not None:
-            made.close()
+        if listener is not None:
+            listener.close()
         raise InputError(
             f"{host}, port {port} cannot be used ({error.strerror or error}): choose another --port or --host"
         ) from error
-    return made
+    return listener
 
 
 def make_server(
@@ -88,7 +88,7 @@ def serve_run(
         model: A fitted predictor.
         host: Address to listen on.
         port: 0 for any that is free.
-        names: Host names and addresses that the server is called by, beside `host` and those of loopback.
+        names: Host names and addresses that the server is called by, besides `host` and those of loopback.
         require_token: Whether a token is required on loopback too, where other users of this machine could ask.
         say: Receives the address, with the token.
     """
@@ -100,7 +100,7 @@ def serve_run(
         if names:
             called = normalize_host(names[0])
         else:
-            say(f"{host} is no address that others can call: state theirs with --name, as in --name 192.0.2.7")
+            say(f"{host} is not an address that other machines can reach: give one with --name, as in --name 192.0.2.7")
     shown = f"[{called}]" if ":" in called else called
     where = f"http://{shown}:{listening.getsockname()[1]}/"
     say(

@@ -62,7 +62,7 @@ class Worker:
             self._requests -= 1
 
     def begin(self, key: Hashable, work: Callable[[], Any], weight: int = 1) -> Future[Any]:
-        """Puts the work in line, inside a running loop."""
+        """Queues the work, inside a running loop."""
         job = self._pool.submit(copy_context().run, work)
         self._running[key] = job
         loop = asyncio.get_running_loop()

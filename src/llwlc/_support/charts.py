@@ -156,6 +156,8 @@ def new_figure(width: float = 5.5, height: float = 3.6) -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingDependencyError("pictures need matplotlib: pip install 'llwlc[plots]'") from error
+        raise MissingDependencyError(
+            "pictures need matplotlib: pip install 'llwlc[plots]'", name="matplotlib"
+        ) from error
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()

@@ -13,7 +13,7 @@ def add_checksum(data: bytes) -> bytes:
 
 
 def strip_checksum(data: bytes) -> bytes | None:
-    """The data that were sealed; None where they do not match their digest.
+    """The data behind the digest; None where they do not match it.
 
     >>> strip_checksum(add_checksum(b"code")), strip_checksum(add_checksum(b"code") + b"?")
     (b'code', None)

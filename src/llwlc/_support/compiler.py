@@ -140,8 +140,8 @@ def _imported(tree: ast.AST, tops: set[str]) -> Iterator[str]:
 
 
 def _file_of(module: str) -> Path | None:
-    """The file of a module, None where that name is no module. Found without importing it: it is being imported right
-    now.
+    """The file of a module, None where that name is not a module. Found without importing it: it is being imported
+    right now.
     """
     if _package_of(module) == module:  # a user's own, outside this package
         file = getattr(sys.modules.get(module), "__file__", None)

@@ -1,8 +1,8 @@
-"""Files and folders that are written whole or not at all: under another name first, synced, then renamed; and digests
-of files.
+"""Files and folders that are written atomically: under another name first, synced, then renamed; and digests of
+files.
 
 A process that is killed leaves at most files whose names end in `PARTIAL`, which the next process that writes the same
-file removes. A full disk, a read-only folder and a file size limit raise an `InputError` that names the file.
+file removes. A full disk, a read-only folder and a file size limit raise a `StorageError` that names the file.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def open_staging_folder(path: Path) -> Iterator[Path]:
     with _beside(path) as partial:
         partial.mkdir()
         yield partial
-        for found in partial.rglob("*"):
-            _to_disk(found)
+        for contents in partial.rglob("*"):
+            _to_disk(contents)
         path.mkdir(exist_ok=True)
         for entry in partial.iterdir():
             if (path / entry.name).is_dir():
@@ -147,11 +147,11 @@ def replace_file(source: Path, target: Path) -> None:
 
 
 def _remove_litter(path: Path) -> None:
-    for left in path.parent.glob(f"{escape('.' + path.name)}.*{PARTIAL}"):
-        pid = left.name.removeprefix(f".{path.name}.").partition("-")[0]
-        mine = pid == str(os.getpid())  # process ids are reused, in a container often at once
-        if pid.isdecimal() and left not in _OWN and (mine or not is_alive(int(pid))):
-            remove(left)
+    for leftovers in path.parent.glob(f"{escape('.' + path.name)}.*{PARTIAL}"):
+        pid = leftovers.name.removeprefix(f".{path.name}.").partition("-")[0]
+        own = pid == str(os.getpid())  # process ids are reused, in a container often at once
+        if pid.isdecimal() and leftovers not in _OWN and (own or not is_alive(int(pid))):
+            remove(leftovers)
 
 
 def remove(path: Path) -> None:
@@ -174,7 +174,7 @@ def _to_disk(path: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
-    """A safetensors file, whole or not at all, written tensor by tensor: a mapped one is never in memory as a whole.
+    """A safetensors file, atomically, written tensor by tensor: a mapped one is never in memory as a whole.
     (The library's own writer makes a copy of all of them first, and leaves files of random names behind when it is
     killed.)"""
     # wide types first, as the library does, so that every tensor begins at a multiple of its type
@@ -194,7 +194,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8, whatever the encoding of this machine, since others have to read it. Bytes that are no text, as in
+    """Writes UTF-8, whatever the encoding of this machine, since others have to read it. Bytes that are not text, as in
     some file names, are written as codes.
     """
     write_bytes(path, text.encode("utf-8", "backslashreplace"))

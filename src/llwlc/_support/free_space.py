@@ -19,5 +19,5 @@ def free_memory() -> int | None:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
         return None
-    found = next((line for line in lines if line.startswith("MemAvailable:")), None)
-    return None if found is None else int(found.split()[1]) * 1024
+    available = next((line for line in lines if line.startswith("MemAvailable:")), None)
+    return None if available is None else int(available.split()[1]) * 1024

@@ -17,22 +17,22 @@ def read_json(path: Path, *, lines: bool = False) -> Any:
     """The content of the file; with `lines`, a list of the content of each line."""
     try:
         if not path.is_file():  # reading a pipe might never end
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         size = path.stat().st_size
         if size > LARGEST:
             raise ValueError(f"{size:,} bytes are more than the {LARGEST:,} that are read")
         text = path.read_text(encoding="utf-8")
-        found = [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
-        if _depth(found) > DEEPEST:
+        content = [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
+        if _depth(content) > DEEPEST:
             raise ValueError(f"it is nested more than {DEEPEST} deep")
     except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} cannot be read ({describe_error(error)}): copy it again, or fit again") from None
-    return found
+    return content
 
 
-def _depth(found: object) -> int:
+def _depth(content: object) -> int:
     """The nesting depth of lists and mappings, found level by level, without recursion."""
-    depth, level = 0, [found]
+    depth, level = 0, [content]
     while level:
         inner = [entry for entry in level if isinstance(entry, dict | list)]
         level = [value for entry in inner for value in (entry.values() if isinstance(entry, dict) else entry)]

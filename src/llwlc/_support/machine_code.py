@@ -115,7 +115,7 @@ class KernelFolder:
     path: str
 
     def from_function(self, function: Any, file: str) -> KernelLocator | None:
-        """The locator of a function; None where its source is no file, in a notebook."""
+        """The locator of a function; None where its source is not a file, in a notebook."""
         if not Path(file).exists():
             return None
         locator = KernelLocator(function, file, self.path)

@@ -24,7 +24,7 @@ def load_plugin(path: Path | str) -> list[str]:
     if not path.is_file():
         raise InputError(f"there is no plugin {path}: give a Python file")
     if path.suffix != ".py":
-        raise InputError(f"plugin {path} is no Python file: its name has to end in .py")
+        raise InputError(f"plugin {path} is not a Python file: its name has to end in .py")
     before = len(ADDED)
     _run(path.resolve(), str(path))
     if len(ADDED) == before:
@@ -49,7 +49,7 @@ def _run(path: Path, called: str) -> None:
         exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         raise InputError(
-            f"plugin {called}{_line(error, path)}: {_what(error)}; mend the file and load it again"
+            f"plugin {called}{_line(error, path)}: {_what(error)}; fix the file and load it again"
         ) from error
 
 

@@ -1,5 +1,5 @@
-"""Progress bars with rate and time left, on stderr; where that is no terminal, a line every ten seconds instead. A call
-from Python shows none unless it is asked to.
+"""Progress bars with rate and time left, on stderr; where that is not a terminal, a line every ten seconds instead. A
+call from Python shows none unless it is asked to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-LOG = logging.getLogger("llwlc")
+LOG = logging.getLogger(__name__)
+LOG.addHandler(logging.NullHandler())  # else Python prints a warning to stderr where nobody set up logging
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 LINE_SECONDS = 10.0
@@ -45,7 +46,7 @@ _wanted: ContextVar[bool] = ContextVar("llwlc_show_progress", default=False)
 @contextmanager
 def show_progress(show: bool = True) -> Iterator[None]:
     """Shows progress bars and notices on stderr inside the block, as the command line does. Elsewhere there are no
-    bars, and notices are records of the logger "llwlc" at level INFO.
+    bars, and notices are records of a logger below "llwlc", most of them at level INFO.
 
     The setting is a context variable: it holds for this thread, and for others only where they are given its context
     (`contextvars.copy_context`).
@@ -76,8 +77,8 @@ def as_verbose(method: F) -> F:
 
 @contextmanager
 def make_progress(console: Console | None = None) -> Iterator[Progress]:
-    """A rich `Progress` with the columns of all commands; where the console is no terminal, a line every `LINE_SECONDS`
-    says how far the running step is.
+    """A rich `Progress` with the columns of all commands; where the console is not a terminal, a line every
+    `LINE_SECONDS` says how far the running step is.
 
     Inside another such block it returns that block's `Progress`: two displays would draw over each other. Where no
     progress is shown, nor a console given, it draws nothing.
@@ -121,17 +122,23 @@ def _say_lines(progress: Progress, done: threading.Event) -> None:
 
 
 def describe_task(task: Task) -> str:
-    """How far a step is, in a line: its name, steps done, their rate, and the time left where it can be told."""
+    """How far a step is, in a line: its name, steps done, their rate, and the time left where it can be estimated."""
     total = "" if task.total is None else f" of {task.total:,.0f}"
-    left = task.time_remaining
-    end = "" if left is None else f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"
+    remaining = task.time_remaining
+    end = (
+        ""
+        if remaining is None
+        else f", about {remaining / 60:.0f} min left"
+        if remaining >= 90
+        else f", about {remaining:.0f} s left"
+    )
     return f"{task.description}: {task.completed:,.0f}{total}, {rate(task)}{end}"
 
 
-def print_notice(text: str) -> None:
-    """Prints a line on stderr, above any bars; where no progress is shown, it is logged."""
+def print_notice(text: str, level: int = logging.INFO) -> None:
+    """Prints a line on stderr, above any bars; where no progress is shown, it is logged at this level."""
     if not _wanted.get():
-        LOG.info(text)
+        LOG.log(level, text)
         return
     outer = _shown[-1:]
     console = outer[0].console if outer else Console(stderr=True)

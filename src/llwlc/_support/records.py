@@ -21,15 +21,15 @@ def read_record(kind: type[T], data: Mapping[str, Any], where: str) -> T:
     """
     if not isinstance(data, Mapping):
         raise RunFolderError(f"{where} is damaged: where {kind.__name__} belongs, it has {type(data).__name__}")
-    known = {field.name: field.type for field in fields(kind)}  # type: ignore[arg-type]
+    field_types = {field.name: field.type for field in fields(kind)}  # type: ignore[arg-type]
     types = types_of(kind)
-    unknown = sorted(set(data) - set(known))
+    unknown = sorted(set(data) - set(field_types))
     if unknown:
         raise RunFolderError(
             f"{where} has an option {unknown[0]!r} that this version of llwlc does not know: fit again, or use the"
             " version that wrote it"
         )
-    for name, written in known.items():
+    for name, written in field_types.items():
         if name not in data:
             raise RunFolderError(f"{where} lacks {name!r}: fit again, or use the version that wrote it")
         if not any(has_type(hint, data[name]) for hint in types[name]):

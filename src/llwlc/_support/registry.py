@@ -44,7 +44,7 @@ class Record:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the code of a record that is no part of this package; "" for one that is."""
+        """A hash of the code of a record that is not part of this package; "" for one that is."""
         return "" if self.builtin else code_digest(self.load())
 
 
@@ -73,12 +73,12 @@ class Registry(Generic[R]):
         """
         if not isinstance(record.name, str) or not record.name.replace("_", "").replace("-", "").isalnum():
             raise InputError(f"a {self.kind} is called by letters, digits, _ and -, got {record.name!r}")
-        known = self._records.get(record.name)
-        if known is not None and (known.builtin or record.builtin):
+        existing = self._records.get(record.name)
+        if existing is not None and (existing.builtin or record.builtin):
             raise InputError(f"there is a {self.kind} called {record.name!r} already: choose another name")
-        if known is not None and _file(known) != _file(record):
+        if existing is not None and _file(existing) != _file(record):
             raise InputError(
-                f"there is a {self.kind} called {record.name!r} already, from {_file(known) or 'no file'}: choose"
+                f"there is a {self.kind} called {record.name!r} already, from {_file(existing) or 'no file'}: choose"
                 " another name"
             )
         self._records[record.name] = record
@@ -88,9 +88,9 @@ class Registry(Generic[R]):
         return record
 
     def remove(self, name: str) -> None:
-        """Removes a record that is no part of this package."""
+        """Removes a record that is not part of this package."""
         if self[name].builtin:
-            raise InputError(f"the {self.kind} {name!r} came with llwlc and stays")
+            raise InputError(f"the {self.kind} {name!r} is built in and cannot be removed")
         del self._records[name]
 
     def __getitem__(self, name: str) -> R:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,9 +11,10 @@ from pathlib import Path
 
 from llwlc._support.files import open_staging_folder
 from llwlc._support.text import describe_error
-from llwlc.errors import DatasetError, StorageError
+from llwlc.errors import DatasetError, MissingDependencyError, StorageError
 
 Fetch = Callable[[Path], None]
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def data_root(root: str | Path | None = None) -> Path:
@@ -45,7 +47,11 @@ def locate(name: str, folder: str, files: Sequence[str], *, root: str | Path | N
             # other libraries' loaders print to the terminal; this one does not
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 fetch(target)
+        except (MissingDependencyError, StorageError):
+            raise
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in DISK_FULL:
+                raise  # a fault of the cache, not of the dataset: `open_staging_folder` makes it a StorageError
             missing = next(file for file in files if not (places[0] / file).exists())
             raise DatasetError(
                 f"{name}: {folder}/{missing} is not in the data root {data_root(root)}, and fetching it failed"

@@ -90,20 +90,20 @@ def load_or_encode(
     """The bases of these pairs: from the cache, or computed on the graph's device and stored there, or kept in memory
     where they do not fit. Damaged ones are computed again, with a warning.
 
-    `owner`: the folder of the run that they belong to; when it is gone, they are deleted first.
+    `owner`: the folder of the run that they belong to; once it is deleted, they are the first to be removed.
     """
     folder = cache / cache_key(graph, pairs, config, epoch)
     if os.path.lexists(folder):
         try:
             _verify(folder)
-            found = _read(folder, len(pairs), config, memory_budget)
+            cached = _read(folder, len(pairs), config, memory_budget)
         except DamagedEntryError as reason:
             warn(f"{reason}; they are computed again", stacklevel=2)
             remove(folder)
         else:
             with contextlib.suppress(OSError):  # the cache may be read-only
                 os.utime(folder)  # last used now
-            return found
+            return cached
     try:
         if os.path.lexists(folder):
             raise CacheFullError(f"the damaged bases in {folder} cannot be replaced")
@@ -136,7 +136,7 @@ def cache_key(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> s
 
 
 def _write(folder: Path, parts: Iterator[dict[str, Tensor]], links: int, owner: Path | None) -> None:
-    """Writes an entry whole or not at all, with a digest of each array. Other entries are deleted for it as soon as the
+    """Writes an entry atomically, with a digest of each array. Other entries are deleted for it as soon as the
     first part shows how large it will be.
     """
     digests = {name: hashlib.sha256() for name in FIELD_TYPES}
@@ -178,17 +178,17 @@ def measure_store_seconds(data: EncodedLinks) -> float:
 
 
 def _evict_for(folder: Path, needed: int) -> None:
-    """Deletes the least needed entries until one of so many bytes keeps the cache within its limit."""
+    """Deletes the least needed entries until an entry of `needed` bytes fits within the cache's limit."""
     limit, cache = cache_limit(), folder.parent
     if needed > limit:
         raise CacheFullError(
             f"the bases take some {needed / 2**30:.1f} GB, more than the cache may hold ({limit / 2**30:g} GB,"
             " LLWLC_CACHE_LIMIT)"
         )
-    found = list_entries(cache)
-    excess = sum(entry.size for entry in found) + needed - limit
+    entries = list_entries(cache)
+    excess = sum(entry.size for entry in entries) + needed - limit
     short = needed + MIN_FREE_BYTES - free_disk(cache)
-    for entry in sorted(found, key=lambda entry: (not entry.abandoned, entry.used)):
+    for entry in sorted(entries, key=lambda entry: (not entry.abandoned, entry.used)):
         if max(excess, short) <= 0:
             break
         if not entry.busy:
@@ -200,8 +200,8 @@ def _evict_for(folder: Path, needed: int) -> None:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """Bases that the cache holds: `used` last, in seconds since 1970, `size` in bytes; `abandoned`: their run is gone,
-    or they were never finished; `busy`: another process is writing them.
+    """Bases that the cache holds: `used` last, in seconds since 1970, `size` in bytes; `abandoned`: their run was
+    deleted, or they were never finished; `busy`: another process is writing them.
     """
 
     folder: Path
@@ -213,14 +213,14 @@ class CacheEntry:
 
 def list_entries(cache: Path) -> list[CacheEntry]:
     """What the cache holds."""
-    found = []
+    entries = []
     for folder in cache.iterdir() if cache.is_dir() else ():
         used, size = _usage(folder)
         # a hidden folder is being written by another process, or was left by a killed one
         partial = folder.name.startswith(".")
         busy = partial and time.time() - used < ABANDONED_AFTER
-        found.append(CacheEntry(folder, used, size, (partial and not busy) or _abandoned(folder), busy))
-    return found
+        entries.append(CacheEntry(folder, used, size, (partial and not busy) or _abandoned(folder), busy))
+    return entries
 
 
 def delete_entries(cache: Path) -> int:
@@ -268,7 +268,7 @@ def _verify(folder: Path) -> None:
         stated = read_json(folder / DIGESTS)
         for name in FIELD_TYPES:
             if not (folder / name).is_file():
-                raise _damaged(folder, f"{name} is no file")
+                raise _damaged(folder, f"{name} is not a file")
             if not isinstance(stated, dict) or file_digest(folder / name) != stated.get(name):
                 raise _damaged(folder, f"the checksum of {name} differs from the recorded one")
     except InputError:

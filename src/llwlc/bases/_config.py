@@ -66,9 +66,12 @@ class BasisConfig:
     laplacian: Laplacian = option("normalized", "the matrix whose eigenvectors are taken")
     """`"normalized"`, L = I − D^−½ A D^−½, or `"combinatorial"`, L = D − A (the paper's)."""
     max_nodes_per_hop: int | None = option(
-        DEFAULT_CAP, "most nodes that a hop adds to the subgraph; more are sampled at random", least=1, most=MAX_NODES
+        DEFAULT_CAP,
+        "most nodes that a hop adds to the subgraph; beyond, nodes are sampled at random",
+        least=1,
+        most=MAX_NODES,
     )
-    """Kept are those that follow the pair in one random order of all nodes (`counter.window`); None for all."""
+    """Those are kept that follow the pair in one random order of all nodes (`counter_hash.window`); None for all."""
     seed: int = option(0, least=-(2**63), most=2**63 - 1)
     """Seed of all random draws for a link; they identify a node by its name, so that the order of a file does not
     matter, or by its number where it has no name.
@@ -79,7 +82,7 @@ class BasisConfig:
     """Bases do not depend on it, but the encoded links do."""
     stored_bits: int = option(
         32,
-        "bits of each number of the bases that training keeps; 16 take little more than half the room",
+        "bits of each number of the bases that training keeps; 16 takes little more than half the space",
         choices=(16, 32),
     )
     """In memory and in the cache. A network reads 32 in any case, and pairs that are scored are never kept."""
@@ -103,8 +106,8 @@ class BasisConfig:
     @property
     def stochastic(self) -> bool:
         """Whether every epoch needs new bases."""
-        drawn = any(family.drawn for family in self.families)
-        return drawn if self.redraw is None else self.redraw and (drawn or self.start == "random")
+        has_draws = any(family.drawn for family in self.families)
+        return has_draws if self.redraw is None else self.redraw and (has_draws or self.start == "random")
 
     def draws(self, graph: Graph) -> bool:
         """Whether a basis on this graph may depend on random draws.
@@ -113,8 +116,8 @@ class BasisConfig:
             graph: the graph.
         """
         capped = self.max_nodes_per_hop is not None and self.max_nodes_per_hop < graph.num_nodes
-        drawn = any(family.drawn for family in self.families)
-        return self.start == "random" or drawn or capped or bool(self.code)  # a user's own code may draw
+        has_draws = any(family.drawn for family in self.families)
+        return self.start == "random" or has_draws or capped or bool(self.code)  # a user's own code may draw
 
     def columns(self, subs: Subgraphs, *, epoch: int = 0) -> Constraints:
         """The constraints of these subgraphs.
@@ -130,7 +133,7 @@ class BasisConfig:
 
     @property
     def code(self) -> dict[str, str]:
-        """Digests of the code of constraints and starts that are no part of this package, by kind and name."""
+        """Digests of the code of constraints and starts that are not part of this package, by kind and name."""
         records = [*(("constraint", family) for family in self.families), ("start", STARTS[self.start])]
         return {f"{kind} {record.name}": record.digest for kind, record in records if not record.builtin}
 

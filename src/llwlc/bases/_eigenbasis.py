@@ -86,14 +86,14 @@ def eigenbasis(
     columns, deleted = _columns(subs, cons)
     operator = cache(lambda: laplacian_of(subs, laplacian))  # neither the kernels nor most starts need it
     inputs = StartInputs(subs, columns, operator, seed, epoch)
-    chosen = choose(backend, _unable(subs, columns, start, complete), what="this basis").name
-    if chosen == "cuda":
+    backend_name = choose(backend, _unable(subs, columns, start, complete), what="this basis").name
+    if backend_name == "cuda":
         weight = None if subs.weight is None else symmetric_weight(subs)
         return compute_gpu_eigenbasis(
             subs, cons, weight, start, inputs, make_solve_options(steps, laplacian, dtype), dtype
         )[0]
     block = make_batch_start(start, inputs)
-    if chosen == "numba":
+    if backend_name == "numba":
         return _compiled(subs, columns, deleted, block, make_solve_options(steps, laplacian, dtype), dtype)
     return lanczos(
         operator(),
@@ -132,13 +132,13 @@ def compute_gpu_eigenbasis(
     dtype: torch.dtype,
 ) -> tuple[Eigenbasis, Tensor]:
     """`eigenbasis` by the CUDA kernel, and the degrees of the nodes `[N]`; `weight [E]` the same in both directions, or
-    None. `cons` is a number where the kernel makes the columns by itself: `kernel_plan.neumann_bits`."""
+    None. `cons` is a number where the kernel makes the columns by itself: `_kernel_options.neumann_bits`."""
     from llwlc._kernels.cuda import solving
     from llwlc._kernels.cuda.driver import engine_of
 
-    given = make_gpu_basis_inputs(subs, cons, weight, start, inputs)
+    gpu_inputs = make_gpu_basis_inputs(subs, cons, weight, start, inputs)
     neumann = cons if isinstance(cons, int) else 0
-    ritz = solving.eigenbasis(engine_of(subs.ptr), given, solve, dtype=dtype, neumann=neumann)
+    ritz = solving.eigenbasis(engine_of(subs.ptr), gpu_inputs, solve, dtype=dtype, neumann=neumann)
     mask = torch.arange(solve.steps, device=subs.ptr.device) < ritz.live[:, None]
     return Eigenbasis(ritz.values, ritz.vectors, mask, ritz.residual, subs.ptr), ritz.degree
 
@@ -172,8 +172,8 @@ def _compiled(
     weight = symmetric_weight(subs) if subs.weight is not None else torch.empty(0, dtype=torch.float64)
     marks = torch.empty(0, dtype=torch.bool) if deleted is None else deleted
     arrays = (subs.ptr, subs.first, subs.col, weight, columns, block, marks)
-    given = kernel.BasisInputs(*(x.detach().contiguous().numpy() for x in arrays))
-    ritz = kernel.eigenbasis(given, solve, torch.empty(0, dtype=dtype).numpy().dtype.type)
+    kernel_inputs = kernel.BasisInputs(*(x.detach().contiguous().numpy() for x in arrays))
+    ritz = kernel.eigenbasis(kernel_inputs, solve, torch.empty(0, dtype=dtype).numpy().dtype.type)
     values, vectors, mask, residual = (
         torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
     )

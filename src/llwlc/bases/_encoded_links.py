@@ -163,8 +163,8 @@ def iterate_encoded_parts(
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
     chunks = torch.split(ordered, CHUNK_ON_GPU if graph.indptr.is_cuda else CHUNK)
     for chunk in track(chunks, about) if about else chunks:
-        found = encode_chunk(graph, chunk, config, epoch=epoch)
-        yield found | {"vectors": found["vectors"].to(stored_type("vectors", config))}
+        fields = encode_chunk(graph, chunk, config, epoch=epoch)
+        yield fields | {"vectors": fields["vectors"].to(stored_type("vectors", config))}
 
 
 def stored_type(name: str, config: BasisConfig) -> torch.dtype:
@@ -183,7 +183,7 @@ def encode_chunk(graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int
 
 def encode_subgraphs(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) -> dict[str, Tensor]:
     """The fields from subgraphs and their bases, the specification of what a kernel makes."""
-    found = {
+    fields = {
         "sizes": subs.ptr.diff(),
         "values": basis.values,
         "mask": basis.mask,
@@ -193,11 +193,11 @@ def encode_subgraphs(subs: Subgraphs, basis: Eigenbasis, config: BasisConfig) ->
         "label": distance_encoding(subs, config.distance_cap),
         "degree": subs.degree,
     }
-    return {name: found[name].to(dtype) for name, dtype in FIELD_TYPES.items()}
+    return {name: fields[name].to(dtype) for name, dtype in FIELD_TYPES.items()}
 
 
 def estimate_bytes(num_links: int, mean_size: float, steps: int, bits: int = 32) -> int:
-    """Bytes of `EncodedLinks` of so many links, with so many bits for each entry of a vector."""
+    """Bytes of `EncodedLinks` of this many links, with `bits` bits for each entry of a vector."""
     return int(num_links * (mean_size * (bits // 8 * steps + 9) + 9 * steps + 8))
 
 
@@ -213,16 +213,16 @@ def _by_kernel(graph: Graph, pairs: Tensor, config: BasisConfig, epoch: int) -> 
     plan = make_fused_options(config, epoch=epoch, dtype=torch.float32)
     reach = make_extraction_options(config)
     adjacency = get_adjacency(graph, graph.identity, reach, len(pairs))
-    made = encode_links(adjacency, pairs.contiguous().numpy(), reach, plan, config.distance_cap)
-    warn_of_full_hops(len(pairs), int(made.encoded.full.sum()), config.max_nodes_per_hop)
-    found = {
-        "sizes": np.diff(made.ptr),
-        "values": made.ritz.values,
-        "mask": made.ritz.mask,
-        "residual": made.ritz.residual,
-        "vectors": made.ritz.vectors,
-        "node": made.encoded.node,
-        "label": made.encoded.label,
-        "degree": made.encoded.degree,
+    links = encode_links(adjacency, pairs.contiguous().numpy(), reach, plan, config.distance_cap)
+    warn_of_full_hops(len(pairs), int(links.encoded.full.sum()), config.max_nodes_per_hop)
+    fields = {
+        "sizes": np.diff(links.ptr),
+        "values": links.ritz.values,
+        "mask": links.ritz.mask,
+        "residual": links.ritz.residual,
+        "vectors": links.ritz.vectors,
+        "node": links.encoded.node,
+        "label": links.encoded.label,
+        "degree": links.encoded.degree,
     }
-    return {name: torch.from_numpy(found[name]) for name in FIELD_TYPES}
+    return {name: torch.from_numpy(fields[name]) for name in FIELD_TYPES}

@@ -95,7 +95,7 @@ def stream_bases(
 ) -> Iterator[tuple[Subgraphs, Eigenbasis]]:
     """`link_bases` in batches of at most `batch_size` pairs, in order: memory does not grow with the number of pairs.
 
-    On the CPU small batches are faster: the system provides and zeroes memory anew for every large array, while small
+    On the CPU small batches are faster: the system provides and zeroes fresh memory for every large array, while small
     ones are reused. On a GPU take large ones, as many as its memory holds (100,000 links of Pubmed are 3 GB).
 
     Args:
@@ -127,9 +127,9 @@ def link_bases_checked(
     graph: Graph, pairs: Tensor, config: BasisConfig, *, epoch: int, dtype: torch.dtype, backend: str = "auto"
 ) -> tuple[Subgraphs, Eigenbasis]:
     """`link_bases` of checked pairs."""
-    chosen = choose(backend, find_unfit_backends(graph, config), what="these bases").name
-    made = _fused if chosen == "numba" else _staged
-    subs, basis = made(graph, pairs, config, epoch, dtype, backend)
+    backend_name = choose(backend, find_unfit_backends(graph, config), what="these bases").name
+    compute = _fused if backend_name == "numba" else _staged
+    subs, basis = compute(graph, pairs, config, epoch, dtype, backend)
     if config.max_nodes_per_hop == DEFAULT_CAP:
         warn_of_full_hops(len(pairs), _full(subs, config.max_nodes_per_hop), config.max_nodes_per_hop)
     return subs, basis
@@ -151,11 +151,11 @@ def _fused(
 
     kind = torch.empty(0, dtype=dtype).numpy().dtype.type
     plan = make_fused_options(config, epoch=epoch, dtype=dtype)
-    known = graph.identity
+    draw_ids = graph.identity
     reach = make_extraction_options(config)
-    adjacency = get_adjacency(graph, known, reach, len(pairs))
+    adjacency = get_adjacency(graph, draw_ids, reach, len(pairs))
     arrays, ritz = fused_bases.link_bases(adjacency, pairs.contiguous().numpy(), reach, plan, kind)
-    subs = subgraphs_from_arrays(arrays, config.hops, weighted=graph.weight is not None, draw_ids=known)
+    subs = subgraphs_from_arrays(arrays, config.hops, weighted=graph.weight is not None, draw_ids=draw_ids)
     values, vectors, mask, residual = (
         torch.from_numpy(x) for x in (ritz.values, ritz.vectors, ritz.mask, ritz.residual)
     )
@@ -212,7 +212,7 @@ def make_gpu_basis(
     inputs = StartInputs(subs, none, lambda: laplacian_of(subs, config.laplacian), config.seed, epoch)
     solve = make_solve_options(config.steps, config.laplacian, dtype)
     basis, degree = compute_gpu_eigenbasis(subs, cons, weight, config.start, inputs, solve, dtype)
-    # where `cached_property` stores its value: the kernel has them at hand, and to count all edges anew takes a while
+    # where `cached_property` stores its value: the kernel has computed them, and counting all edges again takes a while
     subs.__dict__["degree"] = degree if subs.weight is None else degree.to(subs.weight.dtype)
     return basis
 

@@ -45,12 +45,12 @@ class PairInputs:
             from llwlc._kernels.cuda.driver import engine_of
 
             return self.on_gpu(engine_of(graph.indptr), graph, pairs)
-        asked = pairs.cpu().numpy()
-        found = compute_pair_statistics(graph, asked)
-        found[:, [0, 1, 3, 4]] = np.log1p(found[:, [0, 1, 3, 4]])
+        array = pairs.cpu().numpy()
+        columns = compute_pair_statistics(graph, array)
+        columns[:, [0, 1, 3, 4]] = np.log1p(columns[:, [0, 1, 3, 4]])
         if self.unit is not None:
-            found = np.column_stack([found, self._cosine(asked)])
-        return torch.from_numpy(found.astype(np.float32)).to(pairs.device)
+            columns = np.column_stack([columns, self._cosine(array)])
+        return torch.from_numpy(columns.astype(np.float32)).to(pairs.device)
 
     def on_gpu(self, engine: KernelEngine, graph: Graph, pairs: Tensor) -> Tensor:
         """The same by the CUDA kernel, for a graph on its device."""
@@ -61,13 +61,13 @@ class PairInputs:
         rows = () if self.unit is None else self._on_device(device)
         dense = isinstance(self.unit, np.ndarray)
         sparse = None if dense or not rows else (rows[0], rows[1], rows[2])
-        found = pair_inputs(engine, graph.indptr.contiguous(), graph.indices.contiguous(), pairs, sparse)
+        columns = pair_inputs(engine, graph.indptr.contiguous(), graph.indices.contiguous(), pairs, sparse)
         if not dense:
-            return found
+            return columns
         table = rows[0]
         low, high = torch.split(pairs.amin(1), PAIR_CHUNK), torch.split(pairs.amax(1), PAIR_CHUNK)
         parts = [(table[a] * table[b]).sum(1, dtype=torch.float64) for a, b in zip(low, high, strict=True)]
-        return torch.cat([found, torch.cat(parts).float()[:, None]], 1)
+        return torch.cat([columns, torch.cat(parts).float()[:, None]], 1)
 
     def _on_device(self, device: torch.device) -> tuple[Tensor, ...]:
         """The rows in the memory of a device, copied once."""

@@ -1,4 +1,4 @@
-"""Constraints: the columns of C for a ragged batch, and how they are made, put side by side and mixed."""
+"""Constraints: the columns of C for a ragged batch, and how they are made, concatenated and mixed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def custom(subs: Subgraphs, columns: Tensor | np.ndarray, *, names: Sequence[str
         )
     if not torch.isfinite(columns).all():
         raise InputError(
-            "columns: contains NaN or infinity; a constraint needs finite entries, zero where it says nothing"
+            "columns: contains NaN or infinity; a constraint needs finite entries, zero where it does not apply"
         )
     names = tuple(names) if names is not None else tuple(f"custom_{i}" for i in range(columns.shape[1]))
     if len(names) != columns.shape[1]:
@@ -103,7 +103,7 @@ def custom(subs: Subgraphs, columns: Tensor | np.ndarray, *, names: Sequence[str
 
 
 def stack(*cons: Constraints) -> Constraints:
-    """All columns side by side: a signal has to satisfy every one of them.
+    """All columns concatenated: a signal has to satisfy every one of them.
 
     Args:
         *cons: constraints of the same subgraphs.

@@ -43,19 +43,19 @@ class ConstraintFamily(Record):
         from llwlc.constraints._columns import Constraints
 
         try:
-            made = self.load()(subs, **{name: options[name] for name in self.takes})
+            constraints = self.load()(subs, **{name: options[name] for name in self.takes})
         except Exception as error:
             if self.builtin or isinstance(error, LLwLCError):
                 raise
             raise InputError(
                 f"the constraint {self.name!r} failed: {type(error).__name__}: {describe_error(error)}"
             ) from error
-        if not isinstance(made, Constraints):
+        if not isinstance(constraints, Constraints):
             raise InputError(
-                f"the constraint {self.name!r} returned {type(made).__name__}, not Constraints: wrap its columns in"
-                " constraints.custom(subs, ...)"
+                f"the constraint {self.name!r} returned {type(constraints).__name__}, not Constraints: wrap its"
+                " columns in constraints.custom(subs, ...)"
             )
-        return made
+        return constraints
 
 
 FAMILIES: Registry[ConstraintFamily] = Registry("constraint")
@@ -134,9 +134,9 @@ def ensure_registered(function: Callable[..., Any]) -> str:
     """The name of a constraint that was given as a function; one without a name is registered under that of the
     function.
     """
-    known = next((record.name for record in FAMILIES.records() if record.load() is function), None)
-    if known is not None:
-        return known
+    existing = next((record.name for record in FAMILIES.records() if record.load() is function), None)
+    if existing is not None:
+        return existing
     name = getattr(function, "__name__", "")
     if not name.isidentifier():
         raise InputError(

@@ -1,5 +1,5 @@
-"""`python -m llwlc.datasets [NAME ...]`: the statistics of the named graphs, or of all that are at hand, as a Markdown
-table.
+"""`python -m llwlc.datasets [NAME ...]`: the statistics of the named graphs, or of all that are available, as a
+Markdown table.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ def format_row(name: str, s: Statistics) -> str:
     return f"| {name} | {counts} | {a:.1f} ± {b:.1f} | {c:.1f} ± {d:.1f} | {over} |"
 
 
-def main(wanted: list[str]) -> int:
+def main(requested: list[str]) -> int:
     failed = False
     print(HEADER)
     print("|" + " --- |" * (HEADER.count("|") - 1))
-    for name in wanted or names():
+    for name in requested or names():
         try:
             print(format_row(name, statistics(load(name))), flush=True)
         except LLwLCError as error:
             # a graph that was named must be available; without names, the missing ones are skipped
-            failed = failed or bool(wanted)
+            failed = failed or bool(requested)
             print(error, file=sys.stderr)
     return 2 if failed else 0
 

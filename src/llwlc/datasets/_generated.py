@@ -69,13 +69,13 @@ def _coauthor(rng: np.random.Generator, scale: float) -> Graph:
     who = lead[paper] + place
     old = place >= new[paper]
     first, span = start[lead[paper[old]]], (lead - start[lead])[paper[old]]
-    known = first + (span * rng.random(len(span)) ** 2).astype(np.int64)
-    who[old] = np.where((rng.random(len(span)) < 0.05) | (span == 0), rng.integers(0, n, len(span)), known)
+    earlier = first + (span * rng.random(len(span)) ** 2).astype(np.int64)
+    who[old] = np.where((rng.random(len(span)) < 0.05) | (span == 0), rng.integers(0, n, len(span)), earlier)
     pairs, source = _cliques(who, team)
     pairs, source = _first(pairs, source, n, m)
     growth = 0.09 * (YEARS[1] + 1 - YEARS[0])
     year = YEARS[0] + np.floor(np.log1p(moment * np.expm1(growth)) / 0.09).astype(np.int64)
-    # a shuffled numbering, so that a node's number says nothing of its group or age
+    # a shuffled numbering, so that a node's number says nothing about its group or age
     return Graph.from_edges(
         rng.permutation(n)[pairs], num_nodes=n, weight=torch.ones(len(pairs)), time=torch.from_numpy(year[source])
     )

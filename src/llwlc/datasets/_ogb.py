@@ -23,7 +23,7 @@ from torch import Tensor
 from llwlc._support.roots import locate
 from llwlc._support.text import describe_error
 from llwlc.datasets._small import normalise_coordinates
-from llwlc.errors import DatasetError, InputError
+from llwlc.errors import DatasetError, InputError, MissingDependencyError
 from llwlc.graph._graph import Graph
 from llwlc.splits._auditing import audit_parts
 from llwlc.splits._linksplit import STAGES, LinkSplit
@@ -139,8 +139,8 @@ def _by_design(split: LinkSplit) -> dict[str, int]:
     """
     links = {name: getattr(split, name) for name in ("train_pos", "valid_pos", "test_pos")}
     stages = {name: getattr(split, name) for name in STAGES}
-    found = audit_parts(links, stages, num_nodes=split.train_graph.num_nodes).findings
-    return {finding.name: finding.count for finding in found if not finding.name.endswith("itself")}
+    findings = audit_parts(links, stages, num_nodes=split.train_graph.num_nodes).findings
+    return {finding.name: finding.count for finding in findings if not finding.name.endswith("itself")}
 
 
 def _folder(name: str, root: str | Path | None) -> Path:
@@ -152,7 +152,11 @@ def _fetch(name: str, target: Path) -> None:
     try:
         from ogb.utils.url import download_url, extract_zip
     except ImportError as error:
-        raise ImportError("OGB's downloader is missing, pip install 'llwlc[ogb]'") from error
+        raise MissingDependencyError(
+            f"{name} is not in the data root, and downloading it needs ogb: pip install 'llwlc[ogb]', or point"
+            " LLWLC_DATA or root= at a folder that has it",
+            name="ogb",
+        ) from error
     with (files("ogb") / "linkproppred" / "master.csv").open(encoding="utf-8") as file:
         master = {row[""]: row[name] for row in csv.DictReader(file)}
     archive = Path(download_url(master["url"], str(target)))
@@ -214,10 +218,10 @@ def _read_split(folder: Path) -> dict[str, dict[str, Any]]:
     """
     if (folder / "split_dict.pt").exists():
         return _torch(folder / "split_dict.pt")
-    found = {part: folder / f"{part}.pt" for part in ("train", "valid", "test") if (folder / f"{part}.pt").exists()}
-    if not {"valid", "test"} <= set(found):
+    paths = {part: folder / f"{part}.pt" for part in ("train", "valid", "test") if (folder / f"{part}.pt").exists()}
+    if not {"valid", "test"} <= set(paths):
         raise DatasetError(f"{folder} has neither split_dict.pt nor valid.pt and test.pt: fetch the dataset again")
-    return {part: _torch(path) for part, path in found.items()}
+    return {part: _torch(path) for part, path in paths.items()}
 
 
 def _torch(path: Path) -> dict[str, Any]:
@@ -227,7 +231,7 @@ def _torch(path: Path) -> dict[str, Any]:
             return content
     except Exception as error:
         raise DatasetError(
-            f"{path} is no split file of OGB ({describe_error(error)}): fetch the dataset again"
+            f"{path} is not a split file of OGB ({describe_error(error)}): fetch the dataset again"
         ) from error
 
 
@@ -243,12 +247,12 @@ def _links(part: dict[str, Any], graph: Graph) -> LinkTable:
 
 
 def _pairs(pairs: Any, graph: Graph) -> Tensor:
-    found = torch.as_tensor(pairs).long()
-    if found.ndim != 2 or found.shape[1] != 2:
-        raise DatasetError(f"an OGB file has links of shape {tuple(found.shape)}, not [m, 2]: fetch the dataset again")
-    if len(found) and not 0 <= int(found.min()) <= int(found.max()) < graph.num_nodes:
+    links = torch.as_tensor(pairs).long()
+    if links.ndim != 2 or links.shape[1] != 2:
+        raise DatasetError(f"an OGB file has links of shape {tuple(links.shape)}, not [m, 2]: fetch the dataset again")
+    if len(links) and not 0 <= int(links.min()) <= int(links.max()) < graph.num_nodes:
         raise DatasetError(
-            f"an OGB file names nodes {int(found.min())} to {int(found.max())}, but there are {graph.num_nodes}: "
+            f"an OGB file names nodes {int(links.min())} to {int(links.max())}, but there are {graph.num_nodes}: "
             "fetch the dataset again"
         )
-    return found
+    return links

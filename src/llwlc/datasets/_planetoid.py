@@ -46,12 +46,12 @@ def planetoid(name: str, *, root: str | Path | None = None) -> Graph:
     tx, allx, graph = (_unpickle(folder / f"{prefix}.{part}") for part in PARTS[:3])
     test = np.loadtxt(folder / f"{prefix}.test.index", dtype=np.int64)
     # row i of tx is node test[i]. Numbers that the index skips (15 in CiteSeer) are nodes too, with all features zero
-    known, unknown = scipy.sparse.coo_array(allx), scipy.sparse.coo_array(tx)
-    row = np.concatenate([known.row, test[unknown.row]])
-    col = np.concatenate([known.col, unknown.col])
-    data = np.concatenate([known.data, unknown.data]).astype(np.float32)
+    labelled, unknown = scipy.sparse.coo_array(allx), scipy.sparse.coo_array(tx)
+    row = np.concatenate([labelled.row, test[unknown.row]])
+    col = np.concatenate([labelled.col, unknown.col])
+    data = np.concatenate([labelled.data, unknown.data]).astype(np.float32)
     n = int(test.max()) + 1
-    x = scipy.sparse.csr_array((data, (row, col)), shape=(n, known.shape[1]))
+    x = scipy.sparse.csr_array((data, (row, col)), shape=(n, labelled.shape[1]))
     source = np.repeat(np.fromiter(graph, np.int64), [len(near) for near in graph.values()])
     target = np.fromiter((v for near in graph.values() for v in near), np.int64)
     return Graph.from_edges(np.stack([source, target], 1), num_nodes=n, x=x)
@@ -80,4 +80,4 @@ def _unpickle(path: Path) -> Any:
         with path.open("rb") as file:
             return _Unpickler(file, encoding="latin1").load()
     except Exception as error:
-        raise DatasetError(f"{path} is no readable Planetoid file ({describe_error(error)}): fetch it again") from error
+        raise DatasetError(f"{path} is not a valid Planetoid file ({describe_error(error)}): fetch it again") from error

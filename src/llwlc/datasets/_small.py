@@ -35,7 +35,7 @@ def seal(name: str, *, root: str | Path | None = None) -> Graph:
         net = scipy.sparse.coo_array(scipy.io.loadmat(path)["net"])
     except Exception as error:
         raise DatasetError(
-            f"{path} is no readable .mat file with a matrix `net` ({describe_error(error)}): fetch it again"
+            f"{path} is not a readable .mat file with a matrix `net` ({describe_error(error)}): fetch it again"
         ) from error
     return Graph.from_edges(np.stack([net.row, net.col], 1), num_nodes=net.shape[0])
 

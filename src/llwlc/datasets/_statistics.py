@@ -42,7 +42,7 @@ def statistics(graph: Graph, *, exact: int = 50_000, sample: int = 5_000, seed: 
 
     Args:
         graph: the graph to measure.
-        exact: subgraph sizes are measured over all links up to so many.
+        exact: up to this many links, subgraph sizes are measured over all of them.
         sample: links to measure them over where there are more.
         seed: seed of that random sample.
 

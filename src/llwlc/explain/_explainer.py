@@ -89,7 +89,7 @@ class Explainer:
 
     @cached_property
     def references(self) -> Tensor:
-        """The readouts `[R, width]` of random pairs that are no links."""
+        """The readouts `[R, width]` of random pairs that are not links."""
         return self.readouts(_spread(self.non_links.reshape(-1, 2), REFERENCES))
 
     @cached_property
@@ -119,8 +119,8 @@ class Explainer:
         with torch.inference_mode(), use_one_thread():
             for index in split_by_size(order, data.sizes, ROWS_PER_BATCH):
                 out.append(net.readout(data.batch(index).to("cpu", torch.float64), self.scorer.features))
-            found = torch.cat(out) if out else torch.zeros(0, list_parts(net)[-1].end, dtype=torch.float64)
-        return found[order.argsort()].clone()
+            readouts = torch.cat(out) if out else torch.zeros(0, list_parts(net)[-1].end, dtype=torch.float64)
+        return readouts[order.argsort()].clone()
 
     def enclosing_subgraph(self, u: int, v: int) -> EnclosingSubgraph:
         return EnclosingSubgraph.of(self.graph, (u, v), self.model.basis, self.scorer.inputs)
@@ -148,7 +148,7 @@ class Explainer:
             raise InputError(f"a pair has two nodes, got {self.graph.name(u)!r} twice")
         if max_edges < 0:
             raise InputError(f"max_edges is at least 0, got {max_edges}")
-        asked = self.population(population, prior, missing_share)
+        target_population = self.population(population, prior, missing_share)
         other = self.population("candidates" if population == "random" else "random", prior, missing_share)
         around = self.enclosing_subgraph(u, v)
         low, high = around.pair
@@ -160,16 +160,16 @@ class Explainer:
         with torch.inference_mode(), use_one_thread():
             whole = around.encoded(torch.zeros(1, around.num_edges, dtype=torch.bool))[0]
             readout = self.readouts(torch.tensor([[low, high]]))
-            effects = shapley_values(self.scorer.net, readout, self.references, asked)
-            eigenvectors, filters, vectors = self._spectrum(whole, asked)
-            removals = self._removals(around, asked, max_edges)
-            reference = float(log_odds_of(self.scorer.net, self.references, asked).mean())
+            effects = shapley_values(self.scorer.net, readout, self.references, target_population)
+            eigenvectors, filters, vectors = self._spectrum(whole, target_population)
+            removals = self._removals(around, target_population, max_edges)
+            reference = float(log_odds_of(self.scorer.net, self.references, target_population).mean())
         cosine, features = self._features(low, high)
         return Explanation(
             source=self.graph.name(low),
             target=self.graph.name(high),
             linked=bool(self.graph.has_edges(torch.tensor([[low, high]]))[0]),
-            predictions=(self._predict(readout, asked), self._predict(readout, other)),
+            predictions=(self._predict(readout, target_population), self._predict(readout, other)),
             reference=reference,
             references=len(self.references),
             parts=tuple(
@@ -184,7 +184,7 @@ class Explainer:
             paths=removals.paths,
             cosine=cosine,
             features=features,
-            similar=self._similar(low, high, readout, asked),
+            similar=self._similar(low, high, readout, target_population),
             drawing=self._drawing(around, removals.loss, vectors),
             notes=_notes(len(removals.edges), around.num_edges, len(removals.paths), removals.more_paths),
         )
@@ -239,8 +239,8 @@ class Explainer:
         sets = [[i] for i in order.tolist()]
         sets += [[number[step] for step in pairwise(path)] for path in paths]
         removed = torch.zeros(1 + len(sets), total, dtype=torch.bool)
-        for row, chosen in enumerate(sets, 1):
-            removed[row, chosen] = True
+        for row, part in enumerate(sets, 1):
+            removed[row, part] = True
         odds = self.without(around, removed, population)
         lost = odds[0] - odds[1:]
         loss: list[float | None] = [None] * total
@@ -248,13 +248,13 @@ class Explainer:
             loss[i] = value
         names = [self.graph.name(i) for i in around.subs.node.tolist()]
         nodes = [tuple(edges[i].tolist()) for i in order.tolist()] + paths
-        found = [
+        removals = [
             Removal(tuple(names[i] for i in way), value, _sigmoid(left))
             for way, value, left in zip(nodes, lost.tolist(), odds[1:].tolist(), strict=True)
         ]
-        found, ways = found[:most], found[most:]
+        removals, ways = removals[:most], removals[most:]
         common = [Removal(way.nodes[1:2], way.lost, way.probability) for way in ways if len(way.nodes) == 3]
-        return Removals(_by_loss(found), _by_loss(common), _by_loss(ways), more_paths, loss)
+        return Removals(_by_loss(removals), _by_loss(common), _by_loss(ways), more_paths, loss)
 
     def _features(self, low: int, high: int) -> tuple[float | None, tuple[SharedFeature, ...]]:
         """The cosine of the raw features, and the features that make it up, largest part first."""
@@ -278,17 +278,17 @@ class Explainer:
     def _similar(
         self, low: int, high: int, readout: Tensor, population: CalibratedPopulation
     ) -> tuple[SimilarLink, ...]:
-        links, known = self.links
+        links, existing = self.links
         if not len(links):
             return ()
-        spread = known.std(0, correction=0)
+        spread = existing.std(0, correction=0)
         spread[spread == 0] = 1
-        distance = ((known - readout) / spread).square().mean(1).sqrt()
+        distance = ((existing - readout) / spread).square().mean(1).sqrt()
         distance[(links == torch.tensor([low, high])).all(1)] = float("inf")
         order = torch.argsort(distance, stable=True)[:MAX_LISTED]
         order = order[distance[order].isfinite()]
         with torch.inference_mode():
-            odds = log_odds_of(self.scorer.net, known[order], population)
+            odds = log_odds_of(self.scorer.net, existing[order], population)
         return tuple(
             SimilarLink(self.graph.name(a), self.graph.name(b), float(d), _sigmoid(o))
             for (a, b), d, o in zip(links[order].tolist(), distance[order].tolist(), odds.tolist(), strict=True)
@@ -305,15 +305,15 @@ class Explainer:
         # in the order of their distance, so that those named beside the pair are near it
         shown = [0, 1, *sorted(others[: MAX_DRAWN_NODES - 2], key=lambda i: (hop[i], -weight[i], ids[i]))]
         place = {i: at for at, i in enumerate(shown)}
-        kept = [
+        drawn_edges = [
             (place[a], place[b], value) for (a, b), value in zip(edges, loss, strict=True) if a in place and b in place
         ]
-        at = layout_nodes(len(shown), [(a, b) for a, b, _ in kept])
+        at = layout_nodes(len(shown), [(a, b) for a, b, _ in drawn_edges])
         nodes = tuple(
             DrawnNode(self.graph.name(ids[i]), float(x), float(y), hop[i], tuple(vectors[i].tolist()))
             for i, (x, y) in zip(shown, at, strict=True)
         )
-        return Drawing(nodes, tuple(kept), subs.num_nodes, around.num_edges)
+        return Drawing(nodes, tuple(drawn_edges), subs.num_nodes, around.num_edges)
 
 
 class Removals(NamedTuple):
@@ -339,21 +339,21 @@ def order_edges(around: EnclosingSubgraph) -> Tensor:
     return torch.argsort(key, stable=True)
 
 
-def _by_loss(found: list[Removal]) -> tuple[Removal, ...]:
-    return tuple(sorted(found, key=lambda item: (-item.lost, item.nodes)))
+def _by_loss(removals: list[Removal]) -> tuple[Removal, ...]:
+    return tuple(sorted(removals, key=lambda item: (-item.lost, item.nodes)))
 
 
-def _notes(tried: int, total: int, paths: int, more_paths: bool) -> tuple[str, ...]:
+def _notes(removed: int, total: int, paths: int, more_paths: bool) -> tuple[str, ...]:
     """What the numbers mean, and what was left out."""
     notes = [
         "Effects are in log-odds: +1 multiplies the odds of a link by 2.7.",
         (
-            "Without an edge: the score on the graph without it, everything around the pair computed anew; weights of"
+            "Without an edge: the score on the graph without it, everything around the pair computed again; weights of"
             " the network, features and calibration are held fixed."
         ),
     ]
-    if tried < total:
-        notes.append(f"{tried:,} of {total:,} edges were tried, those nearest to the pair first.")
+    if removed < total:
+        notes.append(f"{removed:,} of {total:,} edges were tried, those nearest to the pair first.")
     if more_paths:
         notes.append(f"The first {paths} paths of up to {MAX_PATH_EDGES} edges were tried; there are more.")
     return tuple(notes)
@@ -364,7 +364,7 @@ def _sigmoid(x: float) -> float:
 
 
 def _spread(pairs: Tensor, most: int) -> Tensor:
-    """At most so many of the pairs, evenly over all of them."""
+    """At most `most` of the pairs, spread evenly."""
     if len(pairs) <= most:
         return pairs
     return pairs[torch.linspace(0, len(pairs) - 1, most).long()]

@@ -26,19 +26,19 @@ body{margin:1.5rem auto;padding:0 1rem;max-width:64rem;background:Canvas;color:C
 """
 
 
-def as_fragment(found: Reasons, top: int) -> str:
-    lines = "".join(f"<div>probability <b>{shown(format_probability(s))}</b></div>" for s in found.predictions)
+def as_fragment(reasons: Reasons, top: int) -> str:
+    lines = "".join(f"<div>probability <b>{shown(format_probability(s))}</b></div>" for s in reasons.predictions)
     parts = [
-        f'<style>{STYLE}</style><div class="llwlc"><h3>{shown(format_headline(found))}</h3>{lines}',
-        as_svg(found.drawing),
+        f'<style>{STYLE}</style><div class="llwlc"><h3>{shown(format_headline(reasons))}</h3>{lines}',
+        as_svg(reasons.drawing),
     ]
-    drawing = found.drawing
+    drawing = reasons.drawing
     parts.append(
         f'<div class="dim">{len(drawing.nodes)} of {drawing.all_nodes:,} nodes and {len(drawing.edges)} of'
         f" {drawing.all_edges:,} edges of the enclosing subgraph; dashed: the pair; blue speaks for the link, orange"
         " against it; nodes by the first eigenvector</div>"
     )
-    for title, rows in make_tables(found, top):
+    for title, rows in make_tables(reasons, top):
         if not rows:
             continue
         widest = max(abs(effect) for _, effect, _ in rows) or 1.0
@@ -49,28 +49,28 @@ def as_fragment(found: Reasons, top: int) -> str:
             for what, effect, remark in rows
         )
         parts.append(f"<h3>{shown(title)}</h3><table>{lines}</table>")
-    if found.features:
-        listed = ", ".join(f"{shown(shortened(f.name))}: {f.share:+.3f}" for f in found.features[:top])
+    if reasons.features:
+        features = ", ".join(f"{shown(shortened(f.name))}: {f.share:+.3f}" for f in reasons.features[:top])
         parts.append(
-            f"<h3>Features, and what each adds to the cosine of the raw features, {found.cosine:.3f}</h3>{listed}"
+            f"<h3>Features, and what each adds to the cosine of the raw features, {reasons.cosine:.3f}</h3>{features}"
         )
-    if found.similar:
+    if reasons.similar:
         rows_of_links = "".join(
             f'<tr><td>{shown(format_path((s.source, s.target)))} <span class="dim">distance {s.distance:.2f},'
             f" probability {s.probability:.3f}</span></td></tr>"
-            for s in found.similar[:top]
+            for s in reasons.similar[:top]
         )
         parts.append(f"<h3>Existing links that the network reads most alike</h3><table>{rows_of_links}</table>")
-    parts.append(f'<p class="dim">{shown(" ".join(found.notes))}</p></div>')
+    parts.append(f'<p class="dim">{shown(" ".join(reasons.notes))}</p></div>')
     return "".join(parts)
 
 
-def as_page(found: Reasons, top: int) -> str:
-    title = shown(f"{found.source} – {found.target}")
+def as_page(reasons: Reasons, top: int) -> str:
+    title = shown(f"{reasons.source} – {reasons.target}")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
         ' content="width=device-width,initial-scale=1">'
         # nothing in it can run or be fetched, whatever a name says
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{title}</title><style>{PAGE}</style></head><body>{as_fragment(found, top)}</body></html>\n"
+        f"<title>{title}</title><style>{PAGE}</style></head><body>{as_fragment(reasons, top)}</body></html>\n"
     )

@@ -28,7 +28,7 @@ def layout_nodes(count: int, edges: list[tuple[int, int]]) -> NDArray[np.float64
     placed = nx.spring_layout(
         graph, pos=start, fixed=[0, 1], k=1.6 / np.sqrt(count), iterations=ROUNDS, seed=SEED, method="force"
     )
-    found = np.array([placed[i] for i in range(count)])
+    positions = np.array([placed[i] for i in range(count)])
     # both directions filled, whatever shape the springs found; the pair stays where it is
-    found[2:] /= np.maximum(np.abs(found[2:]).max(0), 1e-9) / np.array([0.98, 0.95])
-    return found.round(3)
+    positions[2:] /= np.maximum(np.abs(positions[2:]).max(0), 1e-9) / np.array([0.98, 0.95])
+    return positions.round(3)

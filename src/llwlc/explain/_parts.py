@@ -31,7 +31,7 @@ class ReadoutPart(NamedTuple):
 
 def list_parts(net: LLwLCNet) -> list[ReadoutPart]:
     """In the order in which `LLwLCNet.readout` puts them."""
-    c, found, at = net.config, [], 0
+    c, parts, at = net.config, [], 0
     sizes = [("structure", "the nodes around the pair, by their distances to both ends", net.pool.out_channels)]
     if c.ends:
         sizes.append(("ends", "what the blocks make of the two ends", 2 * c.channels))
@@ -47,9 +47,9 @@ def list_parts(net: LLwLCNet) -> list[ReadoutPart]:
         sizes.append(("raw features", "the cosine of the raw features", c.pair_channels - 5))
     for name, about, size in sizes:
         if size:
-            found.append(ReadoutPart(name, about, at, at + size))
+            parts.append(ReadoutPart(name, about, at, at + size))
             at += size
-    return found
+    return parts
 
 
 def logits(net: LLwLCNet, readout: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,9 +92,9 @@ def shapley_values(net: LLwLCNet, link: Tensor, references: Tensor, population: 
     value = log_odds_of(net, rows.flatten(0, 1), population).view(2**count, -1).mean(1)
     size = member.sum(1)
     share = torch.tensor([1 / (count * math.comb(count - 1, k)) for k in range(count)], dtype=value.dtype)
-    found = []
+    effects = []
     for i in range(count):
         without = (~member[:, i]).nonzero()[:, 0]
         gain = value[without + 2**i] - value[without]
-        found.append(float((share[size[without]] * gain).sum()))
-    return found
+        effects.append(float((share[size[without]] * gain).sum()))
+    return effects

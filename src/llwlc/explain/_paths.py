@@ -9,7 +9,7 @@ MAX_PATH_EDGES = 3
 
 
 def find_paths(edges: Tensor, u: int, v: int, most: int) -> list[tuple[int, ...]]:
-    """Simple paths from u to v of 2 and 3 edges, as positions of nodes, at most so many; shorter ones first, then by
+    """Simple paths from u to v of 2 and 3 edges, as positions of nodes, at most `most`; shorter ones first, then by
     number.
 
     >>> import torch
@@ -22,9 +22,9 @@ def find_paths(edges: Tensor, u: int, v: int, most: int) -> list[tuple[int, ...]
         near.setdefault(b, []).append(a)
     of_v = set(near.get(v, ()))
     first = sorted(near.get(u, ()))
-    found: list[tuple[int, ...]] = [(u, w, v) for w in first if w in of_v]
+    paths: list[tuple[int, ...]] = [(u, w, v) for w in first if w in of_v]
     for w in first:
-        if len(found) >= most:
+        if len(paths) >= most:
             break
-        found += [(u, w, x, v) for x in sorted(near[w]) if x in of_v and x not in (u, v) and w != v]
-    return found[:most]
+        paths += [(u, w, x, v) for x in sorted(near[w]) if x in of_v and x not in (u, v) and w != v]
+    return paths[:most]

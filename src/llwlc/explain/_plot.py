@@ -11,11 +11,11 @@ from llwlc.explain._records import Reasons
 from llwlc.explain._svg import edge_colour
 
 
-def plot_drawing(found: Reasons, eigenvector: int) -> Any:
+def plot_drawing(reasons: Reasons, eigenvector: int) -> Any:
     """The figure; `eigenvector` is an index of `found.eigenvectors`."""
-    if not 0 <= eigenvector < max(len(found.eigenvectors), 1):
-        raise InputError(f"eigenvector is 0 to {len(found.eigenvectors) - 1}, got {eigenvector}")
-    drawing = found.drawing
+    if not 0 <= eigenvector < max(len(reasons.eigenvectors), 1):
+        raise InputError(f"eigenvector is 0 to {len(reasons.eigenvectors) - 1}, got {eigenvector}")
+    drawing = reasons.drawing
     figure, axes = new_figure(5.5, 5)
     most = max((abs(lost) for _, _, lost in drawing.edges if lost is not None), default=0.0)
     for a, b, lost in drawing.edges:
@@ -41,7 +41,7 @@ def plot_drawing(found: Reasons, eigenvector: int) -> Any:
         axes.annotate(
             escape_controls(shortened(node.name, 24)).replace("$", r"\$"), (node.x, node.y + 0.06), ha="center"
         )
-    value = f", λ = {found.eigenvectors[eigenvector].value:.3f}" if found.eigenvectors else ""
+    value = f", λ = {reasons.eigenvectors[eigenvector].value:.3f}" if reasons.eigenvectors else ""
     figure.colorbar(dots, ax=axes, label=f"eigenvector {eigenvector}{value}", shrink=0.8)
     axes.set_axis_off()
     return figure

@@ -59,9 +59,9 @@ class CandidatePopulation:
 
     def range(self, score: Tensor, sharing: Tensor) -> tuple[float, float] | None:
         """The 90 % range of one pair's probability, by the refitted calibrations."""
-        drawn = torch.sigmoid(self.ranking.calibration.draws(score, sharing) + math.log(self.rho))[:, 0]
+        probabilities = torch.sigmoid(self.ranking.calibration.draws(score, sharing) + math.log(self.rho))[:, 0]
         probability = float(torch.sigmoid(self.log_odds(score, sharing))[0])
-        low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64)).tolist()
+        low, high = torch.quantile(probabilities, torch.tensor([0.05, 0.95], dtype=torch.float64)).tolist()
         return min(low, probability), max(high, probability)
 
 

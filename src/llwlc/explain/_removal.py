@@ -2,7 +2,7 @@
 edges.
 
 The score after a removal is that of the pair on the graph without the edge. Distances, nodes that are then out of
-reach, degrees, constraints, the basis, common neighbours and their weights are all computed anew. Weights of the
+reach, degrees, constraints, the basis, common neighbours and their weights are all computed again. Weights of the
 network, features of the nodes and calibration stay as they are.
 """
 
@@ -111,17 +111,17 @@ class EnclosingSubgraph:
         dist_u, dist_v = search(0, 0, 1, alive), search(1, 1, 0, alive)
         place = (alive.flatten().cumsum(0) - 1).view(copies, n)
         # edges by copy, then row, then the neighbour's id, as in the original
-        kept = ~removed[:, self._number] & alive[:, old.row] & alive[:, old.col]
-        copy, edge = kept.nonzero(as_tuple=True)
+        remaining = ~removed[:, self._number] & alive[:, old.row] & alive[:, old.col]
+        copy, edge = remaining.nonzero(as_tuple=True)
         row, col = place[copy, old.row[edge]], place[copy, old.col[edge]]
         weight = None if old.weight is None else old.weight[edge]
         ptr = pointer(alive.sum(1))
         node = old.node.expand(copies, n)[alive]
         first = ptr[:-1]
-        known = self.graph.identity
+        draw_ids = self.graph.identity
         return Subgraphs(
             ptr, node, row, col, weight, first, first + 1, hop[alive], dist_u[alive], dist_v[alive], old.hops,
-            None if known is None else known[node],
+            None if draw_ids is None else draw_ids[node],
         )  # fmt: skip
 
     @cached_property
@@ -138,29 +138,29 @@ class EnclosingSubgraph:
         """`PairInputs` on the graph without each copy's removed edges `[M, P]`; their feature part does not change."""
         assert self.inputs is not None
         graph, (u, v) = self.graph, self.pair
-        gone = removed.numpy()
+        without = removed.numpy()
         near_u, near_v = (graph.indices[graph.indptr[i] : graph.indptr[i + 1]].numpy() for i in (u, v))
         linked = int(v in near_u)
         ids = self.subs.node[self.edges].numpy()
 
         def lost_at(node: int) -> Integers:
-            return np.asarray(gone[:, (ids == node).any(1)].sum(1))
+            return np.asarray(without[:, (ids == node).any(1)].sum(1))
 
         def cut(a: int, b: int) -> Flags:
-            return np.asarray(gone[:, (ids == sorted((a, b))).all(1)].any(1))
+            return np.asarray(without[:, (ids == sorted((a, b))).all(1)].any(1))
 
-        found = np.zeros((len(gone), 5))
+        columns = np.zeros((len(without), 5))
         for w in np.intersect1d(near_u, near_v).tolist():
             shared = ~(cut(u, w) | cut(v, w))
             degree = np.maximum(int(graph.degree[w]) - lost_at(w), 1)
-            found[:, 0] += shared
-            found[:, 1] += shared / np.log(np.maximum(degree, 2))
-            found[:, 2] += shared / degree
+            columns[:, 0] += shared
+            columns[:, 1] += shared / np.log(np.maximum(degree, 2))
+            columns[:, 2] += shared / degree
         ends = np.stack([len(near_u) - linked - lost_at(u), len(near_v) - linked - lost_at(v)], 1)
-        found[:, 3:] = np.sort(ends, 1)
-        found[:, [0, 1, 3, 4]] = np.log1p(found[:, [0, 1, 3, 4]])
+        columns[:, 3:] = np.sort(ends, 1)
+        columns[:, [0, 1, 3, 4]] = np.log1p(columns[:, [0, 1, 3, 4]])
         whole = self.inputs(graph, torch.tensor([self.pair]))
-        return torch.cat([torch.from_numpy(found.astype(np.float32)), whole[:, 5:].expand(len(gone), -1)], 1)
+        return torch.cat([torch.from_numpy(columns.astype(np.float32)), whole[:, 5:].expand(len(without), -1)], 1)
 
 
 @in_order

@@ -10,14 +10,14 @@ from llwlc.explain._records import Prediction, Reasons, Removal
 BAR = 20
 
 
-def as_text(found: Reasons, top: int) -> str:
+def as_text(reasons: Reasons, top: int) -> str:
     """The text, with names as they are: pass it through `_support.text.escape_controls` before printing it."""
-    return "\n".join(_lines(found, top)) + "\n"
+    return "\n".join(_lines(reasons, top)) + "\n"
 
 
-def format_headline(found: Reasons) -> str:
-    kind = "a link of the graph, looked at as if it were not there" if found.linked else "no link of the graph"
-    return f"{found.source} – {found.target}: {kind}"
+def format_headline(reasons: Reasons) -> str:
+    kind = "a link of the graph, looked at as if it were not there" if reasons.linked else "no link of the graph"
+    return f"{reasons.source} – {reasons.target}: {kind}"
 
 
 def format_probability(prediction: Prediction) -> str:
@@ -35,53 +35,53 @@ def format_path(nodes: Sequence[str]) -> str:
     return " – ".join(map(shortened, nodes))
 
 
-def make_tables(found: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
+def make_tables(reasons: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
     """Tables of (what, effect in log-odds, remark), under their titles; the largest effects of each."""
     yield (
         (
-            f"What adds up to the score, from an average random pair ({found.reference:+.2f}) to this one"
-            f" ({found.predictions[0].log_odds:+.2f})"
+            f"What adds up to the score, from an average random pair ({reasons.reference:+.2f}) to this one"
+            f" ({reasons.predictions[0].log_odds:+.2f})"
         ),
-        [(part.name, part.effect, part.about) for part in found.parts],
+        [(part.name, part.effect, part.about) for part in reasons.parts],
     )
-    yield "Edges, and what is lost without each", _removals(found.edges, top)
-    yield "Common neighbours, and what is lost without both of their edges", _removals(found.common_neighbors, top)
-    yield "Whole paths, and what is lost without all of their edges", _removals(found.paths, top)
+    yield "Edges, and what is lost without each", _removals(reasons.edges, top)
+    yield "Common neighbours, and what is lost without both of their edges", _removals(reasons.common_neighbors, top)
+    yield "Whole paths, and what is lost without all of their edges", _removals(reasons.paths, top)
     yield (
         "Eigenvectors of the constrained Laplacian, and what is lost without each",
         [
             (
                 f"λ = {e.value:.3f}",
                 e.lost,
-                f"{e.at_source:+.3f} at {shortened(found.source)}, {e.at_target:+.3f} at {shortened(found.target)}",
+                f"{e.at_source:+.3f} at {shortened(reasons.source)}, {e.at_target:+.3f} at {shortened(reasons.target)}",
             )
-            for e in sorted(found.eigenvectors, key=lambda e: (-abs(e.lost), e.index))[:top]
+            for e in sorted(reasons.eigenvectors, key=lambda e: (-abs(e.lost), e.index))[:top]
         ],
     )
     yield (
         "Filters, and what is lost without each",
         [
             (f"{f.where}, filter {f.index + 1}", f.lost, "")
-            for f in sorted(found.filters, key=lambda f: (-abs(f.lost), f.where, f.index))[:top]
+            for f in sorted(reasons.filters, key=lambda f: (-abs(f.lost), f.where, f.index))[:top]
         ],
     )
 
 
-def _removals(found: Sequence[Removal], top: int) -> list[tuple[str, float, str]]:
+def _removals(removals: Sequence[Removal], top: int) -> list[tuple[str, float, str]]:
     """The removals that matter most, in either direction; sorted from for to against."""
-    chosen = sorted(found, key=lambda r: (-abs(r.lost), r.nodes))[:top]
+    largest = sorted(removals, key=lambda r: (-abs(r.lost), r.nodes))[:top]
     return [
         (format_path(r.nodes), r.lost, f"leaves {r.probability:.3f}")
-        for r in sorted(chosen, key=lambda r: (-r.lost, r.nodes))
+        for r in sorted(largest, key=lambda r: (-r.lost, r.nodes))
     ]
 
 
-def _lines(found: Reasons, top: int) -> Iterator[str]:
-    yield format_headline(found)
+def _lines(reasons: Reasons, top: int) -> Iterator[str]:
+    yield format_headline(reasons)
     yield ""
-    for prediction in found.predictions:
+    for prediction in reasons.predictions:
         yield f"  probability {format_probability(prediction)}"
-    for title, rows in make_tables(found, top):
+    for title, rows in make_tables(reasons, top):
         if not rows:
             continue
         yield ""
@@ -90,17 +90,17 @@ def _lines(found: Reasons, top: int) -> Iterator[str]:
         for what, effect, remark in rows:
             bar = ("+" if effect > 0 else "−") * round(BAR * abs(effect) / widest)
             yield f"  {effect:+7.2f} {bar:<{BAR}} {what}{'  (' + remark + ')' if remark else ''}"
-    if found.features:
+    if reasons.features:
         yield ""
-        yield f"Features, and what each adds to the cosine of the raw features, {found.cosine:.3f}"
-        yield "  " + ", ".join(f"{shortened(f.name)}: {f.share:+.3f}" for f in found.features[:top])
-    if found.similar:
+        yield f"Features, and what each adds to the cosine of the raw features, {reasons.cosine:.3f}"
+        yield "  " + ", ".join(f"{shortened(f.name)}: {f.share:+.3f}" for f in reasons.features[:top])
+    if reasons.similar:
         yield ""
         yield "Existing links that the network reads most alike"
-        for link in found.similar[:top]:
+        for link in reasons.similar[:top]:
             yield (
                 f"  {format_path((link.source, link.target))}  (distance {link.distance:.2f}, probability"
                 f" {link.probability:.3f})"
             )
     yield ""
-    yield from found.notes
+    yield from reasons.notes

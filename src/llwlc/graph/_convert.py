@@ -105,8 +105,8 @@ def to_pyg(graph: Graph) -> Any:
     from torch_geometric.data import Data
 
     x = graph.x if graph.x is None or isinstance(graph.x, Tensor) else torch.from_numpy(graph.x.toarray())
-    given = {"x": x, "edge_weight": graph.weight, "edge_time": graph.time, "names": graph.names}
-    extras = {name: value for name, value in given.items() if value is not None}
+    attributes = {"x": x, "edge_weight": graph.weight, "edge_time": graph.time, "names": graph.names}
+    extras = {name: value for name, value in attributes.items() if value is not None}
     return Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes, **extras)
 
 

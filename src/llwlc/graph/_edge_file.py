@@ -129,8 +129,8 @@ def read_graph(
     known = None
     if features is not None and arrays:
         known = read_features(features, missing_values=missing_values, unzipped_limit=unzipped_limit)
-    found = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
-    file, path = found.file, found.file.path
+    edge_source = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    file, path = edge_source.file, edge_source.file.path
     with arrow_errors(path):
         ends = find_ends(file, source, target)
         file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
@@ -144,7 +144,7 @@ def read_graph(
         )
         times = None if time is None else read_times(table[time], where=f"{path}: time column {quote_text(time)}")
 
-    declared = [] if found.nodes is None else [as_names(found.nodes, where=f"{path}: nodes")]
+    declared = [] if edge_source.nodes is None else [as_names(edge_source.nodes, where=f"{path}: nodes")]
     if node_list is not None:
         declared.append(read_names(node_list, node=node if features is None else None, unzipped_limit=unzipped_limit))
     names = pa.concat_arrays([*heads, *declared])
@@ -168,8 +168,8 @@ def read_graph(
         weight=strengths,
         time=times,
         names=listed,
-        directed=found.directed,
-        notes=(*found.notes, *notes),
+        directed=edge_source.directed,
+        notes=(*edge_source.notes, *notes),
     )
     assert graph.report is not None
     graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates))
@@ -215,7 +215,7 @@ def write_graph(graph: Graph, path: str | Path) -> None:
 
 
 def find_ends(file: TableFile, source: str | None = None, target: str | None = None) -> EndColumns:
-    """The columns of the two ends: as told, else by a familiar pair of names, else the first two that have a name."""
+    """The columns of the two ends: as given, else by a familiar pair of names, else the first two that have a name."""
     for name in (source, target):
         if name is not None:
             require_column(file, name)
@@ -236,9 +236,9 @@ def find_ends(file: TableFile, source: str | None = None, target: str | None = N
 
 def require_column(file: TableFile, name: str) -> None:
     if name not in file.columns:
-        listed = ", ".join(quote_text(column) for column in file.columns[:20])
+        columns = ", ".join(quote_text(column) for column in file.columns[:20])
         hint = "" if file.has_header else " (without a header, columns are called by their numbers)"
-        raise InputError(f"{file.path} has no column {quote_text(name)}{hint}: it has {listed}")
+        raise InputError(f"{file.path} has no column {quote_text(name)}{hint}: it has {columns}")
 
 
 def _first_line_may_be_an_edge(
@@ -248,13 +248,13 @@ def _first_line_may_be_an_edge(
         return file, ends, []
     table = file.read(columns=ends[:2], text=ends[:2])
     seen = pa.concat_arrays([pc.utf8_trim_whitespace(table[name].combine_chunks()) for name in ends[:2]])
-    known = [end for end in ends[:2] if pc.is_in(pa.scalar(end), value_set=seen).as_py()]
-    if len(known) < 2:
+    repeated = [end for end in ends[:2] if pc.is_in(pa.scalar(end), value_set=seen).as_py()]
+    if len(repeated) < 2:
         doubt = [
             f"The first line of {file.path} ({quote_text(ends.source)}, {quote_text(ends.target)}) was read as a"
             f" header, though {quote_text(end)} is a node further down. If it is an edge, say so with header=False"
             " (--no-header)."
-            for end in known
+            for end in repeated
         ]
         return file, ends, doubt
     note = (
@@ -274,11 +274,11 @@ def choose_column(file: TableFile, what: str, name: str | None) -> str | None:
     return next((column for column in file.columns if column.lower() == what), None)
 
 
-def _with_isolated(names: pa.Array, known: FeatureTable | None, *, keep: bool) -> pa.Array:
-    if known is None or not keep:
+def _with_isolated(names: pa.Array, features: FeatureTable | None, *, keep: bool) -> pa.Array:
+    if features is None or not keep:
         return names
-    codes, listed = number_nodes(names)
-    rows = resolve_names(known, listed, _count(codes, listed))
+    codes, node_names = number_nodes(names)
+    rows = resolve_names(features, node_names, _count(codes, node_names))
     return names if rows is None else pa.concat_arrays([names, rows])
 
 
@@ -292,7 +292,7 @@ def read_weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     values = as_numbers(column)
     if values is None and (pa.types.is_nested(column.type) or pa.types.is_binary(column.type)):
         raise InputError(
-            f"{where} is of type {column.type}, which is no number. Use another column, or none: --weight none"
+            f"{where} is of type {column.type}, which is not a number. Use another column, or none: --weight none"
         )
     if values is None:
         at, text = next(
@@ -316,8 +316,8 @@ def read_times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
         return seconds.copy()  # arrow's memory is read-only, torch's is not
     values = as_numbers(column)
     if values is None:
-        found = f"row 1 says {quote_text(column[0])}" if len(column) else f"it is of type {column.type}"
-        raise InputError(f"{where} holds neither numbers nor dates ({found}): --time none ignores it")
+        reason = f"row 1 says {quote_text(column[0])}" if len(column) else f"it is of type {column.type}"
+        raise InputError(f"{where} holds neither numbers nor dates ({reason}): --time none ignores it")
     if not np.isfinite(values).all():
         raise InputError(f"{where} is NaN or infinite in row {int(np.isfinite(values).argmin()) + 1}: fill it in")
     if pa.types.is_integer(column.type):

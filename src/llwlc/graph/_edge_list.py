@@ -64,13 +64,13 @@ class EdgeList:
 
     def at(self, number: Tensor) -> Tensor:
         """The edges `[k, 2]` of these numbers, smaller node first."""
-        found = allocate_array((len(number), 2), torch.long, mapped=self.mapped)
+        pairs = allocate_array((len(number), 2), torch.long, mapped=self.mapped)
         for begin in range(0, len(number), AT_ONCE):
             part, order = number[begin : begin + AT_ONCE].sort()  # neighbouring edges stand in neighbouring rows
             edges = np.empty((len(part), 2), dtype=np.int64)
             _edges_at(*self._arrays, part.numpy(), edges)
-            found[begin : begin + AT_ONCE][order] = torch.from_numpy(edges)
-        return found
+            pairs[begin : begin + AT_ONCE][order] = torch.from_numpy(edges)
+        return pairs
 
     def parts(self) -> Iterator[Tensor]:
         """All edges in their order, some at a time."""
@@ -81,27 +81,27 @@ class EdgeList:
             yield torch.from_numpy(out)
 
     def numbers(self, pairs: Tensor) -> Tensor:
-        """The number of each pair `[k, 2]`, in either direction; −1 where it is no edge."""
-        found = np.empty(len(pairs), dtype=np.int64)
-        asked = pairs.numpy()
-        for begin in range(0, len(asked), AT_ONCE):
+        """The number of each pair `[k, 2]`, in either direction; −1 where it is not an edge."""
+        numbers = np.empty(len(pairs), dtype=np.int64)
+        array = pairs.numpy()
+        for begin in range(0, len(array), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
-            _numbers_of(*self._arrays, np.ascontiguousarray(asked[part]), found[part])
-        return torch.from_numpy(found)
+            _numbers_of(*self._arrays, np.ascontiguousarray(array[part]), numbers[part])
+        return torch.from_numpy(numbers)
 
     def once(self, values: Tensor) -> Tensor:
         """Of values of both directions `[2m]`, such as weights, those of each edge once, `[m]`."""
         indptr, _, first = self._arrays
-        found = torch.empty(len(self), dtype=values.dtype)
-        _upper_values(indptr, first, values.numpy(), found.numpy())
-        return found
+        per_edge = torch.empty(len(self), dtype=values.dtype)
+        _upper_values(indptr, first, values.numpy(), per_edge.numpy())
+        return per_edge
 
     def flags(self, *numbers: Tensor) -> Tensor:
         """Which edges are among these numbers, `[m]`."""
-        found = torch.zeros(len(self), dtype=torch.bool)
+        flags = torch.zeros(len(self), dtype=torch.bool)
         for some in numbers:
-            found[some] = True
-        return found
+            flags[some] = True
+        return flags
 
     def kept(self, flags: Tensor) -> Graph:
         """The graph with all its nodes and only the edges whose flag `[m]` is set; each keeps its weight and time. It
@@ -110,7 +110,7 @@ class EdgeList:
         graph, size = self.graph, 2 * int(flags.sum())
         indptr = allocate_array((graph.num_nodes + 1,), torch.long, mapped=self.mapped)
         arrays = {name: getattr(graph, name) for name in ("indices", "weight", "time")}
-        found = {
+        entries = {
             name: allocate_array((size,), array.dtype, mapped=self.mapped)
             for name, array in arrays.items()
             if array is not None
@@ -120,11 +120,11 @@ class EdgeList:
         for rows in self._rows(flags):
             np.cumsum(rows.length, out=bounds[rows.begin + 1 : rows.end + 1])
             bounds[rows.begin + 1 : rows.end + 1] += done
-            for name, out in found.items():
+            for name, out in entries.items():
                 np.take(arrays[name].numpy(), rows.at, out=out.numpy()[done : done + len(rows.at)])
             done += len(rows.at)
-        weight, time = found.get("weight"), found.get("time")
-        return replace(graph, indptr=indptr, indices=found["indices"], weight=weight, time=time, report=None)
+        weight, time = entries.get("weight"), entries.get("time")
+        return replace(graph, indptr=indptr, indices=entries["indices"], weight=weight, time=time, report=None)
 
     def equals_kept(self, other: Graph, flags: Tensor) -> bool:
         """Whether another graph has the links and weights of `kept(flags)`, which is not made."""

@@ -68,12 +68,14 @@ class EdgeStream:
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         file = self.file
-        wanted = list(dict.fromkeys([*self.ends[:2], *(name for name in (self.weight, self.time) if name is not None)]))
+        columns = list(
+            dict.fromkeys([*self.ends[:2], *(name for name in (self.weight, self.time) if name is not None)])
+        )
         if self.query is not None:
-            yield from (batch.select(wanted) for batch in self.query.batches(ROWS))
+            yield from (batch.select(columns) for batch in self.query.batches(ROWS))
             return
         if file.separator is None:
-            yield from pa.parquet.ParquetFile(file.path).iter_batches(ROWS, columns=wanted)
+            yield from pa.parquet.ParquetFile(file.path).iter_batches(ROWS, columns=columns)
             return
         types = {name: pa.string() for name in self.ends[:2]} | (
             {} if self.weight is None else {self.weight: pa.float64()}
@@ -84,7 +86,7 @@ class EdgeStream:
                 block_size=BLOCK, skip_rows=file.skip + file.has_header, column_names=list(file.columns)
             ),
             parse_options=pa.csv.ParseOptions(delimiter=file.separator, newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(include_columns=wanted, column_types=types),
+            convert_options=pa.csv.ConvertOptions(include_columns=columns, column_types=types),
         )
 
     def _checked(self, batch: pa.RecordBatch, done: int) -> pa.RecordBatch:

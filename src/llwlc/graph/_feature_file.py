@@ -176,17 +176,17 @@ def _read_table(
     known: FeatureEncoding | None,
 ) -> FeatureTable:
     path, notes = file.path, []
-    chosen = find_id_column(path, file.columns, node, categorical)
+    id_column = find_id_column(path, file.columns, node, categorical)
     texts = [*categorical, *(code.name for code in (known.columns if known else ()) if code.values is not None)]
     texts = [name for name in texts if name in file.columns]
-    table = file.read(text=[chosen, *texts])
-    if node is None and nodes is not None and (better := guess_id_column(table, chosen, nodes)) != chosen:
+    table = file.read(text=[id_column, *texts])
+    if node is None and nodes is not None and (better := guess_id_column(table, id_column, nodes)) != id_column:
         notes.append(
-            f"{path}: column {quote_text(better)} names the nodes, since {quote_text(chosen)} names few of them (--node"
-            " says which)."
+            f"{path}: column {quote_text(better)} names the nodes, since {quote_text(id_column)} names few of them"
+            " (--node says which)."
         )
-        chosen, table = better, file.read(text=[better, *texts])
-    node = chosen
+        id_column, table = better, file.read(text=[better, *texts])
+    node = id_column
     names = as_names(table[node], where=f"{path}: column {quote_text(node)}")
     # pandas writes its index under an empty name
     others = table.select([name for name in file.columns if name not in (node, "")])

@@ -113,10 +113,10 @@ class Graph:
         indptr = torch.zeros(n + 1, dtype=torch.long)
         indptr[1:] = torch.bincount(row, minlength=n).cumsum(0)
 
-        def both(given: Tensor | np.ndarray | None, how: str) -> Tensor | None:
-            if given is None:
+        def both(value: Tensor | np.ndarray | None, how: str) -> Tensor | None:
+            if value is None:
                 return None
-            values = torch.as_tensor(given)
+            values = torch.as_tensor(value)
             merged = torch.zeros(len(key), dtype=values.dtype).scatter_reduce(
                 0, inverse, values[proper], how, include_self=False
             )
@@ -154,13 +154,13 @@ class Graph:
     @cached_property
     def digest(self) -> str:
         """A hash of the links and their weights, which are all that subgraphs and bases depend on."""
-        found = hashlib.sha256()
+        hasher = hashlib.sha256()
         for tensor in (self.indptr, self.indices, self.weight):
             if tensor is not None:
-                found.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+                hasher.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
                 # hashed in place, so that a mapped array is not copied
-                found.update(tensor.detach().cpu().contiguous().numpy().data)
-        return found.hexdigest()
+                hasher.update(tensor.detach().cpu().contiguous().numpy().data)
+        return hasher.hexdigest()
 
     @cached_property
     def identity(self) -> Tensor | None:
@@ -197,7 +197,7 @@ class Graph:
         at = torch.searchsorted(key, wanted).clamp(max=max(len(key) - 1, 0))
         if len(wanted) and not torch.equal(key[at], wanted):
             raise InputError(
-                "with_edges: some of these pairs are no edges of the graph, so they have no weight or time"
+                "with_edges: some of these pairs are not edges of the graph, so they have no weight or time"
             )
         return replace(
             self,
@@ -236,10 +236,10 @@ class Graph:
         if len(pairs) and not 0 <= int(pairs.min()) <= int(pairs.max()) < self.num_nodes:
             bad = pairs[(pairs < 0).any(1) | (pairs >= self.num_nodes).any(1)][0].tolist()
             raise InputError(f"pair {tuple(bad)} names a node outside the graph: nodes are 0 to {self.num_nodes - 1}")
-        found = torch.zeros(len(pairs), dtype=torch.bool)
-        asked = pairs.cpu().long().contiguous().numpy()
-        are_linked(self.indptr.cpu().numpy(), self.indices.cpu().numpy(), asked, found.numpy())
-        return found.to(pairs.device)
+        linked = torch.zeros(len(pairs), dtype=torch.bool)
+        array = pairs.cpu().long().contiguous().numpy()
+        are_linked(self.indptr.cpu().numpy(), self.indices.cpu().numpy(), array, linked.numpy())
+        return linked.to(pairs.device)
 
     @staticmethod
     def open(folder: str | Path, *, verify: bool = True) -> Graph:
@@ -367,7 +367,7 @@ class Graph:
 
         if Path(path).suffix.lower() in (".parquet", ".jsonl"):
             raise InputError(
-                f"to_csv writes text, and {path} is no name of a text file: call to_parquet, or end it in .csv"
+                f"to_csv writes text, and {path} is not the name of a text file: call to_parquet, or end it in .csv"
             )
         write_graph(self, path)
 

@@ -27,14 +27,14 @@ def compute_identities(names: Sequence[str]) -> Tensor:
     >>> compute_identities(["Ada", "Bob"]).tolist() == compute_identities(["Bob", "Ada"]).flip(0).tolist()
     True
     """
-    found = [identity_of(name) for name in names]
-    if len(set(found)) < len(found):
+    identities = [identity_of(name) for name in names]
+    if len(set(identities)) < len(identities):
         # Names may share a hash, or occur twice, but kernels need distinct identities: positions in a sorted order are
         # distinct.
-        order = sorted(range(len(names)), key=lambda i: (found[i], names[i]))
+        order = sorted(range(len(names)), key=lambda i: (identities[i], names[i]))
         for place, i in enumerate(order):
-            found[i] = place
-    return torch.tensor(found, dtype=torch.long)
+            identities[i] = place
+    return torch.tensor(identities, dtype=torch.long)
 
 
 def get_cached_identities(names: Sequence[str]) -> Tensor:

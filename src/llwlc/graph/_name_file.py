@@ -41,11 +41,11 @@ def read_names(
                 file = table_of(opened)
         else:
             file = open_source(source)
-        chosen = find_id_column(path, file.columns, node)
-        names = file.read(columns=[chosen], text=[chosen])[chosen]
+        column = find_id_column(path, file.columns, node)
+        names = file.read(columns=[column], text=[column])[column]
         if not len(names):
             raise InputError(f"{path} names no node: give one a row")
-        return as_names(names, where=f"{path}: column {quote_text(chosen)}")
+        return as_names(names, where=f"{path}: column {quote_text(column)}")
 
 
 def _single_column(file: UserFile) -> list[str] | None:

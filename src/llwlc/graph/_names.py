@@ -79,9 +79,9 @@ def find_nodes(wanted: pa.Array, names: Sequence[str] | None, num_nodes: int) ->
     if names is None:  # then they are the numbers themselves
         value, is_integer = parse_integers(wanted)
         return np.where(is_integer & (value >= 0) & (value < num_nodes), value, -1)
-    known = pa.array(names, pa.string())
-    found: np.ndarray = pc.fill_null(pc.index_in(wanted, value_set=known), -1).to_numpy()
-    return found.astype(np.int64)
+    sorted_names = pa.array(names, pa.string())
+    numbers: np.ndarray = pc.fill_null(pc.index_in(wanted, value_set=sorted_names), -1).to_numpy()
+    return numbers.astype(np.int64)
 
 
 def all_integers(names: Sequence[str] | None) -> bool:

@@ -1,4 +1,4 @@
-"""The types of nodes, from a column of the features file."""
+"""The node types, from a column of the features file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ def read_node_types(source: TableSource, graph: Graph, column: str, *, node: str
     """The text in `column` for each node of the graph, in its order; a node without one is an error."""
     path = get_source_name(source)
     if path.suffix == ".npz":
-        raise InputError(
-            f"{path}: types of nodes are a column of text; give a table (CSV, TSV, Parquet) with --features"
-        )
+        raise InputError(f"{path}: node types are a column of text; give a table (CSV, TSV, Parquet) with --features")
     file = open_source(source)
     node = find_id_column(path, file.columns, node, [column])
     table = file.read(text=[node, column])

@@ -133,7 +133,7 @@ def open_graph(folder: str | Path, *, verify: bool = True) -> Graph:
     about = read_json(folder / MANIFEST)
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise InputError(
-            f"{folder} is no packed graph (its {MANIFEST} describes something else): name the folder that llwlc data"
+            f"{folder} is not a packed graph (its {MANIFEST} describes something else): name the folder that llwlc data"
             " pack wrote"
         )
     if about.get("format") != FORMAT:

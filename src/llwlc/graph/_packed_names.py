@@ -61,8 +61,8 @@ class PackedNames(Sequence[str]):
         ends = self.end[begin : end + 1]
         offsets, text = (ends - ends[0]).numpy(), self.text[int(ends[0]) : int(ends[-1])].numpy()
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-        found: list[str] = pa.Array.from_buffers(pa.large_string(), end - begin, buffers).to_pylist()
-        return found
+        decoded: list[str] = pa.Array.from_buffers(pa.large_string(), end - begin, buffers).to_pylist()
+        return decoded
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), AT_ONCE):
@@ -72,19 +72,19 @@ class PackedNames(Sequence[str]):
         """The number of each name, −1 where there is no such node."""
         if self.value is not None:
             asked, is_integer = parse_integers(wanted)
-            known = self.value.numpy()
-            at = np.searchsorted(known, asked)
-            at[at == len(known)] = 0
-            return np.where(is_integer & (len(known) > 0) & (known[at] == asked), at, -1)
+            values = self.value.numpy()
+            at = np.searchsorted(values, asked)
+            at[at == len(values)] = 0
+            return np.where(is_integer & (len(values) > 0) & (values[at] == asked), at, -1)
         assert self.text is not None
         assert self.end is not None
         texts = pa.array(wanted.cast(pa.large_string()))
-        found = np.empty(len(texts), dtype=np.int64)
+        positions = np.empty(len(texts), dtype=np.int64)
         _, offsets, data = texts.buffers()
         ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1].copy()
         sought = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8).copy()
-        find_texts(self.text.numpy(), self.end.numpy(), sought, ends, found)
-        return found
+        find_texts(self.text.numpy(), self.end.numpy(), sought, ends, positions)
+        return positions
 
 
 # as Python and JSON write integers; "007" is a name, not a number

@@ -122,7 +122,7 @@ def _database(work: Path, memory: float) -> Iterator[Any]:
     try:
         import duckdb
     except ImportError:
-        raise MissingDependencyError("packing needs duckdb to sort: pip install 'llwlc[pack]'") from None
+        raise MissingDependencyError("packing needs duckdb to sort: pip install 'llwlc[pack]'", name="duckdb") from None
     work.mkdir()
     try:
         base = duckdb.connect(
@@ -180,7 +180,7 @@ def _read(base: Any, stream: EdgeStream) -> None:
 
 
 def _number(base: Any, folder: Path) -> int:
-    """Numbers the nodes as `names.number_nodes` does and writes their names; the rows become a table `edge` of numbers
+    """Numbers the nodes as `_names.number_nodes` does and writes their names; the rows become a table `edge` of numbers
     u, v.
     """
     # an integer is one that is written as integers are: 007 is a name
@@ -242,8 +242,8 @@ def _write_texts(base: Any, folder: Path, nodes: int) -> None:
 
 
 def _separate(folder: Path, nodes: int) -> None:
-    """Where two names share a hash, all identities become positions in a sorted order, as `identity.compute_identities`
-    does.
+    """Where two names share a hash, all identities become positions in a sorted order, as
+    `_identity.compute_identities` does.
     """
     known = np.memmap(folder / IDENTITY, dtype=np.int64, mode="r+", shape=(nodes,))
     ordered = np.memmap(folder / "work" / "ordered", dtype=np.int64, mode="w+", shape=(nodes,))
@@ -282,7 +282,7 @@ def _refuse_doubtful_header(base: Any, stream: EdgeStream) -> None:
 
 
 def _merge(base: Any, nodes: int, *, weighted: bool, timed: bool) -> GraphReport:
-    """Each link once in a table `link`, weights added and the latest time kept, as `clean.assemble_graph` does."""
+    """Each link once in a table `link`, weights added and the latest time kept, as `_clean.assemble_graph` does."""
     sums = ", sum(weight) FILTER (u < v) AS there, sum(weight) FILTER (u > v) AS back" if weighted else ""
     latest = ", max(time) AS time" if timed else ""
     rows, loops = _row(base, "SELECT count(*), count(*) FILTER (u = v) FROM edge")
@@ -362,8 +362,8 @@ def _columns(base: Any, table: str) -> list[str]:
 
 
 def _row(base: Any, query: str) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = base.execute(query).fetchone()
-    return found
+    first_row: tuple[Any, ...] = base.execute(query).fetchone()
+    return first_row
 
 
 def _one(base: Any, query: str, given: list[Any] | None = None) -> Any:

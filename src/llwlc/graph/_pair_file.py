@@ -114,14 +114,14 @@ def _renamed(columns: Sequence[str]) -> dict[str, str]:
     >>> _renamed(["score", "score_given", "age"])
     {'score': 'score_given_given'}
     """
-    found: dict[str, str] = {}
+    new_names: dict[str, str] = {}
     for name in columns:
         if name in RESERVED_COLUMNS:
             new = f"{name}_given"
             while new in columns:
                 new += "_given"
-            found[name] = new
-    return found
+            new_names[name] = new
+    return new_names
 
 
 def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) -> str:
@@ -130,17 +130,19 @@ def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) 
     same = np.flatnonzero((at[:, 0] == at[:, 1]) & ~absent)
     text = []
     if absent.any():
-        found: dict[str, int] = {}
+        by_kind: dict[str, int] = {}
         for row, side in np.argwhere(at < 0):
-            found.setdefault(names[side][int(row)].as_py(), int(row) + 1)
-            if len(found) == 3:
+            by_kind.setdefault(names[side][int(row)].as_py(), int(row) + 1)
+            if len(by_kind) == 3:
                 break
-        listed = "; ".join(f"{quote_text(name) if name else 'no name'} in row {row}" for name, row in found.items())
-        more = int(absent.sum()) - len(found)
-        hint = suggest_name(next(iter(found)), graph.names, graph.num_nodes)
+        rows_by_name = "; ".join(
+            f"{quote_text(name) if name else 'no name'} in row {row}" for name, row in by_kind.items()
+        )
+        more = int(absent.sum()) - len(by_kind)
+        hint = suggest_name(next(iter(by_kind)), graph.names, graph.num_nodes)
         text.append(
             "names nodes that the graph does not have:"
-            f" {listed}{f' (and {more:,} rows more)' if more > 0 else ''}.{hint}"
+            f" {rows_by_name}{f' (and {more:,} rows more)' if more > 0 else ''}.{hint}"
         )
     if len(same):
         who = names[0][int(same[0])].as_py()

@@ -13,7 +13,7 @@ from llwlc._support.text import quote_text
 MOST_NAMED = 20
 """Columns that are named in a line."""
 MUTUAL = 0.02
-"""Share of edges in both directions from which a list that says nothing of directions is taken as directed."""
+"""Share of edges in both directions from which a list that says nothing about directions is taken as directed."""
 
 
 class GraphWarning(UserWarning):
@@ -32,7 +32,7 @@ class GraphReport:
     `reversed_pairs` edges that came in both directions; `isolated` nodes without an edge. `mirrored`: every edge came
     in both directions with the same weight, so the list is that of an undirected graph and each weight counts once.
     `weighted`, `timed`: edges have weights, times. `directed`: the direction of the rows means something, by what the
-    input states or by the look of it. `bipartite`: links join two kinds of nodes only. `notes`: what else a reader
+    input states or by the look of it. `bipartite`: links join two node types only. `notes`: what else a reader
     should know. `unused`: columns of the input that no option takes; `dates`: those of them that could be times.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))
@@ -73,8 +73,11 @@ class GraphReport:
             parts.append("each edge was there in both directions")
             merged = merged[:1] if self.duplicates else []
         if merged:
-            kept = [*(["weights added up"] if self.weighted else []), *(["the latest time kept"] if self.timed else [])]
-            rule = f" ({', '.join(kept)})" if kept else ""
+            merges = [
+                *(["weights added up"] if self.weighted else []),
+                *(["the latest time kept"] if self.timed else []),
+            ]
+            rule = f" ({', '.join(merges)})" if merges else ""
             parts.append(f"{' and '.join(merged)} merged{rule}")
         if self.isolated:
             parts.append(_count(self.isolated, "isolated node"))
@@ -93,9 +96,9 @@ class GraphReport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """One sentence or two for everything that changes what the results mean."""
-        found = list(self.notes)
+        sentences = list(self.notes)
         if self.bipartite:
-            found.append(
+            sentences.append(
                 "The graph is bipartite: its nodes fall into two sides and every edge joins one side to the other. The"
                 " two ends of a true link then never share a neighbour (common neighbours, Adamic-Adar and their like"
                 " score it 0), random negatives are often same-side pairs and easy to tell, and recommendations may"
@@ -108,11 +111,11 @@ class GraphReport:
                 if share < MUTUAL  # nothing else could have told
                 else f"The edges look directed: {share:.0%} of them come in both directions, the others in one."
             )
-            found.append(
+            sentences.append(
                 f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way"
                 " it points."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def __str__(self) -> str:
         return f"{self.line} {self.unused_line}".strip()

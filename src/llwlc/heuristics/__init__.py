@@ -1,5 +1,5 @@
-"""Scores that need no training. Every result is shown with them: a trained model that does not beat them has learned
-nothing.
+"""Heuristics: scores without training. Every result is shown beside them: a trained model that does not beat them has
+learned nothing.
 """
 
 from typing import TYPE_CHECKING

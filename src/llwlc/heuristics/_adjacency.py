@@ -1,4 +1,4 @@
-"""The adjacency matrix that untrained scores and candidates start from."""
+"""The adjacency matrix that heuristics and candidates start from."""
 
 from __future__ import annotations
 

@@ -45,5 +45,5 @@ def feature_cosine(graph: Graph, pairs: Tensor, *, hops: int = 2) -> Tensor:
     unit = csr_array(x / np.where(norm > 0, norm, 1)[:, None])
     unit.sort_indices()
     indptr, indices = unit.indptr.astype(np.int64), unit.indices.astype(np.int64)
-    found = row_cosines(indptr, indices, unit.data, pairs.reshape(-1, 2).cpu().numpy())
-    return torch.from_numpy(found).reshape(pairs.shape[:-1])
+    cosines = row_cosines(indptr, indices, unit.data, pairs.reshape(-1, 2).cpu().numpy())
+    return torch.from_numpy(cosines).reshape(pairs.shape[:-1])

@@ -65,5 +65,5 @@ def resource_allocation(graph: Graph, pairs: Tensor) -> Tensor:
 
 def _statistic(graph: Graph, pairs: Tensor, name: str) -> Tensor:
     """One of `STATISTICS` of each pair; any shape `[..., 2]` gives `[...]`."""
-    found = compute_pair_statistics(graph, pairs.reshape(-1, 2).cpu().numpy())
-    return torch.from_numpy(found[:, STATISTICS.index(name)].copy()).reshape(pairs.shape[:-1])
+    statistics = compute_pair_statistics(graph, pairs.reshape(-1, 2).cpu().numpy())
+    return torch.from_numpy(statistics[:, STATISTICS.index(name)].copy()).reshape(pairs.shape[:-1])

@@ -20,7 +20,7 @@ def page_rank(
         indptr: `[n + 1]`, of the graph's CSR.
         indices: `[2m]`.
         nodes: where walks start, `[k]`.
-        teleport: the chance of a walk to start anew.
+        teleport: the restart probability of a walk.
         precision: pushing ends where no residual is above `teleport` · `precision` · degree.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The statistics of a pair that untrained scores use, in one compiled pass: common neighbours, their weighted sums, the
+"""The statistics of a pair that heuristics use, in one compiled pass: common neighbours, their weighted sums, the
 degrees of the ends.
 
 All are computed as if the pair had no link, so that the link to predict does not influence its own prediction.

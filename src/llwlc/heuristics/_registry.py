@@ -1,4 +1,4 @@
-"""HEURISTICS: the scores that need no training, by name, which every fit reports too; WALKS: those that read the whole
+"""HEURISTICS: the heuristics by name, which every fit reports too; WALKS: those that read the whole
 graph for each node.
 """
 
@@ -11,7 +11,7 @@ from llwlc._support.registry import Record, Registry
 
 @dataclass(frozen=True)
 class Heuristic(Record):
-    """An untrained score: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether
+    """A heuristic: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether
     it reads node features.
     """
 

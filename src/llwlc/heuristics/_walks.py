@@ -41,7 +41,7 @@ def katz(graph: Graph, pairs: Tensor, *, damping: float = 0.5, tolerance: float 
 
 
 def rooted_page_rank(graph: Graph, pairs: Tensor, *, teleport: float = 0.15, tolerance: float = 1e-7) -> Tensor:
-    """π_u(v) + π_v(u), π_u the PageRank that starts anew at u with probability `teleport` (networkx's `pagerank` with
+    """π_u(v) + π_v(u), π_u the PageRank that restarts at u with probability `teleport` (networkx's `pagerank` with
     `personalization`).
 
     With S = D^−½ A D^−½ and G = `teleport` (I − (1 − `teleport`) S)⁻¹, which is symmetric, π_u(v) = G_uv √(d_v / d_u):
@@ -50,7 +50,7 @@ def rooted_page_rank(graph: Graph, pairs: Tensor, *, teleport: float = 0.15, tol
     Args:
         graph: the links that are known.
         pairs: `[m, 2]`, or any shape `[..., 2]`.
-        teleport: the chance of a walk to start anew.
+        teleport: the restart probability of a walk.
         tolerance: the series is cut where a term is below it.
 
     Returns:
@@ -63,10 +63,10 @@ def rooted_page_rank(graph: Graph, pairs: Tensor, *, teleport: float = 0.15, tol
     degree = np.maximum(graph.degree.double().numpy(), 1)
     scale = 1 / np.sqrt(degree)
     smooth: Any = csr_array(adjacency(graph) * scale[:, None] * scale[None])
-    found = teleport * _series(smooth * (1 - teleport), pairs, _terms(1 - teleport, tolerance))
+    scores = teleport * _series(smooth * (1 - teleport), pairs, _terms(1 - teleport, tolerance))
     ends = torch.from_numpy(degree)[pairs]
     same = pairs[..., 0] == pairs[..., 1]
-    return (found + teleport * same) * ends.sum(-1) / ends.prod(-1).sqrt()
+    return (scores + teleport * same) * ends.sum(-1) / ends.prod(-1).sqrt()
 
 
 def _terms(factor: float, tolerance: float) -> int:

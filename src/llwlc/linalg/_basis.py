@@ -23,7 +23,7 @@ class Eigenbasis:
     Shapes: `values [B, κ]` ascending, live columns first, 0 where dead; `vectors [N, κ]` ragged rows, zero where dead;
     `mask [B, κ]`, true where live; `residual [B, κ]` = ‖PLPv − λv‖, 0 where dead; `ptr [B + 1]`, graph b owns the rows
     `ptr[b]` to `ptr[b + 1]`. `tape`, where L, C or the start want gradients, is what `spectral_filter` needs for them;
-    the five tensors themselves carry none, since a truncated basis is no smooth function of L and C.
+    the five tensors themselves carry none, since a truncated basis is not a smooth function of L and C.
 
     >>> from llwlc.linalg._lanczos import constrained_lanczos
     >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0, 3.0])), steps=3, start=torch.ones(3))

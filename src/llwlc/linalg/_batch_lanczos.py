@@ -1,4 +1,4 @@
-"""Lanczos under linear constraints for a ragged batch of operators: buckets of like size, padded, solved, joined."""
+"""Lanczos under linear constraints for a ragged batch of operators: buckets of similar size, padded, solved, joined."""
 
 from __future__ import annotations
 

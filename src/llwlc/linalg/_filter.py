@@ -123,8 +123,8 @@ def _inside(x: Tensor, Y: Tensor, V: Tensor, start_moves: bool) -> Tensor:
     outside = (x - inside).detach().norm(dim=1)
     if bool((outside > 1e-4 * x.detach().norm(dim=1)).any()):
         raise InputError(
-            "x is not in the span of the start block, and an exhausted Krylov basis is no smooth function of L and C:"
-            " filter the start itself, make the basis with complete=True, or detach the weights"
+            "x is not in the span of the start block, and an exhausted Krylov basis is not a smooth function of L"
+            " and C: filter the start itself, make the basis with complete=True, or detach the weights"
         )
     return x if start_moves else inside
 

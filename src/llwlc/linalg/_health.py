@@ -1,4 +1,4 @@
-"""Is this basis to be trusted? Orthogonality, constraints, breakdown and convergence in one call, with advice in
+"""Can this basis be trusted? Orthogonality, constraints, breakdown and convergence in one call, with advice in
 words.
 """
 
@@ -72,7 +72,7 @@ class Health:
     @property
     def ok(self) -> bool:
         """Finite, orthonormal and inside the null space, to within the limit. A breakdown (an exhausted Krylov space)
-        is no fault.
+        is not a fault.
         """
         worst = max(_worst(self.orthogonality), _worst(self.constraint))
         return bool(self.finite.all()) and worst <= self.limit
@@ -80,36 +80,36 @@ class Health:
     @cached_property
     def advice(self) -> tuple[str, ...]:
         """What to do about each fault, the most urgent first; empty for a sound basis."""
-        found = []
+        advice = []
         if not self.finite.all():
             bad = (~self.finite).nonzero()[:, 0].tolist()
-            found.append(
+            advice.append(
                 f"{len(bad)} graphs (the first is {bad[0]}) have NaN or infinite entries: look for them in the edge"
                 " weights and constraint columns of these graphs, and leave the graphs out until then"
             )
         if _worst(self.orthogonality) > self.limit:
-            found.append(
+            advice.append(
                 "columns are not orthonormal: filters V f(R) Vᵀ count some directions twice. Compute the basis with"
                 " joint reorthogonalisation (constrained_lanczos, eigenbasis), in float64, and do not edit its vectors"
                 " afterwards"
             )
         if _worst(self.constraint) > self.limit:
-            found.append(
+            advice.append(
                 "vectors leave the null space of the constraints: check that these are the columns the basis was"
                 " computed with, and that the basis was not projected only once per step; float64 helps beside hubs"
             )
         if self.empty:
-            found.append(
+            advice.append(
                 f"{self.empty} of {self.num_graphs} graphs have no live column: the constraints leave nothing there or"
                 " the start lies in their span. Use fewer constraints, or a start of another kind; such a graph"
                 " filters to 0"
             )
         if self.num_graphs and self.share_live < 0.5:
-            found.append(
+            advice.append(
                 f"only {self.share_live:.0%} of the columns are live: the graphs are smaller or more symmetric than κ ="
                 f" {self.steps}. Fewer steps give the same filters in less memory"
             )
-        return tuple(found)
+        return tuple(advice)
 
     def __str__(self) -> str:
         head = "sound" if self.ok else "NOT sound"

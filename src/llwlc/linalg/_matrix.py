@@ -46,7 +46,7 @@ def as_operator(L: Any) -> Operator:
     if shape[0] != shape[1]:
         raise InputError(f"L must be a square matrix [n, n], got shape {shape}: pass the Laplacian itself")
     if not value.isfinite().all():
-        raise InputError("L has entries that are NaN or infinite: mend the edge weights it was made of")
+        raise InputError("L has entries that are NaN or infinite: check the edge weights")
     n = int(shape[0])
     order = torch.argsort(row * n + col)
     row, col, value = row[order], col[order], value[order]
@@ -86,8 +86,8 @@ def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int,
     dense = _dense(matrix, name)
     if dense.ndim != 2:
         raise InputError(f"{name} must be a matrix with two dimensions, got shape {tuple(dense.shape)}")
-    wanted = torch.ones_like(dense, dtype=torch.bool) if dense.requires_grad else dense != 0
-    row, col = wanted.nonzero(as_tuple=True)
+    mask = torch.ones_like(dense, dtype=torch.bool) if dense.requires_grad else dense != 0
+    row, col = mask.nonzero(as_tuple=True)
     return row, col, dense[row, col], (dense.shape[0], dense.shape[1])
 
 
@@ -99,7 +99,9 @@ def _floating(x: Tensor, name: str) -> Tensor:
 
 def _refuse_complex(complex_: bool, name: str) -> None:
     if complex_:
-        raise InputError(f"{name} has complex entries, but all is real here: pass {name}.real if that is what you mean")
+        raise InputError(
+            f"{name} has complex entries, but only real ones are supported: pass {name}.real if you mean that"
+        )
 
 
 def _dense(x: Any, name: str) -> Tensor:
@@ -122,7 +124,7 @@ def as_block(start: Any, n: int) -> Tensor:
     if block.ndim != 2 or block.shape[0] != n or block.shape[1] < 1:
         raise InputError(f"start must have one row for each of the {n} nodes, [n] or [n, b], got {tuple(block.shape)}")
     if not block.isfinite().all():
-        raise InputError("start has entries that are NaN or infinite: mend the signal")
+        raise InputError("start has entries that are NaN or infinite: fix the signal")
     return block
 
 
@@ -150,7 +152,7 @@ def as_columns(C: Any, n: int | None) -> Tensor | scipy.sparse.csc_array:
             f"C must have one row for each row of L, {want}, got {tuple(columns.shape)}: did you mean C.T?"
         )
     if not finite:
-        raise InputError("C has entries that are NaN or infinite: mend or drop those columns")
+        raise InputError("C has entries that are NaN or infinite: fix or drop those columns")
     return columns
 
 
@@ -171,7 +173,7 @@ def as_linear_map(L: Callable[[Tensor], Any] | LinearOperator, n: int) -> tuple[
     x, y = torch.randn(2, n, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     Lx, Ly = one(x), one(y)
     if not (Lx.isfinite().all() and Ly.isfinite().all()):
-        raise InputError("L(x) is NaN or infinite for a finite x: mend the function")
+        raise InputError("L(x) is NaN or infinite for a finite x: fix the function")
     gap = abs(float(y @ Lx - x @ Ly))
     if gap > 1e-6 * float(y.norm() * Lx.norm() + x.norm() * Ly.norm()):
         raise InputError(f"L is not symmetric: yᵀLx and xᵀLy differ by {gap:.3g} for random x, y; pass (L + Lᵀ) / 2")

@@ -77,7 +77,7 @@ class Bucket(NamedTuple):
 
 
 def make_buckets(ptr: Tensor, graphs: Tensor, *, width: int, budget: int) -> Iterator[Bucket]:
-    """Cut the given graphs into buckets of like size, each with at most about `budget` padded entries of `width`
+    """Cut the given graphs into buckets of similar size, each with at most about `budget` padded entries of `width`
     columns.
 
     Sorted by size, so padding stays a small part; one graph larger than the budget is a bucket of its own.

@@ -113,7 +113,7 @@ def factorization_error(C: Tensor) -> FactorizationError:
     """
     Z = (C if C.ndim == 3 else C[None]).detach().double()
     if not Z.isfinite().all():
-        raise InputError("C has entries that are NaN or infinite: mend them before factorising")
+        raise InputError("C has entries that are NaN or infinite: fix them before factorising")
     Y, rank, R, scale = orthonormal_range(Z)
     live = (torch.arange(Y.shape[2], device=Z.device) < rank[:, None]).double()
     size = torch.linalg.matrix_norm(Z)

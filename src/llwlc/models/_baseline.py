@@ -182,11 +182,11 @@ class Baseline(LinkModel):
             raise RunFolderError(
                 f"{network.TITLE} was fitted on {shape.in_channels} features a node: give the same ones"
             )
-        found = cls(network)
+        model = cls(network)
         net = make_network(network, how, shape, seed)
         net.load_state_dict(dict(state))
-        found._take(net, None if raw is None else DeviceFeatures(raw, torch.device("cpu"), row_sums=how.row_sums))
-        return found
+        model._take(net, None if raw is None else DeviceFeatures(raw, torch.device("cpu"), row_sums=how.row_sums))
+        return model
 
     @property
     def _fitted(self) -> BaselineNetwork:

@@ -51,8 +51,8 @@ class HeuristicModel(LinkModel):
         return self
 
     def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
-        found: Tensor = self.heuristic.load()(graph, pairs)
-        return found.double()
+        scores: Tensor = self.heuristic.load()(graph, pairs)
+        return scores.double()
 
     @property
     def config(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class BaselineNetwork(torch.nn.Module):
     """A trained method. `encode` is computed once for a message graph, `decode` for each batch of pairs; `seed`: seed
     of random draws that scoring must repeat.
 
-    `HEAD` names the children that are no part of the encoder: they have the head's learning rate, and their gradients
+    `HEAD` names the children that are not part of the encoder: they have the head's learning rate, and their gradients
     are clipped separately.
     """
 

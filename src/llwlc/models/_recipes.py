@@ -278,8 +278,8 @@ _BUDDY = Recipe(
 )
 # Not the public command (three hops, learning rate 1e-4, sorted rows alone), which was not run to its end. On Cora's
 # validation links (`buddy`, seed 0) sorted rows alone were
-# worse with raw features than without, and best with dropout of the features and the ends read out: docs/opponents.md
-# has the numbers.
+# worse with raw features than without, and best with dropout of the features and the ends read out:
+# docs/opponents.md has the numbers.
 _SEAL = Recipe(
     hops=1,
     hidden=64,
@@ -379,9 +379,9 @@ def recipe(method: str, data: str = "", *, num_links: int = 0) -> Recipe:
     known = RECIPES.get((method, ALIASES.get(data, data)))
     if known is not None:
         return known
-    found = DEFAULTS[method]
+    default = DEFAULTS[method]
     if num_links < LARGE:
-        return found
+        return default
     if method in ON_SUBGRAPHS:
-        return replace(found, batch_size=64, epochs=20)
-    return replace(found, batch_size=8192, hidden=min(found.hidden, 128))
+        return replace(default, batch_size=64, epochs=20)
+    return replace(default, batch_size=8192, hidden=min(default.hidden, 128))

@@ -29,13 +29,13 @@ class ModelRecord(Record):
     def make(self, **options: Any) -> LinkModel:
         """The model with these options, not fitted."""
         try:
-            made: LinkModel = self.load()(*self.args, **options)
+            model: LinkModel = self.load()(*self.args, **options)
         except TypeError as error:
             if not options:
                 raise
             wrong = next((name for name in options if f"{name!r}" in str(error)), next(iter(options)))
             raise InputError(f"{self.name} takes no option {wrong!r}: see llwlc fit --help") from error
-        return made
+        return model
 
 
 MODELS: Registry[ModelRecord] = Registry("model")

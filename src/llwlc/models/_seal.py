@@ -98,7 +98,7 @@ class LinkHead(torch.nn.Module):
 
 
 def num_labels(hops: int) -> int:
-    """The values that DRNL takes within so many hops: distances are capped at 2 · hops + 1, which is read as
+    """The values that DRNL takes within this many hops: distances are capped at 2 · hops + 1, which is read as
     unreachable.
     """
     return 4 * hops**2 + 2

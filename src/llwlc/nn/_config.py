@@ -26,9 +26,7 @@ class NetConfig:
     channels: int = option(32, "width of a block", least=1, most=MAX_CHANNELS)
     filters: int = option(4, "number of learned functions of the eigenvalues in a block", least=1, most=MAX_CHANNELS)
     """S."""
-    filter_hidden: int = option(
-        32, "hidden width of the small network that is such a function", least=1, most=MAX_CHANNELS
-    )
+    filter_hidden: int = option(32, "hidden width of the MLP that computes these functions", least=1, most=MAX_CHANNELS)
     skip: bool = option(True, "whether each block adds its input to its output")
     """Add X W₀ in every block."""
     jumping: bool = option(True, "whether the readout sees the output of all blocks, not only of the last")
@@ -61,7 +59,7 @@ class NetConfig:
     head: int = option(32, "width of the last layers", least=1, most=MAX_CHANNELS)
     dropout: float | None = option(
         None,
-        "dropout in the last layers: share of inputs that a training step leaves out",
+        "dropout rate in the last layers",
         least=0,
         most=1,
         open_most=True,
@@ -69,7 +67,7 @@ class NetConfig:
     """In the head and the filters. None: chosen by the number of training links, see `presets.Preset.resolve_defaults`;
     0.5 in a network that is built without it.
     """
-    feature_dropout: float | None = option(None, "dropout of the features", least=0, most=1, open_most=True)
+    feature_dropout: float | None = option(None, "dropout rate of the features", least=0, most=1, open_most=True)
     """None as for `dropout`."""
 
     def __post_init__(self) -> None:

@@ -60,7 +60,7 @@ class LLwLCConv(torch.nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Resets all learnable parameters."""
         self.filter.reset_parameters()
         torch.nn.init.xavier_uniform_(self.weight)
         torch.nn.init.zeros_(self.bias)
@@ -112,7 +112,7 @@ class SpectralMLP(torch.nn.Module):
         )
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Resets all learnable parameters."""
         for layer in self.layers:
             if isinstance(layer, Linear):
                 layer.reset_parameters()

@@ -24,7 +24,7 @@ class Readout(Record):
     sized: bool = False
 
     def build(self, channels: int, config: Any) -> Any:
-        """The module for rows of so many channels in a network of this `NetConfig`."""
+        """The module for rows of this width in a network of this `NetConfig`."""
         return self.load()(channels, config)
 
 

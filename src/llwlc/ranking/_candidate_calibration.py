@@ -67,8 +67,8 @@ class CalibrationCurve:
 
     def draws(self, score: Tensor, weights: tuple[tuple[float, ...], ...] | None = None) -> Tensor:
         """log R `[draws, m]` under the refitted weights."""
-        chosen = torch.tensor(self.others or (self.weights,) if weights is None else weights, dtype=torch.float64)
-        return torch.cat([chosen[:, :1], chosen[:, 1:].exp()], 1) @ _pieces(score, self.centre, self.knots).T
+        draws = torch.tensor(self.others or (self.weights,) if weights is None else weights, dtype=torch.float64)
+        return torch.cat([draws[:, :1], draws[:, 1:].exp()], 1) @ _pieces(score, self.centre, self.knots).T
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class CandidateCalibration:
 
     def draws(self, score: Tensor, sharing: Tensor) -> Tensor:
         """log R `[draws, m]` under the refitted curves."""
-        found = torch.empty(max(len(self.sharing.others), len(self.apart.others), 1), len(score), dtype=torch.float64)
+        draws = torch.empty(max(len(self.sharing.others), len(self.apart.others), 1), len(score), dtype=torch.float64)
         for curve, mine in ((self.sharing, sharing), (self.apart, ~sharing)):
-            found[:, mine] = curve.draws(score[mine])
-        return _finite(found)
+            draws[:, mine] = curve.draws(score[mine])
+        return _finite(draws)
 
 
 def _finite(log_ratio: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ class Likelihood:
         return hits + (count - hits) * rest - count * whole, curvature
 
     def log_ratio(self, hits: float, count: float) -> float:
-        """log R of candidates that are all alike, of which so many are validation links."""
+        """log R of candidates that are all alike, of which a given number are validation links."""
         share = (hits + 0.5) / (count + 1)
         return math.log(share / max(1 - share * (1 + self.other / self.rho), 0.01) / self.rho)
 
@@ -181,13 +181,15 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float, unit: flo
     best = _fitted(pieces, bin_hits, bin_counts, rho, other)
     rng = np.random.default_rng(0)
     samples = [_redrawn(bin_hits, links, rng) for _ in range(REFITS)]
-    others = [_fitted(pieces, drawn, bin_counts - bin_hits + drawn, rho, other, start=best) for drawn in samples]
+    others = [
+        _fitted(pieces, bootstrap, bin_counts - bin_hits + bootstrap, rho, other, start=best) for bootstrap in samples
+    ]
     every = [best, *others]
     if links < FEW and float(score[0]) > max(knots, default=-math.inf):
         knots = (*knots, float(score[0]))
         every = [np.append(one, one[-1] + math.log(BEYOND)) for one in every]
-    found = [_in_units(one, unit) for one in every]
-    return CalibrationCurve(unit * centre, tuple(unit * knot for knot in knots), found[0], tuple(found[1:]), links)
+    curves = [_in_units(one, unit) for one in every]
+    return CalibrationCurve(unit * centre, tuple(unit * knot for knot in knots), curves[0], tuple(curves[1:]), links)
 
 
 def _redrawn(hits: Floats, links: int, rng: np.random.Generator) -> Floats:
@@ -224,8 +226,8 @@ def _fitted(
         rows[k, k], rows[k, k - 1], expected[k] = 1 / CHANGE, -1 / CHANGE, -DROP / CHANGE
 
     def log_ratio(theta: Floats) -> Floats:
-        found: Floats = pieces @ np.append(theta[:1], np.exp(np.minimum(theta[1:], 20)))
-        return found
+        value: Floats = pieces @ np.append(theta[:1], np.exp(np.minimum(theta[1:], 20)))
+        return value
 
     def loss(theta: Floats) -> float:
         return float(((rows @ theta - expected) ** 2).sum() / 2) - likelihood(log_ratio(theta), hits, count)

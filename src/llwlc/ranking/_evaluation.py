@@ -69,36 +69,42 @@ def measure_ranking(
     """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
 
     `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end
-    among so many, drawn at random; `sampled_lists_only`: and of these only the pairs on their own lists, so that no
-    other list is made. `title`: the name of the run's own list in the report, where it is the first.
+    among a sample of nodes; `sampled_lists_only`: and of these only the pairs on their own candidate lists, so
+    that no other list is made. `title`: the name of the run's list in the report, where it is the first.
     """
     graph = task.graph
-    n, drawn = graph.num_nodes, None
+    n, sample_nodes = graph.num_nodes, None
     if sample is not None and sample < n:
-        drawn = np.random.default_rng([seed, 7]).choice(n, sample, replace=False)
+        sample_nodes = np.random.default_rng([seed, 7]).choice(n, sample, replace=False)
     retriever = retriever_of(graph, features, config.candidates, node_types=node_types, device=device)
-    found, links, nodes = find_candidates(retriever, sources=drawn if sampled_lists_only else None), task.links, n
-    if drawn is not None:
-        found = _kept(found, _touching(found.pairs, drawn, n))
-        links, nodes = links[_touching(links, drawn, n)], len(drawn)
-    found = _without(found, task.excluded)
+    candidates, links, nodes = (
+        find_candidates(retriever, sources=sample_nodes if sampled_lists_only else None),
+        task.links,
+        n,
+    )
+    if sample_nodes is not None:
+        candidates = _kept(candidates, _touching(candidates.pairs, sample_nodes, n))
+        links, nodes = links[_touching(links, sample_nodes, n)], len(sample_nodes)
+    candidates = _without(candidates, task.excluded)
     if not len(links):
         raise InputError("no hidden link has an end among the sampled nodes: hold out more links")
-    ranked = rank(graph, found, features, score_candidates, config, size=size)
+    ranked = rank(graph, candidates, features, score_candidates, config, size=size)
     truth = pair_number(links, graph.num_nodes)
     hit = torch.isin(pair_number(ranked.all_pairs, graph.num_nodes), truth)
     place = -np.arange(len(hit), dtype=np.float64)
     methods = {title: compute_list_quality(place, hit.numpy(), ranked.all_pairs.numpy(), links.numpy())}
-    among = torch.isin(pair_number(found.pairs, graph.num_nodes), truth).numpy()
+    among = torch.isin(pair_number(candidates.pairs, graph.num_nodes), truth).numpy()
     for heuristic in HEURISTICS.records():
         if not heuristic.features or graph.x is not None:
-            score = heuristic.load()(graph, found.pairs)
+            score = heuristic.load()(graph, candidates.pairs)
             methods[heuristic.title] = compute_list_quality(
-                score.double().numpy(), among, found.pairs.numpy(), links.numpy()
+                score.double().numpy(), among, candidates.pairs.numpy(), links.numpy()
             )
     rho = len(task.links) / max(graph.num_edges, 1)
     reliable = compute_reliability(ranked, hit[: len(ranked.pairs)], rho)
-    return RankingReport(task.name, len(links), int(hit.sum()), len(found), nodes, graph.num_nodes, methods, reliable)
+    return RankingReport(
+        task.name, len(links), int(hit.sum()), len(candidates), nodes, graph.num_nodes, methods, reliable
+    )
 
 
 def compute_reliability(ranked: RankedCandidates, hit: Tensor, rho: float) -> Reliability:
@@ -123,9 +129,9 @@ def estimate_precision(
     if not top:
         return 0.0, 0.0, 0.0
     predicted = torch.sigmoid(ranked.log_ratio[:top] + math.log(rho))
-    drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + math.log(rho))
+    probabilities = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + math.log(rho))
     rng = np.random.default_rng(seed)
-    many = np.repeat(drawn.numpy(), max(1, 1000 // len(drawn)), axis=0)
+    many = np.repeat(probabilities.numpy(), max(1, 1000 // len(probabilities)), axis=0)
     share = (rng.random(many.shape) < many).mean(1)
     low, high = np.quantile(share, [0.05, 0.95])
     return float(predicted.mean()), float(low), float(high)
@@ -144,6 +150,6 @@ def _kept(found: Candidates, keep: Tensor) -> Candidates:
 
 def _touching(pairs: Tensor, nodes: NDArray[np.int64], n: int) -> Tensor:
     """Which pairs have an end among the nodes."""
-    chosen = torch.zeros(n, dtype=torch.bool)
-    chosen[torch.from_numpy(nodes)] = True
-    return chosen[pairs].any(1)
+    mask = torch.zeros(n, dtype=torch.bool)
+    mask[torch.from_numpy(nodes)] = True
+    return mask[pairs].any(1)

@@ -1,8 +1,8 @@
 """How well a ranked list of candidates finds hidden links: what `recommend` is for, measured.
 
 Links are hidden, candidates are generated on what is left, a method scores them, and its list is read from the top. A
-candidate that is no hidden link may still be a missing one, so every number here is a lower bound. With equal scores a
-number is the mean over random orders.
+candidate that is not a hidden link may still be a missing one, so every number here is a lower bound. With equal scores
+a number is the mean over random orders.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Estimate:
 @dataclass(frozen=True)
 class ListQuality:
     """One method's list. `precision`: the share of hidden links among the best K, for K of `TOPS` that the list has;
-    `average_precision` over all hidden links, one that is no candidate counting as missed; `node_mrr` and
-    `node_precision`: of a node's own list, 1 / the rank of its first hidden link and the share of hidden links among
-    its best 10, in the mean over nodes that have a hidden link. Each is a `value` with its standard `error`.
+    `average_precision` over all hidden links, one that is not a candidate counting as missed; `node_mrr` and
+    `node_precision`: of a node's candidate list, 1 / the rank of its first hidden link and the share of hidden links
+    among its best 10, in the mean over nodes that have a hidden link. Each is a `value` with its standard `error`.
 
     >>> score, hit = np.array([2.0, 1.0]), np.array([True, False])
     >>> compute_list_quality(score, hit, np.array([[0, 1], [0, 2]]), hidden=np.array([[0, 1]])).average_precision.value
@@ -91,7 +91,7 @@ class RankingReport:
     candidates: int
     """The number of candidates."""
     nodes: int
-    """Only pairs with an end among so many nodes were ranked, drawn at random where that is not all."""
+    """Only pairs with an end among this many sampled nodes were ranked."""
     graph_nodes: int
     """The number of nodes of the graph."""
     methods: Mapping[str, ListQuality]
@@ -127,7 +127,7 @@ class RankingReport:
 
     @property
     def title(self) -> str:
-        """The name of the run's own list, which is the first."""
+        """The name of the run's list, which is the first."""
         return next(iter(self.methods))
 
     @property
@@ -167,7 +167,7 @@ def compute_list_quality(
     for k in (k for k in TOPS if k <= len(score)):
         share = float(total[k - 1] / k)
         precision[k] = Estimate(share, float(np.sqrt(share * (1 - share) / k)))
-    # the precision of the list down to each hidden link, 0 for one that is no candidate
+    # the precision of the list down to each hidden link, 0 for one that is not a candidate
     each = np.zeros(len(hidden))
     hits = hit[order]
     each[: int(hits.sum())] = at_least[hits]
@@ -206,11 +206,11 @@ def _by_node(
     mrr, top = np.zeros(len(nodes)), np.zeros(len(nodes))
     for i, (a, b) in enumerate(zip(start, stop, strict=True)):
         if hits[a:b].any():
-            own, found = both[a:b], hits[a:b]
-            best = own[found][0]
+            own, node_hits = both[a:b], hits[a:b]
+            best = own[node_hits][0]
             above, level = int((own > best).sum()), int((own == best).sum())
             mrr[i] = 1 / (above + (level + 1) / 2)
-            top[i] = _expected(own, found)[0][:NODE_TOP].sum() / NODE_TOP
+            top[i] = _expected(own, node_hits)[0][:NODE_TOP].sum() / NODE_TOP
     return mrr, top
 
 

@@ -80,17 +80,17 @@ class RankedCandidates:
 
 
 def shortlist_size(num_links: int, wanted: int | None) -> int:
-    """Candidates that the network ranks on a graph of so many links."""
+    """Candidates that the network ranks on a graph of this many links."""
     return max(MIN_SHORTLIST, SHORTLIST_PER_LINK * num_links) if wanted is None else wanted
 
 
 HEURISTIC_CANDIDATES_FACTOR = 25
-"""Candidates that untrained scores rank to measure a fit, for each that the network does."""
+"""Candidates that heuristics rank to measure a fit, for each that the network does."""
 
 
 class EvalNodes(NamedTuple):
-    """The nodes whose candidates measure a fit: their number, and whether only pairs on their own lists count, so that
-    no other list is made.
+    """The nodes whose candidates measure a fit: their number, and whether only pairs on their own candidate lists
+    count, so that no other list is made.
     """
 
     nodes: int
@@ -114,7 +114,7 @@ def choose_eval_nodes(num_nodes: int, num_links: int, limits: Limits, budget: in
 
 def rank(
     graph: Graph,
-    found: Candidates,
+    candidates: Candidates,
     features: NodeFeatures,
     score_candidates: ScoreCandidates,
     config: RankingConfig,
@@ -122,7 +122,7 @@ def rank(
     size: int | None = None,
 ) -> RankedCandidates:
     """The candidates of a graph, best first; the model scores the `size` most promising ones."""
-    promise = _promise(graph, found, features, config)
+    promise = _promise(graph, candidates, features, config)
     if promise.isnan().any():
         raise InputError(
             "the shortlist gives NaN: it is damaged, or features are too large; copy the run again, or fit again"
@@ -131,24 +131,24 @@ def rank(
     # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
     count = shortlist_size(graph.num_edges, size)
     near, rest = order[:count].sort().values, order[count:]
-    pairs = found.pairs[near]
+    pairs = candidates.pairs[near]
     sharing = features.pair_inputs(graph, pairs)[:, 0] > 0
     score = score_candidates(graph, pairs)
     log_ratio = config.calibration.log_ratio(score, sharing)
     best = torch.argsort(log_ratio, descending=True, stable=True)
-    return RankedCandidates(pairs[best], score[best], sharing[best], log_ratio[best], found.pairs[rest])
+    return RankedCandidates(pairs[best], score[best], sharing[best], log_ratio[best], candidates.pairs[rest])
 
 
-def _promise(graph: Graph, found: Candidates, features: NodeFeatures, config: RankingConfig) -> Tensor:
+def _promise(graph: Graph, candidates: Candidates, features: NodeFeatures, config: RankingConfig) -> Tensor:
     """By which the shortlist is made, `[m]`; some at a time, since the statistics of twenty million pairs take several
     times the memory of the pairs.
     """
     if config.shortlist is None:
-        return found.score
-    inputs, promise = features.pair_inputs, torch.empty(len(found))
-    for begin in range(0, len(found), PAIRS_PER_BLOCK):
+        return candidates.score
+    inputs, promise = features.pair_inputs, torch.empty(len(candidates))
+    for begin in range(0, len(candidates), PAIRS_PER_BLOCK):
         some = slice(begin, begin + PAIRS_PER_BLOCK)
-        promise[some] = config.shortlist.score(found.score[some], inputs(graph, found.pairs[some]))
+        promise[some] = config.shortlist.score(candidates.score[some], inputs(graph, candidates.pairs[some]))
     return promise
 
 
@@ -212,8 +212,8 @@ def prepare_candidates(
     node_types: NodeTypes | None = None,
     device: str = "cpu",
 ) -> PreparedCandidates:
-    """Choose the weights of own lists by validation links, find the candidates on the training messages, and fit the
-    shortlist on training links as if each were missing.
+    """Choose the weights of candidate lists by validation links, find the candidates on the training messages, and fit
+    the shortlist on training links as if each were missing.
     """
     limits = model.limits
     base = retriever_of(
@@ -225,33 +225,36 @@ def prepare_candidates(
     )
     retriever = base.with_weights(search_weights(base, split.valid_pos, links=limits.num_tuning_links))
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([seed, 12])
-    found = find_candidates(retriever, sources=draw_sources(n, limits.sources, seed))
+    candidates = find_candidates(retriever, sources=draw_sources(n, limits.sources, seed))
     positives = model.training_links(split, seed)
     some = cap_membership_links(n, limits.num_membership_links)
     looked_at = torch.from_numpy(np.sort(rng.permutation(len(positives))[:some]))
     member, listed = torch.zeros(len(positives), dtype=torch.bool), torch.full((len(positives),), float("-inf"))
-    member[looked_at], listed[looked_at] = check_membership(retriever, positives[looked_at], found.length)
-    count = min(model.candidate_pool * len(positives), len(found))
-    drawn = torch.from_numpy(np.sort(rng.choice(len(found), count, replace=False)))
-    valid, place = found.find(split.valid_pos)
+    member[looked_at], listed[looked_at] = check_membership(retriever, positives[looked_at], candidates.length)
+    count = min(model.candidate_pool * len(positives), len(candidates))
+    drawn = torch.from_numpy(np.sort(rng.choice(len(candidates), count, replace=False)))
+    valid, place = candidates.find(split.valid_pos)
     links = CandidateLinks(
         member,
-        found.pairs[drawn][torch.from_numpy(rng.permutation(count))],
+        candidates.pairs[drawn][torch.from_numpy(rng.permutation(count))],
         split.valid_pos[valid],
         _others(
-            found.pairs, place[valid], min(max(len(split.valid_pos), MIN_VALID_CANDIDATES), MAX_VALID_CANDIDATES), rng
+            candidates.pairs,
+            place[valid],
+            min(max(len(split.valid_pos), MIN_VALID_CANDIDATES), MAX_VALID_CANDIDATES),
+            rng,
         ),
     )
     shortlist = None
     if bool(member.any()) and count:
-        pairs = torch.cat([positives[member], found.pairs[drawn]])
-        score = torch.cat([listed[member], found.score[drawn]])
+        pairs = torch.cat([positives[member], candidates.pairs[drawn]])
+        score = torch.cat([listed[member], candidates.score[drawn]])
         label = torch.cat([torch.ones(int(member.sum())), torch.zeros(count)])
         shortlist = fit_shortlist(score, features.pair_inputs(split.train_graph, pairs), label)
-    known = max(split.valid_graph.num_edges, 1)
+    num_known = max(split.valid_graph.num_edges, 1)
     uncalibrated = CandidateCalibration.as_random(Calibration())
-    config = RankingConfig(retriever.config, shortlist, uncalibrated, max(len(split.valid_pos), 1) / known)
-    return PreparedCandidates(config, links, found)
+    config = RankingConfig(retriever.config, shortlist, uncalibrated, max(len(split.valid_pos), 1) / num_known)
+    return PreparedCandidates(config, links, candidates)
 
 
 def _others(pairs: Tensor, links: Tensor, count: int, rng: np.random.Generator) -> Tensor:

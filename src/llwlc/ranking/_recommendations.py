@@ -155,7 +155,7 @@ def find_cutoff(probability: Tensor, precision: float) -> int:
     3
     """
     if not 0 < precision <= 1:
-        raise InputError(f"a wanted precision is above 0 and at most 1, got {precision}")
+        raise InputError(f"precision is above 0 and at most 1, got {precision}")
     mean = probability.cumsum(0) / torch.arange(1, len(probability) + 1)
     return int((mean >= precision).sum())
 
@@ -164,10 +164,10 @@ def find_ratio_for_prior(ranked: RankedCandidates, candidates: int, prior: float
     """The number of missing links for each known one at which a share `prior` of all candidates are expected to be
     links.
     """
-    wanted, low, high = prior * candidates, -60.0, 60.0
+    target, low, high = prior * candidates, -60.0, 60.0
     for _ in range(80):
         middle = (low + high) / 2
-        if float(torch.sigmoid(ranked.log_ratio + middle).sum()) < wanted:
+        if float(torch.sigmoid(ranked.log_ratio + middle).sum()) < target:
             low = middle
         else:
             high = middle
@@ -184,8 +184,8 @@ def describe_pairs(
     if not len(pairs):
         return ()
     predicted = torch.sigmoid(ranked.log_ratio[:top] + shift)
-    drawn = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + shift)
-    low, high = torch.quantile(drawn, torch.tensor([0.05, 0.95], dtype=torch.float64), dim=0)
+    probabilities = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + shift)
+    low, high = torch.quantile(probabilities, torch.tensor([0.05, 0.95], dtype=torch.float64), dim=0)
     # the range of a few refits may not contain the estimate itself
     low, high = torch.minimum(low, predicted), torch.maximum(high, predicted)
     rows = zip(
@@ -206,12 +206,12 @@ def describe_pairs(
 
 def compute_distances(graph: Graph, pairs: Tensor) -> list[int | None]:
     """Steps between the ends: one more than the smallest distance from u to a neighbour of v."""
-    found: list[int | None] = []
+    distances: list[int | None] = []
     for subs in stream(graph, pairs, HOPS, max_nodes_per_hop=DEFAULT_CAP):
         beyond = 2 * subs.hops + 1
         at_v = torch.isin(subs.row, subs.v)
         reach = torch.full((subs.num_graphs,), beyond).scatter_reduce(
             0, subs.graph[subs.row[at_v]], subs.dist_u[subs.col[at_v]], "amin", include_self=True
         )
-        found += [int(d) + 1 if d < beyond else None for d in reach.tolist()]
-    return found
+        distances += [int(d) + 1 if d < beyond else None for d in reach.tolist()]
+    return distances

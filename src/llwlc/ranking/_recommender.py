@@ -49,7 +49,7 @@ class RecommendRequest:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InputError(f"{name} is a whole number of at least 1, got {value!r}")
         if self.top is not None and self.precision is not None:
-            raise InputError("top and precision both say how many links to name: give one of them")
+            raise InputError("top and precision both set the number of links: give one of them")
         if self.missing_share is not None and self.prior is not None:
             raise InputError("missing_share and prior both say how many links are missing: give one of them")
         # bad ones are refused before the work
@@ -84,34 +84,34 @@ class Recommender:
         return f"Recommender({self.model.title} on {self.graph})"
 
     def recommend(
-        self, asked: RecommendRequest, *, node: int | None = None, engine: Engine | None = None
+        self, request: RecommendRequest, *, node: int | None = None, engine: Engine | None = None
     ) -> Recommendations:
         """The missing links; those of one node, by number, where it is given. `engine`: workers that make the lists and
         score the pairs instead of this process.
         """
-        if node is not None and asked.sources is not None:
+        if node is not None and request.sources is not None:
             raise InputError(
                 "node asks for one node's links and sources for those of nodes drawn at random: give one of them"
             )
-        if engine is not None and asked.sources is not None:
+        if engine is not None and request.sources is not None:
             raise InputError("an engine makes the lists of all nodes: leave sources out")
         here, config = self.graph, self.config
-        found, total, before = self._candidates_for(asked, node, engine)
+        candidates, total, before = self._candidates_for(request, node, engine)
         scores = make_candidate_scorer(self.model) if engine is None else engine.score_candidates
-        ranked = rank(here, found, self.features, scores, config, size=self.model.limits.shortlist)
+        ranked = rank(here, candidates, self.features, scores, config, size=self.model.limits.shortlist)
         rho = config.missing_per_known
-        if asked.missing_share is not None:
-            rho = ratio_from_share(asked.missing_share)
-        if asked.prior is not None:
-            rho = find_ratio_for_prior(ranked, len(found), asked.prior)
-        top = 20 if asked.top is None else asked.top
-        if asked.precision is not None:
-            top = find_cutoff(torch.sigmoid(ranked.log_ratio + math.log(rho)), asked.precision)
+        if request.missing_share is not None:
+            rho = ratio_from_share(request.missing_share)
+        if request.prior is not None:
+            rho = find_ratio_for_prior(ranked, len(candidates), request.prior)
+        top = 20 if request.top is None else request.top
+        if request.precision is not None:
+            top = find_cutoff(torch.sigmoid(ranked.log_ratio + math.log(rho)), request.precision)
         links = describe_pairs(here, ranked, config, rho, top, self._random_log_odds)
         if node is not None:
             links = tuple(_first(link, here.name(node)) for link in links)
         expected = estimate_precision(ranked, config, rho, len(links))
-        some = None if asked.sources is None or asked.sources >= here.num_nodes else asked.sources
+        some = None if request.sources is None or request.sources >= here.num_nodes else request.sources
         return Recommendations(links, rho, expected, total, self.calibrated, some, before)
 
     def _random_log_odds(self, graph: Graph, pairs: Tensor) -> Tensor:
@@ -121,13 +121,13 @@ class Recommender:
         """The object that makes the nodes' candidate lists.
 
         Args:
-            between: two types of nodes that candidates must join; None for all.
-            budget: most candidates that a node may propose; None for the run's own.
+            between: two node types that candidates must join; None for all.
+            budget: maximum number of candidates that a node may propose; None for the run's own.
         """
         config = self.config.candidates
         config = config if budget is None else replace(config, budget=budget)
         if between is not None and self.node_types is None:
-            raise InputError("this run knows no types of nodes: fit with a column of them (--node-type COLUMN)")
+            raise InputError("this run was fitted without node types: fit with a column of them (--node-type COLUMN)")
         allowed = self.linked_node_types
         if between is not None and self.node_types is not None:
             allowed = NodeTypes.between(self.node_types, *between)
@@ -135,42 +135,42 @@ class Recommender:
 
     @property
     def linked_node_types(self) -> NodeTypes | None:
-        """Which types of nodes known links join; None where types are not known."""
+        """Which node types known links join; None where types are not known."""
         return None if self.node_types is None else NodeTypes.from_links(self.node_types, self.graph)
 
     def _candidates_for(
-        self, asked: RecommendRequest, node: int | None, engine: Engine | None
+        self, request: RecommendRequest, node: int | None, engine: Engine | None
     ) -> tuple[Candidates, int, int | None]:
         """The candidates to rank, how many there were to choose from, and how many a node had when probabilities were
         calibrated, if a node's list is longer than those.
         """
-        if node is not None and engine is None and self._lists_are_cut(asked.budget):
-            alone = replace(self.make_retriever(asked.between, asked.budget), num_proposing_nodes=1)
-            found = find_candidates(alone, sources=np.array([node]), about="")
+        if node is not None and engine is None and self._lists_are_cut(request.budget):
+            alone = replace(self.make_retriever(request.between, request.budget), num_proposing_nodes=1)
+            candidates = find_candidates(alone, sources=np.array([node]), about="")
             usual = self.config.candidates.budget_for(self.graph.num_nodes)
-            return found, len(found), usual if usual < alone.budget else None
-        key = (asked.between, asked.budget, asked.sources)
+            return candidates, len(candidates), usual if usual < alone.budget else None
+        key = (request.between, request.budget, request.sources)
         known = self.known  # as a name of this call: another thread may ask for other candidates meanwhile
         if known is None or known[0] != key:  # the lists of the whole graph and of a node use the same pairs
-            drawn = draw_sources(self.graph.num_nodes, asked.sources, self.seed)
+            sources = draw_sources(self.graph.num_nodes, request.sources, self.seed)
             lists = None if engine is None else engine.lists
             known = self.known = (
                 key,
-                find_candidates(self.make_retriever(asked.between, asked.budget), sources=drawn, lists=lists),
+                find_candidates(self.make_retriever(request.between, request.budget), sources=sources, lists=lists),
             )
-        found, total = known[1], len(known[1])
+        candidates, total = known[1], len(known[1])
         if node is not None:
-            own = found.of(node)
-            found = replace(found, pairs=found.pairs[own], score=found.score[own])
-        return found, total, None
+            own = candidates.of(node)
+            candidates = replace(candidates, pairs=candidates.pairs[own], score=candidates.score[own])
+        return candidates, total, None
 
     def _lists_are_cut(self, budget: int | None) -> bool:
         """Whether lists of all nodes would be shorter than asked, or were more than the plan of the run allowed: then
         the list of one node is its own, in full, and no other is made.
         """
         config, n, some = self.config.candidates, self.graph.num_nodes, self.model.limits.sources
-        wanted = config if budget is None else replace(config, budget=budget)
-        return wanted.budget_for(n) < wanted.budget or (some is not None and some < n)
+        adjusted = config if budget is None else replace(config, budget=budget)
+        return adjusted.budget_for(n) < adjusted.budget or (some is not None and some < n)
 
 
 def _first(link: Recommendation, name: str) -> Recommendation:

@@ -44,16 +44,16 @@ class ScoredTable(NamedTuple):
     """What is wrong with the other rows."""
 
 
-def add_scores(wanted: PairTable, found: Scores, *, unknown: str, source: TableSource = None) -> ScoredTable:
+def add_scores(pair_table: PairTable, scores: Scores, *, unknown: str, source: TableSource = None) -> ScoredTable:
     """The table of pairs with their scores; a row that cannot be scored is left out (`unknown="skip"`) or has no score.
     A pandas or polars frame gives a frame.
     """
-    rows = wanted.rows if unknown == "skip" else np.arange(wanted.table.num_rows)
-    place = np.full(wanted.table.num_rows, -1)
-    place[wanted.rows] = np.arange(len(wanted.rows))
+    rows = pair_table.rows if unknown == "skip" else np.arange(pair_table.table.num_rows)
+    place = np.full(pair_table.table.num_rows, -1)
+    place[pair_table.rows] = np.arange(len(pair_table.rows))
     at = pa.array(place[rows], mask=place[rows] < 0)
-    table = wanted.table.take(pa.array(rows)) if unknown == "skip" else wanted.table
-    for name, values in zip(RESERVED_COLUMNS, (found.score, found.probability), strict=True):
+    table = pair_table.table.take(pa.array(rows)) if unknown == "skip" else pair_table.table
+    for name, values in zip(RESERVED_COLUMNS, (scores.score, scores.probability), strict=True):
         table = table.append_column(name, pa.array(values.double().cpu().numpy()).take(at))
     shown = convert_like(source, table, rows, RESERVED_COLUMNS) if is_frame(source) else table
-    return ScoredTable(shown, len(wanted.rows), wanted.renamed, wanted.note)
+    return ScoredTable(shown, len(pair_table.rows), pair_table.renamed, pair_table.note)

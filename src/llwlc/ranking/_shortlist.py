@@ -13,8 +13,8 @@ RIDGE = 1e-3  # strength of the ridge penalty, on standardised inputs
 
 @dataclass(frozen=True)
 class Shortlist:
-    """A logistic regression on the score of a pair in a node's own list and its `PairInputs`; one more set of weights
-    for pairs that share a neighbour.
+    """A logistic regression on the score of a pair in a node's candidate list and its `PairInputs`; one more set of
+    weights for pairs that share a neighbour.
 
     `centre`, `scale [k]` standardise the inputs, `weight [2 k + 2]` are the weights and offsets of pairs that share no
     neighbour, then what sharing adds.
@@ -25,7 +25,7 @@ class Shortlist:
     weight: tuple[float, ...]
 
     def score(self, listed: Tensor, inputs: Tensor) -> Tensor:
-        """`[m]`, larger is likelier; `listed [m]`: the score in an own list, `inputs [m, P]`."""
+        """`[m]`, larger is likelier; `listed [m]`: the score in a candidate list, `inputs [m, P]`."""
         return _design(
             _raw(listed, inputs), torch.tensor(self.centre), torch.tensor(self.scale), inputs
         ) @ torch.tensor(self.weight)

@@ -60,7 +60,7 @@ def audit(split: LinkSplit, graph: Graph | None = None) -> Audit:
 
     A fault is: a pair in two parts, in either direction; a pair twice in one part (of hard negatives, twice for one
     positive); a negative that is a link; a node paired with itself; a stage's messages holding a pair that is predicted
-    at that stage or later; a positive or a message that is no link of the graph. Training links carry messages by
+    at that stage or later; a positive or a message that is not a link of the graph. Training links carry messages by
     design, since each is removed from its own subgraph, and so do validation links at test time under some protocols:
     both are listed as allowed, with what `split.repeated` allows.
 
@@ -115,8 +115,8 @@ def audit_parts(
         if other.num_nodes != num_nodes:
             raise InputError(f"{name} has {other.num_nodes} nodes, the split {num_nodes}: they do not belong together")
     keys = {name: torch.unique(_numbers(pairs, num_nodes)) for name, pairs in parts.items()}
-    held = {name: pair_number(stage.edges, num_nodes) for name, stage in stages.items()}
-    whole = torch.cat([*(keys[p] for p in keys if p.endswith("pos")), *held.values()])
+    messages = {name: pair_number(stage.edges, num_nodes) for name, stage in stages.items()}
+    whole = torch.cat([*(keys[p] for p in keys if p.endswith("pos")), *messages.values()])
     if graph is not None:
         whole = torch.cat([whole, pair_number(graph.edges, num_nodes)])
 
@@ -125,8 +125,8 @@ def audit_parts(
     for name, overlap, surplus in (
         *_inside(parts, num_nodes),
         *_between(keys, whole),
-        *_messages(keys, held),
-        *_unknown(keys, held, graph),
+        *_messages(keys, messages),
+        *_unknown(keys, messages, graph),
     ):
         count = len(overlap) if surplus is None else surplus
         if not count:
@@ -169,20 +169,20 @@ def _between(keys: Mapping[str, Tensor], whole: Tensor) -> Iterator[Check]:
             yield f"{name} are links", key[torch.isin(key, whole)], None
 
 
-def _messages(keys: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> Iterator[Check]:
+def _messages(keys: Mapping[str, Tensor], messages: Mapping[str, Tensor]) -> Iterator[Check]:
     """Positives that a stage's messages hold."""
-    for stage, links in held.items():
+    for stage, links in messages.items():
         for name in ("train_pos", "valid_pos", "test_pos"):
             if name in keys:
                 yield f"{stage} holds {name}", keys[name][torch.isin(keys[name], links)], None
 
 
-def _unknown(keys: Mapping[str, Tensor], held: Mapping[str, Tensor], graph: Graph | None) -> Iterator[Check]:
-    """Positives and messages that are no links of the graph."""
+def _unknown(keys: Mapping[str, Tensor], messages: Mapping[str, Tensor], graph: Graph | None) -> Iterator[Check]:
+    """Positives and messages that are not links of the graph."""
     if graph is None:
         return
     links = pair_number(graph.edges, graph.num_nodes)
-    for name, key in (*keys.items(), *held.items()):
+    for name, key in (*keys.items(), *messages.items()):
         if not name.endswith("neg"):
             yield f"{name} not in the graph", key[~torch.isin(key, links)], None
 

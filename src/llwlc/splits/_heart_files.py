@@ -65,20 +65,20 @@ def load_published_split(graph: Graph, *, protocol: str, seed: int) -> LinkSplit
 def _pairs(path: Path, graph: Graph) -> Tensor:
     """The pairs of a file, two node numbers a line, in the order of the file, which is also that of the negatives."""
     try:
-        found: Tensor = torch.from_numpy(np.loadtxt(path, dtype=np.int64, ndmin=2))
+        pairs: Tensor = torch.from_numpy(np.loadtxt(path, dtype=np.int64, ndmin=2))
     except (ValueError, OSError) as error:
-        raise DatasetError(f"{path} is no list of pairs of node numbers ({error})") from error
-    if found.ndim != 2 or found.shape[1] != 2:
-        raise DatasetError(f"{path} has {found.shape[-1]} columns, a pair of nodes has two")
-    _require_nodes(path, found, graph)
-    return found.sort(1).values
+        raise DatasetError(f"{path} is not a list of pairs of node numbers ({error})") from error
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise DatasetError(f"{path} has {pairs.shape[-1]} columns, a pair of nodes has two")
+    _require_nodes(path, pairs, graph)
+    return pairs.sort(1).values
 
 
 def _known(path: Path, pairs: Tensor, graph: Graph) -> Tensor:
     """The pairs, which must be links of the graph."""
-    known = graph.has_edges(pairs)
-    if not bool(known.all()):
-        u, v = pairs[~known][0].tolist()
+    is_link = graph.has_edges(pairs)
+    if not bool(is_link.all()):
+        u, v = pairs[~is_link][0].tolist()
         raise DatasetError(
             f"{path} names the link {u} {v}, which the graph does not have: is it of another version of the dataset?"
         )
@@ -88,14 +88,19 @@ def _known(path: Path, pairs: Tensor, graph: Graph) -> Tensor:
 def _samples(path: Path, links: int, graph: Graph) -> Tensor:
     """Negatives `[links, k, 2]`, a row for each link."""
     try:
-        found = np.load(path, allow_pickle=False)
+        samples = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise DatasetError(f"{path} cannot be read ({error})") from error
-    if found.ndim != 3 or found.shape[0] != links or found.shape[2] != 2 or not np.issubdtype(found.dtype, np.integer):
+    if (
+        samples.ndim != 3
+        or samples.shape[0] != links
+        or samples.shape[2] != 2
+        or not np.issubdtype(samples.dtype, np.integer)
+    ):
         raise DatasetError(
-            f"{path} has shape {found.shape} of {found.dtype}, not {links} rows of pairs of node numbers"
+            f"{path} has shape {samples.shape} of {samples.dtype}, not {links} rows of pairs of node numbers"
         )
-    pairs = torch.from_numpy(found.astype(np.int64))
+    pairs = torch.from_numpy(samples.astype(np.int64))
     _require_nodes(path, pairs, graph)
     return pairs
 

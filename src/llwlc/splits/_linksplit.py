@@ -111,15 +111,15 @@ class LinkSplit:
                 meta = file.metadata() or {}
         except (OSError, SafetensorError) as error:
             raise InputError(
-                f"{path} is no readable split ({describe_error(error)}): make it again with llwlc.splits.make"
+                f"{path} is not a readable split ({describe_error(error)}): make it again with llwlc.splits.make"
             ) from error
         about = json.loads(meta.get("about", "{}"))
-        held = [stage for stage in STAGES if stage not in about.get("shared", {})]
-        missing = {*PARTS, *(f"{stage}.indptr" for stage in held)} - set(tensors)
+        stored = [stage for stage in STAGES if stage not in about.get("shared", {})]
+        missing = {*PARTS, *(f"{stage}.indptr" for stage in stored)} - set(tensors)
         if missing or not about:
-            raise InputError(f"{path} is no split: it lacks {', '.join(sorted(missing)) or 'its description'}")
-        found = {stage: _stage(tensors, stage, graph) for stage in held}
-        train, valid, test = (found[about.get("shared", {}).get(stage, stage)] for stage in STAGES)
+            raise InputError(f"{path} is not a split: it lacks {', '.join(sorted(missing)) or 'its description'}")
+        graphs = {stage: _stage(tensors, stage, graph) for stage in stored}
+        train, valid, test = (graphs[about.get("shared", {}).get(stage, stage)] for stage in STAGES)
         for stage in (train, valid, test):
             if stage.num_nodes != graph.num_nodes:
                 raise InputError(

@@ -61,8 +61,8 @@ def make(
     if record.from_dataset:
         if val is not None or test is not None:
             raise InputError(f"protocol {protocol!r} fixes its parts: use protocol='random' to choose val and test")
-        found: LinkSplit = record.load()(graph, protocol=protocol, seed=seed)
-        return found
+        published: LinkSplit = record.load()(graph, protocol=protocol, seed=seed)
+        return published
     if record.published is not None and num_hard == NUM_HARD:
         as_published: LinkSplit | None = _call(record.published, graph, protocol=protocol, seed=seed)
         if as_published is not None:
@@ -102,8 +102,8 @@ def make(
         metric=record.metric,
     )
     if record.negatives is not None:
-        given = {"num_hard": num_hard}
-        split = _call(record.negatives, split, **{name: given[name] for name in record.options})
+        options = {"num_hard": num_hard}
+        split = _call(record.negatives, split, **{name: options[name] for name in record.options})
     split = _with_training_negatives(split)
     return _call(record.allow, split) if record.allow is not None else split
 
@@ -172,17 +172,17 @@ def fresh_ranks(
     split: LinkSplit, free: NonEdges, *, epoch: int, seed: int | None = None, count: int | None = None
 ) -> Tensor:
     """The ranks of `fresh_negatives` among `free`, the `training_non_edges` of the split."""
-    wanted = min(len(split.train_pos), len(free)) if count is None else count
-    return free.ranks(wanted, np.random.default_rng([split.seed if seed is None else seed, epoch]))
+    num_wanted = min(len(split.train_pos), len(free)) if count is None else count
+    return free.ranks(num_wanted, np.random.default_rng([split.seed if seed is None else seed, epoch]))
 
 
 def training_non_edges(split: LinkSplit) -> NonEdges:
     """The pairs that training negatives are drawn from; see `fresh_negatives`."""
     # Hard negatives are not excluded: they are drawn near links and can be so many that leaving them out would reveal
     # where links are.
-    held = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
+    parts = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
     graph = split.train_graph
-    excluded: list[Tensor | EdgeList] = [split.train_pos, EdgeList(graph), *held]
+    excluded: list[Tensor | EdgeList] = [split.train_pos, EdgeList(graph), *parts]
     free = NonEdges(graph.num_nodes, excluded, split.nodes, mapped=graph.folder is not None)
     if not len(free):
         raise InputError("no pair without a link is left to train on: the graph is too dense for this split")
@@ -258,8 +258,8 @@ def _parts(protocol: Protocol, edges: EdgeList, order: Tensor, size: Sizes, gene
     if protocol.parts is not None:
         train, valid, test = _call(protocol.parts, edges.at(order), size, generator)
         numbers = edges.numbers(train), edges.numbers(valid)
-        known = all(bool((some >= 0).all()) for some in numbers)
-        return _Parts(train, valid, test, numbers if known else None)
+        numbered = all(bool((some >= 0).all()) for some in numbers)
+        return _Parts(train, valid, test, numbers if numbered else None)
     if protocol.order is not None:
         test_from = size.train + size.valid
         train, valid, test = order[: size.train], order[size.train : test_from], order[test_from:]
@@ -281,10 +281,10 @@ def _messages(edges: EdgeList, parts: _Parts, *, valid_messages: bool) -> tuple[
 
 def split_as_ncn(edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     """As many links held out for validation as for test, then half of these given back to training."""
-    held = size.test
-    valid, test, train = edges[:held], edges[held : 2 * held], edges[2 * held :]
-    valid = valid[torch.randperm(held, generator=generator)]
-    given_back = held - size.valid
+    num_held_out = size.test
+    valid, test, train = edges[:num_held_out], edges[num_held_out : 2 * num_held_out], edges[2 * num_held_out :]
+    valid = valid[torch.randperm(num_held_out, generator=generator)]
+    given_back = num_held_out - size.valid
     return torch.cat([train, valid[:given_back]]), valid[given_back:], test
 
 

@@ -107,14 +107,14 @@ class NonEdges:
 
     def at(self, rank: Tensor) -> Tensor:
         """The pairs `[m, 2]` at these ranks, 0 to len − 1."""
-        found, first = allocate_array((len(rank), 2), torch.long, mapped=self.mapped), _first_numbers(self.num_local)
+        result, first = allocate_array((len(rank), 2), torch.long, mapped=self.mapped), _first_numbers(self.num_local)
         for begin in range(0, len(rank), AT_ONCE):
             part, order = rank[
                 begin : begin + AT_ONCE
             ].sort()  # in order, a search finds in the cache what the last one left
             pairs = _numbered_pair(part + torch.searchsorted(self._below, part, right=True), first)
-            found[begin : begin + AT_ONCE][order] = pairs if self.nodes is None else self.nodes[pairs]
-        return found
+            result[begin : begin + AT_ONCE][order] = pairs if self.nodes is None else self.nodes[pairs]
+        return result
 
     def ranks(self, count: int, rng: np.random.Generator) -> Tensor:
         """The ranks `[count]` of distinct pairs, all equally likely."""

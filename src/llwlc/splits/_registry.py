@@ -34,7 +34,7 @@ class Protocol(Record):
     `options` that it names; `allow(split)`: the split with what its recipe repeats by design counted. `features`: node
     features are read for it. `valid_messages`: validation links carry messages at test time. `as_pyg`: negatives are
     those that PyG's code draws from the same seed. `published(graph, protocol, seed)`: the split as its authors
-    published it, None where its files are not at hand. `from_dataset`: the split is the one that comes with the
+    published it, None where its files are not available. `from_dataset`: the split is the one that comes with the
     dataset, and nothing is drawn. `metric`: what methods are compared by, where the dataset does not say.
     """
 

@@ -28,15 +28,15 @@ def sizes(protocol: str, num_edges: int, *, val: float | None = None, test: floa
         )
     if not record.free and (val is not None or test is not None):
         raise InputError(f"protocol {protocol!r} fixes its ratios: use protocol='random' to choose val and test")
-    found = record.load()(num_edges, val=val, test=test) if record.free else record.load()(num_edges)
-    if not isinstance(found, Sizes) or not all(is_whole(size) and size >= 0 for size in found):
-        raise InputError(f"protocol {protocol!r} gave {str(found)[:80]}: give Sizes of whole numbers")
-    if found.train + found.valid + found.test != num_edges:
+    result = record.load()(num_edges, val=val, test=test) if record.free else record.load()(num_edges)
+    if not isinstance(result, Sizes) or not all(is_whole(size) and size >= 0 for size in result):
+        raise InputError(f"protocol {protocol!r} gave {str(result)[:80]}: give Sizes of whole numbers")
+    if result.train + result.valid + result.test != num_edges:
         raise InputError(
-            f"protocol {protocol!r} gave {found.train} + {found.valid} + {found.test} links, and there are {num_edges}:"
-            " let train be what the others leave"
+            f"protocol {protocol!r} gave {result.train} + {result.valid} + {result.test} links, and there are"
+            f" {num_edges}: let train be what the others leave"
         )
-    return found
+    return result
 
 
 def even(num_edges: int, valid: int, test: int) -> Sizes:

@@ -84,7 +84,8 @@ class Subgraphs:
         return self.node if self.draw_ids is None else self.draw_ids
 
     def draws(self, seed: int, epoch: int, stream: int) -> Tensor:
-        """64 random bits for each node, a function of seed, epoch, stream, pair and node alone: see `counter.draw`.
+        """64 random bits for each node, a function of seed, epoch, stream, pair and node alone: see
+        `counter_hash.draw`.
 
         Args:
             seed: seed of the draw.
@@ -105,7 +106,7 @@ class Subgraphs:
             device: "cpu", "cuda" or a torch device.
         """
         moved = {k: t.to(device) for k, t in vars(self).items() if k in self.__match_args__ and isinstance(t, Tensor)}
-        return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is no tensor and stays
+        return replace(self, **moved)  # type: ignore[arg-type]  # `hops` is not a tensor and stays
 
 
 def symmetric_weight(subs: Subgraphs) -> Tensor:
@@ -153,11 +154,11 @@ def concat(parts: list[Subgraphs]) -> Subgraphs:
     ptr = torch.cat([parts[0].ptr[:1], *[p.ptr[1:] + s for p, s in zip(parts, shift, strict=False)]])
     same = {k: torch.cat([getattr(p, k) for p in parts]) for k in ("node", "hop", "dist_u", "dist_v")}
     weights = [p.weight for p in parts if p.weight is not None]
-    known = [p.draw_ids for p in parts if p.draw_ids is not None]
+    draw_ids = [p.draw_ids for p in parts if p.draw_ids is not None]
     return Subgraphs(
         ptr=ptr,
         weight=torch.cat(weights) if weights else None,
-        draw_ids=torch.cat(known) if known else None,
+        draw_ids=torch.cat(draw_ids) if draw_ids else None,
         hops=parts[0].hops,
         **same,
         **shifted,

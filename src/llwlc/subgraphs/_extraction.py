@@ -108,10 +108,10 @@ def extract_checked(
         ""
     )
     unable = {"cuda": why_not_cuda_extraction(graph, hops), "numba": why_not_numba_extraction(graph, hops)}
-    chosen = choose(backend, unable, what="this extraction").name
-    if chosen == "cuda":
+    backend_name = choose(backend, unable, what="this extraction").name
+    if backend_name == "cuda":
         return _on_gpu(graph, pairs, hops, cap, seed, draw_ids)
-    if chosen == "numba":
+    if backend_name == "numba":
         from llwlc._kernels.numba.extraction import ExtractionOptions
         from llwlc._kernels.numba.extraction import extract as compiled
 
@@ -159,7 +159,7 @@ def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, 
     hubs = None
     if cap:
         hubs = order_hubs_on_demand(graph, cap, seed, named=draw_ids is not None, pairs=len(pairs), order=order)
-    found = extraction.extract(
+    arrays = extraction.extract(
         engine_of(indptr),
         indptr,
         indices,
@@ -172,22 +172,22 @@ def _on_gpu(graph: Graph, pairs: Tensor, hops: int, cap: int | None, seed: int, 
         draw_ids=draw_ids,
         hubs=hubs,
     )
-    return subgraphs_from_tensors(found, graph.weight, hops, draw_ids)
+    return subgraphs_from_tensors(arrays, graph.weight, hops, draw_ids)
 
 
-def subgraphs_from_tensors(found: CudaRagged, weight: Tensor | None, hops: int, draw_ids: Tensor | None) -> Subgraphs:
+def subgraphs_from_tensors(arrays: CudaRagged, weight: Tensor | None, hops: int, draw_ids: Tensor | None) -> Subgraphs:
     """The arrays that the CUDA kernel filled, as `Subgraphs`; `weight [2m]` of the graph, through which gradients flow;
     `draw_ids [n]` of its nodes.
     """
-    ptr, _, node, row, col, hop, dist_u, dist_v, edge = found
+    ptr, _, node, row, col, hop, dist_u, dist_v, edge = arrays
     u, weights = ptr[:-1], None if weight is None else weight[edge]
-    known = None if draw_ids is None else draw_ids[node]
-    return Subgraphs(ptr, node, row, col, weights, u, u + 1, hop, dist_u, dist_v, hops, known)
+    identities = None if draw_ids is None else draw_ids[node]
+    return Subgraphs(ptr, node, row, col, weights, u, u + 1, hop, dist_u, dist_v, hops, identities)
 
 
 def get_adjacency(graph: Graph, draw_ids: Tensor | None, reach: ExtractionOptions, pairs: int) -> Adjacency:
     """The graph in the form of the CPU kernels, kept as long as the graph exists: neighbours have 32 bits, so that
-    twice as many fit into a cache. For so many pairs of this reach.
+    twice as many fit into a cache. Chosen for this many pairs of this reach.
     """
     from llwlc._kernels.numba.enclosing_subgraph import Adjacency
     from llwlc._kernels.numba.hub_rows import HubRows, hub_rows, no_hub_rows
@@ -214,8 +214,8 @@ def subgraphs_from_arrays(arrays: SubgraphArrays, hops: int, *, weighted: bool, 
     """The arrays that a CPU kernel filled, as `Subgraphs` that share their memory."""
     ptr, _, node, row, col, weight, hop, dist_u, dist_v = (torch.from_numpy(x) for x in arrays)
     u = ptr[:-1]
-    known = None if draw_ids is None else draw_ids[node]
-    return Subgraphs(ptr, node, row, col, weight if weighted else None, u, u + 1, hop, dist_u, dist_v, hops, known)
+    identities = None if draw_ids is None else draw_ids[node]
+    return Subgraphs(ptr, node, row, col, weight if weighted else None, u, u + 1, hop, dist_u, dist_v, hops, identities)
 
 
 def check_hops(hops: int, cap: int | None) -> None:

@@ -41,8 +41,8 @@ _ASKED: WeakKeyDictionary[Graph, HubRequests] = WeakKeyDictionary()
 def order_hubs_on_demand(
     graph: Graph, cap: int, seed: int, *, named: bool, pairs: int, order: Callable[[int], Rows]
 ) -> Rows | None:
-    """The ordered rows of a graph for so many pairs more, made by `order` from the length of the longest row that need
-    not be; None as long as too few pairs were asked.
+    """The ordered rows of a graph for this many further pairs, made by `order` from the length of the longest row that
+    need not be; None as long as too few pairs were asked.
 
     Whether rows are ordered changes no result.
     """

@@ -32,7 +32,7 @@ def drnl(subs: Subgraphs) -> Tensor:
 
 
 def drnl_of_distances(near: Tensor, far: Tensor, unreachable: int) -> Tensor:
-    """The formula of `drnl`, for nodes that are no ends.
+    """The formula of `drnl`, for nodes that are not ends.
 
     Args:
         near: distances to the nearer end, `[N]`.

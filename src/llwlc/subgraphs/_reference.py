@@ -50,8 +50,8 @@ def extract_chunk(
     far = 2 * hops + 1
     dist_u = _distances(row, col, u, v, owner, far)
     dist_v = _distances(row, col, v, u, owner, far)
-    known = None if draw_ids is None else draw_ids[node]
-    return Subgraphs(ptr, node, row, col, weight, u, v, hop, dist_u, dist_v, hops, known)
+    identities = None if draw_ids is None else draw_ids[node]
+    return Subgraphs(ptr, node, row, col, weight, u, v, hop, dist_u, dist_v, hops, identities)
 
 
 def _nodes(
@@ -67,15 +67,15 @@ def _nodes(
         order = torch.argsort(owner, stable=True)
         owner, node = owner[order], node[order]
         at, source = expand(graph.indptr[node], graph.degree[node])
-        found, found_owner = graph.indices[at], owner[source]
-        key = found_owner * n + found
+        neighbours, found_owner = graph.indices[at], owner[source]
+        key = found_owner * n + neighbours
         # the first mention of each new node, in the order of mention
         key, position = torch.sort(key, stable=True)
         first = torch.ones_like(key, dtype=torch.bool)
         first[1:] = key[1:] != key[:-1]
         first &= ~_member(key, seen)
         position = position[first].sort().values
-        owner, node = found_owner[position], found[position]
+        owner, node = found_owner[position], neighbours[position]
         if cap is not None:
             owner, node = _sample(owner, node, pairs, cap, seed, draw_ids)
         levels.append((owner, node))
@@ -104,9 +104,9 @@ def _induced_edges(graph: Graph, owner: Tensor, node: Tensor) -> tuple[Tensor, T
     n = graph.num_nodes
     key, position = torch.sort(owner * n + node)
     at, row = expand(graph.indptr[node], graph.degree[node])
-    wanted = owner[row] * n + graph.indices[at]
-    slot = torch.searchsorted(key, wanted).clamp(max=max(len(key) - 1, 0))
-    inside = key[slot] == wanted
+    keys = owner[row] * n + graph.indices[at]
+    slot = torch.searchsorted(key, keys).clamp(max=max(len(key) - 1, 0))
+    inside = key[slot] == keys
     weight = None if graph.weight is None else graph.weight[at[inside]]
     return row[inside], position[slot[inside]], weight
 

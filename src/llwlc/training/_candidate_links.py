@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
+
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.splits._negatives import pair_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,3 +25,12 @@ class CandidateLinks:
     negatives: Tensor
     valid_pos: Tensor
     valid_neg: Tensor
+
+    def with_validation_trained(self, split: LinkSplit, before: Tensor, after: Tensor) -> CandidateLinks:
+        """The same where the validation links of `split` are trained on: `before` and `after [m, 2]` are the training
+        positives without and with them. A validation link is then no longer a negative.
+        """
+        n = split.train_graph.num_nodes
+        members = pair_number(torch.cat([before[self.member], self.valid_pos]), n)
+        trained = torch.isin(pair_number(self.negatives, n), pair_number(split.valid_pos, n))
+        return replace(self, member=torch.isin(pair_number(after, n), members), negatives=self.negatives[~trained])

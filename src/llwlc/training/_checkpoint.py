@@ -1,4 +1,4 @@
-"""Checkpoints: written after each epoch, complete or not at all, and read back to the last bit.
+"""Checkpoints: written after each epoch, atomically, and read back to the last bit.
 
 Each has a digest over every tensor with its name, type and shape, over the history and the fingerprint: a damaged or
 altered checkpoint is refused.
@@ -55,9 +55,9 @@ def write_checkpoint(
     tensors = {f"{name}.{k}": t for name, state in states.items() for k, t in state.items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{i}.{k}": torch.as_tensor(t) for k, t in state.items()}
-    kept = {k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()}
+    copies = {k: t.detach().cpu().contiguous().clone() for k, t in tensors.items()}
     about = {"history": json.dumps([record.as_dict() for record in history]), "mark": checkpoint.fingerprint}
-    write_tensors(checkpoint.path, kept, about | {"digest": checkpoint_checksum(kept, about)})
+    write_tensors(checkpoint.path, copies, about | {"digest": checkpoint_checksum(copies, about)})
 
 
 def checkpoint_checksum(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> str:
@@ -113,16 +113,16 @@ def _history(path: Path, text: str) -> list[EpochRecord]:
 
 
 def _damaged(path: Path, why: object) -> RunFolderError:
-    return RunFolderError(f"the checkpoint {path} is damaged ({why}): delete it to begin anew")
+    return RunFolderError(f"the checkpoint {path} is damaged ({why}): delete it to start over")
 
 
 def group_states(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
     """The named states of a checkpoint, that of the optimizer as "adam"."""
-    found: dict[str, dict[str, Tensor]] = {}
+    groups: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         state, _, key = name.partition(".")
-        found.setdefault(state, {})[key] = tensor
-    return found
+        groups.setdefault(state, {})[key] = tensor
+    return groups
 
 
 def restore_optimizer(checkpoint: Checkpoint, optimizer: torch.optim.Optimizer, moments: Mapping[str, Tensor]) -> None:

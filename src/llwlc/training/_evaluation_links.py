@@ -14,7 +14,7 @@ MAX_HARD_NEGATIVES = 100
 
 
 def subsample_evaluation(split: LinkSplit, most: int | None, seed: int) -> LinkSplit:
-    """The split with at most so many validation links, test links and non-links of each, drawn at random, and of hard
+    """The split with at most `most` validation links, test links and negatives of each, drawn at random, and of hard
     negatives at most `MAX_HARD_NEGATIVES` for each validation link; training links and message graphs stay."""
     rng = np.random.default_rng([seed, 14])
     parts: dict[str, Any] = {}
@@ -23,7 +23,7 @@ def subsample_evaluation(split: LinkSplit, most: int | None, seed: int) -> LinkS
         split = replace(split, valid_neg=split.valid_neg[:, columns])
     for stage in ("valid", "test") if most is not None else ():
         pos, neg = getattr(split, f"{stage}_pos"), getattr(split, f"{stage}_neg")
-        kept = torch.from_numpy(np.sort(rng.permutation(len(pos))[:most]))
-        others = kept if neg.ndim == 3 else torch.from_numpy(np.sort(rng.permutation(len(neg))[:most]))
-        parts |= {f"{stage}_pos": pos[kept], f"{stage}_neg": neg[others]}  # hard negatives belong to their link
+        positions = torch.from_numpy(np.sort(rng.permutation(len(pos))[:most]))
+        others = positions if neg.ndim == 3 else torch.from_numpy(np.sort(rng.permutation(len(neg))[:most]))
+        parts |= {f"{stage}_pos": pos[positions], f"{stage}_neg": neg[others]}  # hard negatives belong to their link
     return replace(split, **parts) if parts else split

@@ -19,7 +19,7 @@ class Limits:
 
     num_eval_links: int | None = option(
         None,
-        "most validation links, test links and non-links of each that are scored; by default all",
+        "maximum number of validation links, test links and negatives of each that are scored; by default all",
         least=1,
         most=MAX_COUNT,
     )
@@ -31,7 +31,7 @@ class Limits:
         most=MAX_COUNT,
     )
     num_eval_candidates: int = option(
-        40_000, "most candidates that are ranked to measure a fit's recommendations", least=1, most=MAX_COUNT
+        40_000, "maximum number of candidates ranked to evaluate a fit's recommendations", least=1, most=MAX_COUNT
     )
     """Where the network would rank more of them, those of a sample of nodes, in the same proportion."""
     sources: int | None = option(
@@ -39,11 +39,11 @@ class Limits:
     )
     """Drawn at random where there are more."""
     num_membership_links: int = option(
-        20_000, "most training links that are tested for being candidates", least=1, most=MAX_COUNT
+        20_000, "maximum number of training links that are tested for being candidates", least=1, most=MAX_COUNT
     )
     """Whether they would be candidates if they were missing."""
     num_tuning_links: int = option(
-        1_000, "validation links that set the weights of the sources of candidates", least=1, most=MAX_COUNT
+        1_000, "maximum number of validation links that tune candidate retrieval", least=1, most=MAX_COUNT
     )
 
     def __post_init__(self) -> None:

@@ -111,7 +111,7 @@ class Schedule:
     epochs: int
     """Most epochs."""
     patience: int
-    """Training ends after so many epochs without a better validation score."""
+    """Training ends after this many epochs without a better validation score."""
     select: str
     """The validation score that chooses the epoch: "auc", "mrr", "hits@K", or "both" (the mean of the AUCs among random
     pairs and among candidates).
@@ -162,7 +162,7 @@ def train(
         schedule: how long to train and which epoch to keep.
         checkpoint: written after each epoch; an interrupted run continues from it, and another run's is refused.
         on_epoch: called with the record of each epoch; without it a progress bar shows them.
-        seconds: no epoch begins after so many; the first is always trained.
+        seconds: no epoch begins after this many seconds; the first is always trained.
 
     Returns:
         The history, and the validation scores `[m]` of the best epoch.
@@ -194,12 +194,12 @@ def train(
         if history and (late or (not schedule.keep_last and _stalled(history, schedule.patience))):
             break
         loss = trainee.train_epoch(epoch)
-        found = trainee.validate()
+        scores = trainee.validate()
         record = EpochRecord(
-            epoch, loss, _selected(schedule.select, found), metrics.auc(found.pos, found.neg), found.candidates
+            epoch, loss, _selected(schedule.select, scores), metrics.auc(scores.pos, scores.neg), scores.candidates
         )
         if schedule.keep_last or all(record.valid > earlier.valid for earlier in history):
-            best, best_scores = copy.deepcopy(dict(trainee.weights())), found
+            best, best_scores = copy.deepcopy(dict(trainee.weights())), scores
         history.append(record)
         if checkpoint is not None:
             write_checkpoint(checkpoint, {**trainee.states(), "best": best}, trainee.optimizer, history)
@@ -211,9 +211,9 @@ def train(
     return TrainingResult(history, best_scores.pos, best_scores.neg)
 
 
-def _selected(select: str, found: ValidationScores) -> float:
-    score = validation_score(select, found.pos, found.neg)
-    return (score + found.candidates) / 2 if select == "both" and found.candidates is not None else score
+def _selected(select: str, scores: ValidationScores) -> float:
+    score = validation_score(select, scores.pos, scores.neg)
+    return (score + scores.candidates) / 2 if select == "both" and scores.candidates is not None else score
 
 
 def resume(checkpoint: Checkpoint, trainee: Trainee) -> tuple[list[EpochRecord], Weights]:

@@ -78,8 +78,8 @@ class NodeFeatures:
 
     @cached_property
     def svd_vectors(self) -> NDArray[np.float32] | None:
-        """Rows `[n, GIST]` of the leading directions, where nodes are compared by many more features than these; else
-        None.
+        """Rows `[n, SVD_DIRECTIONS]` of the leading directions, where nodes are compared by many more features than
+        these; else None.
         """
         if (
             self.unit is None

@@ -77,10 +77,10 @@ class Ranks:
         """This rank's links of a batch `index [b]`, as positions among its own links, and their labels; if it has none,
         its first link with a label that does not count.
         """
-        mine = index % self.size == self.rank
-        if not bool(mine.any()):
+        own = index % self.size == self.rank
+        if not bool(own.any()):
             return torch.zeros(1, dtype=index.dtype), label.new_zeros(1, label.shape[1])
-        return index[mine] // self.size, label[mine]
+        return index[own] // self.size, label[own]
 
     def gather_sizes(self, sizes: Tensor, links: int) -> Tensor:
         """The sizes of all links, from each rank's own."""

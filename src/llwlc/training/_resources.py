@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 
 
 def require_minutes(minutes: float | None) -> None:
-    """Refuses a time budget that is no time; None is no budget."""
+    """Refuses a time budget that is not a number of minutes above 0; None is no budget."""
     if minutes is not None and not (has_type(float, minutes) and minutes > 0):
         raise InputError(f"minutes is above 0, or None for no budget, got {str(minutes)[:60]!r}")
 
@@ -38,7 +38,7 @@ class Resources:
     owner: Path | None = None
     """The run folder that the bases belong to."""
     seconds: float | None = None
-    """No epoch begins after so many, None for no limit."""
+    """No epoch begins after this many seconds, None for no limit."""
     ranks: Ranks | None = None
     """The processes that train together, of which this is the first."""
     watch: Stopwatch = field(default_factory=Stopwatch)

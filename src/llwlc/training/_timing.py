@@ -24,12 +24,12 @@ def measure_fixed_cost(work: Callable[[], T]) -> tuple[T, float]:
     compiled.
     """
     with time_block() as first:
-        found = work()
+        result = work()
     if first() > QUICK_ENOUGH:
-        return found, first()
+        return result, first()
     with time_block() as second:
-        found = work()
-    return found, second()
+        result = work()
+    return result, second()
 
 
 def time_fastest(work: Callable[[], T]) -> tuple[T, float]:
@@ -37,9 +37,9 @@ def time_fastest(work: Callable[[], T]) -> tuple[T, float]:
     seconds = math.inf
     for _ in range(NUM_REPEATS):
         with time_block() as taken:
-            found = work()
+            result = work()
         seconds = min(seconds, taken())
-    return found, seconds
+    return result, seconds
 
 
 def measure_rate(work: Callable[[int], object], count: int) -> float:

@@ -99,7 +99,7 @@ def test_agrees_with_torch_whatever_the_size_of_the_network(engine, shape, steps
     assert_agree(engine, net, data, features_of(graph, shape["feature_channels"]))
 
 
-def test_null_space_of_nothing_is_no_trouble(engine):
+def test_an_empty_null_space_gives_a_score(engine):
     """No live column at all: the readouts still see classes, degrees and features."""
     graph = graph_of(NASTY["random"])
     pairs = some_pairs(graph, 10)

@@ -140,7 +140,7 @@ def test_gradients_of_weights_are_left_to_the_reference():
 
 
 @pytest.mark.parametrize(("words", "budget"), [(0, 0), (300, 1 << 20), (1 << 21, 4000)])
-def test_what_is_not_kept_is_looked_up_again(words, budget, monkeypatch):
+def test_subgraphs_that_were_not_packed_are_extracted_again(words, budget, monkeypatch):
     """Runs too long for the memo, and more runs than it has room for, give the same arrays."""
     cora = datasets.load("cora")
     pairs = some_pairs(cora, 200)

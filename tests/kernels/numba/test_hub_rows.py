@@ -134,7 +134,7 @@ def test_threads_and_batches_change_nothing(at_once, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["numba", "reference"])
-def test_other_numbers_of_the_nodes_draw_the_same_nodes(at_once, backend):
+def test_renumbered_nodes_draw_the_same_nodes(at_once, backend):
     plain_graph = graph_of(hubs())
     n = plain_graph.num_nodes
     order = torch.randperm(n, generator=torch.Generator().manual_seed(3))

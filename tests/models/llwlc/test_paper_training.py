@@ -5,11 +5,12 @@ import torch
 
 import llwlc
 from llwlc import splits
-from llwlc._fitting.fit import fit_model
+from llwlc._fitting.fit import fit_model, prepare_features
 from llwlc.graph._graph import Graph
 from llwlc.models._llwlc.encoded_split import EncodedSplit
 from llwlc.models._llwlc.model import LLwLC
 from llwlc.models._llwlc.presets import find_preset
+from llwlc.ranking._ranking import prepare_candidates
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._resources import Resources
 
@@ -56,6 +57,24 @@ def test_all_of_the_ninety_percent_are_trained_on_and_the_last_epoch_is_kept():
     assert len(fitted.history) == 3
     assert [r.loss for r in fitted.history[:2]] == [r.loss for r in again.history]
     assert not torch.equal(fitted.model.net.head[0].weight, again.model.net.head[0].weight)
+
+
+def test_candidates_are_trained_on_together_with_validation_links():
+    """Each positive has its own mark, validation links that are candidates among them; none of these is a negative."""
+    whole = graph()
+    split = splits.make(whole, protocol="random", seed=1)
+    model = LLwLC("anchored", epochs=1, use_validation=True, fraction=0.7, copies=0)
+    features = prepare_features(whole, model)[1]
+    before = prepare_candidates(split, features, model).links
+    first, second = (model.training_links(part, 0) for part in (split, split.with_validation_trained()))
+    after = before.with_validation_trained(split, first, second)
+    assert len(after.member) == len(second)
+    marked, could = ({tuple(pair) for pair in pairs.tolist()} for pairs in (second[after.member], first[before.member]))
+    valid = {tuple(pair) for pair in split.valid_pos.tolist()}
+    assert marked - valid == could & {tuple(pair) for pair in second.tolist()}
+    assert marked & valid == {tuple(p) for p in before.valid_pos.tolist()} & {tuple(pair) for pair in second.tolist()}
+    assert not valid & {tuple(pair) for pair in after.negatives.tolist()}
+    assert len(fit_model(model, whole, split).history) == 1
 
 
 def test_all_links_where_validation_carries_no_messages():

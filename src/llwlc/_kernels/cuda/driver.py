@@ -117,7 +117,7 @@ def load_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
         if found is not None:
             return found
     binary = make()
-    with contextlib.suppress(StorageError):  # a cache that cannot be written is no reason to stop
+    with contextlib.suppress(StorageError):  # a cache that cannot be written does not stop anything
         write_bytes(folder / path.name, add_checksum(binary))
     return binary
 

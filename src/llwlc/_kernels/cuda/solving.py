@@ -1,4 +1,4 @@
-"""`bases._eigenbasis` by the kernel of `solve.cu`: graphs of like size together, each with as much fast memory as it
+"""`bases._eigenbasis` by the kernel of `solve.cu`: graphs of similar size together, each with as much fast memory as it
 needs.
 """
 

@@ -97,8 +97,8 @@ def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray
 
 @compiled
 def projector_of(n: int, degree: np.ndarray, deleted: np.ndarray, count: int, P: ClosedFormProjector) -> None:
-    """The closed-form projector where all columns are vertex-deleted ones; `linalg._projector.vertex_deleted` derives
-    it.
+    """The closed-form projector where all columns are vertex-deleted ones; `linalg._projector.vertex_deleted_projector`
+    derives it.
     """
     P.g[:], P.y[:], P.merged[:] = 0.0, 0.0, False
     has_isolated = False

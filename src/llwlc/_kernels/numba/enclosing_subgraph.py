@@ -300,8 +300,8 @@ def fill_edges(graph: Adjacency, n: int, scratch: ExtractionScratch, neighbor: n
 def drop_link(
     scratch: ExtractionScratch, neighbor: np.ndarray, begin: np.uint64, end: np.uint64, other: np.uint64
 ) -> np.uint64:
-    """Removes the other query node from the row `neighbor[begin:end]` of a query node: the link is no edge. Returns the
-    new end.
+    """Removes the other query node from the row `neighbor[begin:end]` of a query node: the link itself is not an edge.
+    Returns the new end.
     """
     kept = begin
     for at in range(begin, end):

@@ -32,7 +32,7 @@ from llwlc._support.threads import choose_num_threads, run_over_links
 
 class ExtractionOptions(NamedTuple):
     """How far to search: `hops`, each with at most `cap` new nodes (0: no limit), which are drawn by `seed` on
-    `stream`, as `counter.window` has it.
+    `stream`, as `counter_hash.window` has it.
     """
 
     hops: int
@@ -57,8 +57,9 @@ class SubgraphArrays(NamedTuple):
 
 class SubgraphSizes(NamedTuple):
     """What the first pass finds: the numbers of nodes and of directed edges of each graph behind a zero, `sizes`,
-    `edges [B + 1]`; and `kept`, for each run of links by the number of its first link, its subgraphs in brief (`memo`),
-    empty where they did not fit."""
+    `edges [B + 1]`; and `kept`, for each run of links by the number of its first link, its subgraphs in brief
+    (`packed_subgraphs`), empty where they did not fit.
+    """
 
     sizes: np.ndarray
     edges: np.ndarray

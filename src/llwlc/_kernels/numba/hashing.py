@@ -32,7 +32,7 @@ def identity(draw_ids: np.ndarray, node: int) -> np.uint64:
 
 @compiled
 def link_key(seed: int, epoch: int, stream: int, u: int, v: int, draw_ids: np.ndarray) -> np.uint64:
-    """`counter.draw` without its last step: `mix(link_key(…) ^ identity)` is the draw of a node."""
+    """`counter_hash.draw` without its last step: `mix(link_key(…) ^ identity)` is the draw of a node."""
     a, b = identity(draw_ids, u), identity(draw_ids, v)
     return mix(mix(stream_key(seed, epoch, stream) ^ min(a, b)) ^ max(a, b))
 
@@ -53,7 +53,7 @@ def draw(key: np.uint64, who: np.uint64) -> np.int64:
 class CapDraw(NamedTuple):
     (
         """How a pair draws the nodes of a capped hop: those with the lowest `mix(key ^ identity) − shift`, as signed
-        numbers: `counter.window`, with the key of all
+        numbers: `counter_hash.window`, with the key of all
     pairs and the pair's shift."""
         ""
     )
@@ -81,6 +81,6 @@ def uniform(bits: np.uint64) -> float:
 
 @compiled
 def normal(key: np.uint64, who: np.uint64) -> float:
-    """The standard normal draw of a node, by its identity: `counter.normal`."""
+    """The standard normal draw of a node, by its identity: `counter_hash.normal`."""
     bits = mix(key ^ who)
     return math.sqrt(-2 * math.log(uniform(bits))) * math.cos(2 * math.pi * uniform(mix(bits)))

@@ -1,7 +1,7 @@
 """Rows of hubs, ordered once by the draws of their nodes: a pair takes the first ones behind its own draw, without a
 look at the others.
 
-Only for windows (`counter.window`), in which all pairs see the nodes in one order, each from another place on.
+Only for windows (`counter_hash.window`), in which all pairs see the nodes in one order, each from another place on.
 """
 
 from __future__ import annotations

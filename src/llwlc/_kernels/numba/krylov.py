@@ -28,7 +28,7 @@ LOSS_SHARE = 1e-5
 
 class ClosedFormProjector(NamedTuple):
     """The closed-form projector of vertex-deleted constraints: `g`, `y [n]`, `merged [n]`; see
-    `linalg._projector.vertex_deleted`.
+    `linalg._projector.vertex_deleted_projector`.
     """
 
     g: np.ndarray

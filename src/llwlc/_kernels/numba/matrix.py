@@ -14,9 +14,10 @@ SPARSE = 4
 
 class Matrix(NamedTuple):
     """L = diag − S W S of one graph of n nodes: its CSR `start [n + 1]`, `neighbor`, rows padded to fours (see
-    `enclosing.FOUR`), row i with `size[i]` entries; `weight` likewise (0 at the fillers), or empty where every edge
-    weighs 1; `scale`, `diagonal`, zero behind their n entries. Scaling the vector instead of the entries saves a read
-    for each edge. `z` is scratch for two vectors."""
+    `enclosing_subgraph.FOUR`), row i with `size[i]` entries; `weight` likewise (0 at the fillers), or empty where every
+    edge weighs 1; `scale`, `diagonal`, zero behind their n entries. Scaling the vector instead of the entries saves a
+    read for each edge. `z` is scratch for two vectors.
+    """
 
     n: int
     start: np.ndarray

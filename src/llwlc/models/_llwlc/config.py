@@ -18,12 +18,12 @@ class TrainConfig:
     links, see `presets.Preset.resolve_defaults`.
     """
 
-    epochs: int = option(40, "most passes over the training links", least=1, most=1_000_000)
-    learning_rate: float | None = option(None, "length of a training step", least=0, most=LARGEST_RATE, open_least=True)
+    epochs: int = option(40, "maximum number of passes over the training links", least=1, most=1_000_000)
+    learning_rate: float | None = option(None, "step size of Adam", least=0, most=LARGEST_RATE, open_least=True)
     filter_rate: float = option(
         1.0, "the filters' learning rate, as a multiple of learning_rate", least=0, most=LARGEST_RATE, open_least=True
     )
-    batch_size: int | None = option(None, "number of links and non-links in a training step", least=2, most=1 << 30)
+    batch_size: int | None = option(None, "number of links and negatives in a training step", least=2, most=1 << 30)
     """Half of a batch are links."""
     patience: int = option(10, "epochs without a better validation score before training stops", least=1, most=1 << 30)
     select: str = option(
@@ -34,33 +34,31 @@ class TrainConfig:
     )
     fraction: float = option(1.0, "share of the training links that is used", least=0, most=1, open_least=True)
     negatives: int = option(
-        1, "non-links for each link of a training step, all together of the links' weight", least=1, most=LARGEST_POOL
+        1, "negatives for each link of a step; together they weigh as much as the links", least=1, most=LARGEST_POOL
     )
     """Where it is above 1, the further ones come on top of those that `batch_size` counts."""
     negative_pool: int = option(
         4,
-        "non-links for each training link, drawn once; each epoch uses different ones of them",
+        "pool of negatives for each training link, drawn once; each epoch uses different ones",
         least=1,
         most=LARGEST_POOL,
     )
     """Here and below: a multiple of the training links, which are encoded and stored."""
     candidate_pool: int = option(
-        2, "non-links among the candidates for each training link, drawn once", least=0, most=LARGEST_POOL
+        2, "negatives among the candidates for each training link, drawn once", least=0, most=LARGEST_POOL
     )
     """Where candidates have a head of their own."""
     hard_share: float | None = option(
-        None, "share of the non-links that are hard, as HeaRT draws them", least=0, most=1
+        None, "share of the negatives that are hard, as HeaRT draws them", least=0, most=1
     )
     """Drawn by HeaRT's recipe on training links; None: a quarter where the split's own negatives are hard, else
     nothing.
     """
     copies: int | None = option(
-        None, "further copies of the training subgraphs, each with different links left out", least=0, most=LARGEST_POOL
+        None, "further copies of the training subgraphs, each with different edges dropped", least=0, most=LARGEST_POOL
     )
     """Each is from a message graph of its own; epochs take turns."""
-    edge_dropout: float = option(
-        0.1, "share of the links that is left out in such a copy", least=0, most=1, open_most=True
-    )
+    edge_dropout: float = option(0.1, "share of the edges that such a copy drops", least=0, most=1, open_most=True)
     average: float = option(
         0.99, "decay of the moving average of the weights that is kept; 0: none", least=0, most=1, open_most=True
     )

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
+from llwlc._support.progress import print_notice
 from llwlc._support.records import to_mapping
 from llwlc.bases._config import BasisConfig
 from llwlc.bases._encoded_links import place_message_graph
@@ -34,7 +35,6 @@ from llwlc.training._loop import OnEpoch
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
-LOG = logging.getLogger("llwlc")
 DEFAULT = next(iter(PRESETS))
 TRAINING = "training"
 BASES_IN_MEMORY, BASES_OF_PACKED = 2 << 30, 1 << 26
@@ -142,10 +142,15 @@ class LLwLC(LinkModel):
     ) -> Self:
         preset = self.preset.changed(seed=seed)
         if preset.train.use_validation:
-            split = split.with_validation_trained()
-            LOG.warning(
+            fuller = split.with_validation_trained()
+            if candidates is not None:
+                positives = (self.training_links(part, seed) for part in (split, fuller))
+                candidates = candidates.with_validation_trained(split, *positives)
+            split = fuller
+            print_notice(
                 "validation links are trained on too: the last epoch is kept, and probabilities are calibrated on links"
-                " that were trained on"
+                " that were trained on",
+                logging.WARNING,
             )
         preset = preset.resolve_defaults(len(split.train_pos), hard=split.valid_neg.ndim == 3)
         watch, ranks = resources.watch, resources.ranks
@@ -228,9 +233,9 @@ class LLwLC(LinkModel):
         Args:
             preset: what it is to do instead.
         """
-        found = type(self)(preset)
-        found.explicit = self.explicit
-        return found
+        model = type(self)(preset)
+        model.explicit = self.explicit
+        return model
 
     def fresh(self) -> LLwLC:
         return self.with_preset(self.preset)
@@ -259,11 +264,12 @@ class LLwLC(LinkModel):
             raise RunFolderError(
                 f"the network reads {preset.net.feature_channels} features of a node, the run has {width}"
             )
-        found = cls(preset)
-        found.net, found.features = cls.network(preset.net), features
-        found.net.load_state_dict(state)
-        found.net.eval()
-        return found
+        model = cls(preset)
+        with torch.random.fork_rng(devices=[]):  # initial weights, which are replaced, draw from torch's own generator
+            model.net, model.features = cls.network(preset.net), features
+        model.net.load_state_dict(state)
+        model.net.eval()
+        return model
 
     # ------------------------------------------------------------------ Adjustable, and what explanations read
     @property

@@ -31,7 +31,7 @@ class Preset:
         least=0,
         most=MAX_CHANNELS,
     )
-    budget: int = option(100, "most candidates that a node may propose", least=1, most=MAX_CANDIDATES)
+    budget: int = option(100, "maximum number of candidates that a node may propose", least=1, most=MAX_CANDIDATES)
     """See `_candidates.config`."""
     limits: Limits = field(default_factory=Limits)
 
@@ -57,15 +57,17 @@ class Preset:
             key: replace(part, **{k: v for k, v in changes.items() if k in _names(part)})  # type: ignore[type-var]
             for key, part in parts.items()
         }
-        made = replace(self, **new, **{name: changes.get(name, getattr(self, name)) for name in ("features", "budget")})
+        preset = replace(
+            self, **new, **{name: changes.get(name, getattr(self, name)) for name in ("features", "budget")}
+        )
         for name in changes:
-            if reason := made.without_effect(name):
+            if reason := preset.without_effect(name):
                 raise InputError(f"option {name}={changes[name]!r} would have no effect: {reason}")
-        return made
+        return preset
 
     @property
     def code(self) -> dict[str, str]:
-        """Digests of the code that is no part of this package, by kind and name, as in "constraint common"."""
+        """Digests of the code that is not part of this package, by kind and name, as in "constraint common"."""
         readout = READOUTS[self.net.pooling]
         return self.basis.code | ({} if readout.builtin else {f"readout {readout.name}": readout.digest})
 

@@ -10,6 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from llwlc._support.progress import print_notice
 from llwlc._support.threads import use_one_thread
 from llwlc.bases._config import BasisConfig
 from llwlc.bases._encoded_links import CHUNK_ON_GPU, EncodedLinks, encode_chunk, make_encoded_links
@@ -21,7 +22,6 @@ from llwlc.nn._net import LLwLCNet
 from llwlc.nn._weight_packing import why_not_packable
 from llwlc.training._node_features import NodeFeatures
 
-LOG = logging.getLogger("llwlc")
 BATCH_ROWS = 400_000
 """Most padded rows of a batch in torch: links of similar size are padded to the largest of them."""
 CHUNK = 4096
@@ -48,7 +48,8 @@ class Scorer:
         if reason and reason not in _WARNED:
             _WARNED.add(reason)
             times = "five" if on_gpu else "ten"
-            LOG.warning("scores come from torch, some %s times as slow as compiled ones: %s", times, reason)
+            text = f"scores come from torch, some {times} times as slow as compiled ones: {reason}"
+            print_notice(text, logging.WARNING)
         if not reason and not by_torch:
             self.compiled = (GpuNetwork if on_gpu else CompiledNetwork)(net, features.compact)
         # in float64: then no rounding of a batch's shape reaches a probability's sixth digit
@@ -104,7 +105,7 @@ def chunk_size(device: torch.device, *, compiled: bool = True) -> int:
 
 
 def split_by_size(order: Tensor, sizes: Tensor, rows: int) -> Iterator[Tensor]:
-    """Runs of links of like size whose padded rows stay within a bound."""
+    """Runs of links of similar size whose padded rows stay within a bound."""
     sizes = sizes[order]
     begin = 0
     while begin < len(order):

@@ -30,7 +30,7 @@ MOST_ROWS = 1 << 20
 
 
 def padded_width(size: int) -> int:
-    """The width to which a link of so many nodes is padded: a power of two, or the middle between two of them.
+    """The width to which a link of this many nodes is padded: a power of two, or the middle between two of them.
 
     >>> [padded_width(n) for n in (2, 33, 49, 65, 97, 129)]
     [32, 48, 64, 96, 128, 192]

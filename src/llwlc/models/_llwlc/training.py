@@ -29,7 +29,7 @@ from llwlc.training._ranks import Ranks
 
 
 def batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> list[Tensor]:
-    """Positions in batches of links of like size, in random order: bucketing keeps the padding small."""
+    """Positions in batches of links of similar size, in random order: bucketing keeps the padding small."""
     shuffled = torch.randperm(len(sizes), generator=generator)
     run = batch_size * 32
     parts = []
@@ -212,13 +212,13 @@ def populations(index: Tensor, links: EncodedTrainingLinks, negatives: int = 1) 
     `[b, 3]`. Of several random negatives a link, each counts as its part of one, so that links and negatives have equal
     weight."""
     positive = index < links.positives
-    chosen = index >= links.positives + links.random
+    is_candidate = index >= links.positives + links.random
     member = torch.zeros(len(index), dtype=torch.bool)
     member[positive] = links.member[index[positive]]
-    found = torch.stack([positive, ~chosen, chosen | member], 1).float()
+    weights = torch.stack([positive, ~is_candidate, is_candidate | member], 1).float()
     if negatives > 1:
-        found[~positive & ~chosen, 1] = 1 / negatives
-    return found
+        weights[~positive & ~is_candidate, 1] = 1 / negatives
+    return weights
 
 
 def _drawn(pool: int, count: int, generator: torch.Generator) -> Tensor:
