@@ -35,10 +35,12 @@ def test_every_benchmark_says_what_it_does(path):
     assert done.stdout.startswith("usage: ")
 
 
+GUIDES = {"own_data": 8, "databases": 4}
+"""Pages whose commands are run as well, and how many these are."""
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if ">>> " in path.read_text())
 
 
-@pytest.mark.parametrize("path", [p for p in PAGES if p.stem != "own_data"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [p for p in PAGES if p.stem not in GUIDES], ids=lambda path: path.stem)
 def test_snippets_run(path):
     run_snippets(path)
 
@@ -50,14 +52,15 @@ def run_snippets(path):
 
 
 @pytest.mark.filterwarnings("ignore::llwlc.graph.GraphWarning")
-def test_commands_and_snippets_of_the_guide_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", GUIDES)
+def test_commands_and_snippets_of_the_guide_run(tmp_path, monkeypatch, name):
     """Blocks of ```console: a command behind "$ ", then what it prints, where "..." stands for anything."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    guide = ROOT / "docs" / "own_data.md"
+    guide = next((ROOT / "docs").rglob(f"{name}.md"))
     blocks = re.findall(r"^```console\n(\$ .*?)^```", guide.read_text(), re.MULTILINE | re.DOTALL)
     steps = [step for block in blocks for step in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
-    assert len(steps) > 8
+    assert len(steps) > GUIDES[name]
     for command, wanted in steps:
         printed = output_of(command)
         assert doctest.OutputChecker().check_output(wanted, printed, FLAGS), f"{command}\n{printed}"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from llwlc import training as training
     from llwlc import transforms as transforms
     from llwlc._fitting.fit_metrics import FitMetrics as FitMetrics
+    from llwlc._io.database import Query as Query
     from llwlc._predictor import LinkPredictor as LinkPredictor
     from llwlc._support.progress import show_progress as show_progress
     from llwlc.bases._config import BasisConfig as BasisConfig
@@ -99,6 +100,7 @@ _HOMES = {
     "LLwLCNet": "nn._net",
     "LinkPredictor": "_predictor",
     "LinkSplit": "splits._linksplit",
+    "Query": "_io.database",
     "Subgraphs": "subgraphs._batch",
     "constrained_eigsh": "linalg._eigsh",
     "constrained_lanczos": "linalg._lanczos",

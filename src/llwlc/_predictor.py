@@ -11,6 +11,7 @@ import torch
 
 from llwlc._fitting.fit import fit_model
 from llwlc._fitting.fit_metrics import FitMetrics
+from llwlc._io.database_url import redact
 from llwlc._runs import directory
 from llwlc._runs.directory import Run
 from llwlc._runs.fit_run import OnForecast, fit_run
@@ -119,7 +120,7 @@ class LinkPredictor(Estimator, Queries):
             protocol: a name of `splits.PROTOCOLS`.
             out: folder of the run. An interrupted run continues there from its last epoch when the same call is made
                 again; a finished one is read, not repeated; a folder of another run is refused.
-            graph_name: the name of the graph in the run.
+            graph_name: the name of the graph in the run; of a URL, a password is left out.
             node_types: the type of each node; missing links are then sought between types that known links join, or
                 those of `recommend(between=...)`.
             plan: folder of a run whose plan is repeated.
@@ -157,7 +158,7 @@ class LinkPredictor(Estimator, Queries):
             device=self._device,
             cache=self._cache,
             out=None if out is None else Path(out),
-            graph_name=graph_name,
+            graph_name=redact(graph_name),
             parameters={
                 "preset": self.preset,
                 "model": model.name,

@@ -92,7 +92,7 @@ class MissingDependencyError(LLwLCError, ImportError):
 
 class StorageError(LLwLCError, OSError):
     """Files that cannot be kept: a full disk, a folder that may not be written, a lock that another process holds, a
-    damaged cache.
+    damaged cache; and databases that do not answer.
 
     >>> issubclass(StorageError, OSError)
     True

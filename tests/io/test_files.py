@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+import llwlc
 from llwlc._io.parquet_size import copy_to_arrow
 from llwlc._io.table_file import open_table
 from llwlc._io.table_writing import write_table
@@ -453,3 +454,41 @@ def test_arrow_reads_a_copy_of_its_own():
         sys.getrefcount(data) == before
     )  # else one of arrow's threads may free it while the interpreter ends, and abort
     assert copy.read() == data
+
+
+def test_columns_that_are_not_used_are_named_and_those_with_dates_offered(tmp_path):
+    rows = "a,b,note,since,year,count\nx,y,hm,2024-05-01,2001,3\ny,z,,2024-05-02,2002,4\nz,x,s,,2003,5\n"
+    (tmp_path / "e.csv").write_text(rows)
+    report = Graph.read(tmp_path / "e.csv").report
+    assert (report.unused, report.dates) == (("note", "since", "year", "count"), ("since", "year"))
+    assert "Columns not used: 'note', 'since', 'year', 'count'. 'since' and 'year' hold times: --time 'since'" in str(
+        report
+    )
+    pa.parquet.write_table(pa.csv.read_csv(tmp_path / "e.csv"), tmp_path / "e.parquet")
+    assert Graph.read(tmp_path / "e.parquet").report.dates == ("since", "year")
+    assert Graph.read(tmp_path / "e.csv", time="year", weight="count").report.unused == ("note", "since")
+    pairs = "".join(f"{i},{i + 1},,2024-05-01,2001,1\n" for i in range(40))
+    (tmp_path / "e.csv").write_text(f"a,b,note,since,year,count\n{pairs}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphWarning)  # a path is bipartite
+        graph = Graph.read(tmp_path / "e.csv")
+    with pytest.raises(InputError, match=r"read without times: name their column with --time COLUMN .*'since'"):
+        llwlc.splits.make(graph, protocol="temporal")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "wanted"),
+    [
+        ({"x": np.zeros((3, 2, 2))}, r"shape \[rows, features\], got \(3, 2, 2\)"),
+        ({"y": np.zeros((3, 2))}, "no array `x`: it has y"),
+        ({"x": np.zeros((3, 2)), "names": np.array(["x", "y"])}, "2 names and 3 feature rows"),
+    ],
+)
+def test_arrays_of_the_wrong_shape_are_refused_before_the_edges_are_read(tmp_path, arrays, wanted):
+    np.savez(tmp_path / "x.npz", **arrays)
+    with pytest.raises(InputError, match=wanted):
+        Graph.read(tmp_path / "edges that are not there.csv", features=tmp_path / "x.npz")
+    (tmp_path / "e.csv").write_text("a,b\nx,y\ny,z\nz,x\n")
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 2)))
+    with pytest.raises(InputError, match="2 feature rows and no names, the graph has 3 nodes"):
+        Graph.read(tmp_path / "e.csv", features=tmp_path / "x.npz")

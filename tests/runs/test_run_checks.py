@@ -231,7 +231,10 @@ DAMAGE = {
     ),
     "NaN in metrics": (metric("auc", float("nan")), "auc is 'nan', no number"),
     "an infinite metric": (metric("ap", float("inf")), "ap is 'inf', no number"),
-    "history in words": (text("history.jsonl", '{"epoch": 0, "loss": "x", "valid": 1, "valid_auc": 1}\n'), "not a number"),
+    "history in words": (
+        text("history.jsonl", '{"epoch": 0, "loss": "x", "valid": 1, "valid_auc": 1}\n'),
+        "not a number",
+    ),
 }
 
 

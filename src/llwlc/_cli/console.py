@@ -15,6 +15,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from llwlc._cli.process import OutputError
+from llwlc._io.database_url import redact
 from llwlc._support.progress import show_progress
 from llwlc._support.repeated_warnings import deduplicate_warnings
 from llwlc._support.text import escape_controls
@@ -102,7 +103,7 @@ def escape_usage() -> Iterator[None]:
         if hasattr(error, "format_message") and isinstance(
             message, str
         ):  # click's, which typer brings along under various names
-            error.message = escape_controls(message)  # type: ignore[attr-defined]
+            error.message = redact(escape_controls(message))  # type: ignore[attr-defined]
         raise
 
 
@@ -132,7 +133,7 @@ def show_plain_warnings() -> Iterator[None]:
 
 def print_status(text: str, *, style: str | None = None) -> None:
     """Prints one line on stderr, never cut or wrapped; brackets are not markup."""
-    ERR.print(Text(escape_controls(text), style=style or ""), soft_wrap=True)
+    ERR.print(Text(redact(escape_controls(text)), style=style or ""), soft_wrap=True)
 
 
 def print_text(text: str) -> None:

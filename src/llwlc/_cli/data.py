@@ -9,8 +9,9 @@ import typer
 from rich.table import Table
 
 from llwlc._cli.console import OUT, Group, print_rows, print_status, print_table, print_text
-from llwlc._cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
+from llwlc._cli.graph_options import GraphArgument, GraphOptions, make_source, takes_graph_options
 from llwlc._cli.options import PluginOption, load_plugins, make_completer
+from llwlc._io.database_url import redact
 from llwlc.datasets._catalog import DATASETS
 from llwlc.errors import InputError
 from llwlc.splits._registry import PROTOCOLS, Protocol
@@ -61,15 +62,22 @@ def show_graph(graph: GraphArgument, plugin: PluginOption = None, *, graph_optio
     `llwlc data show edges.tsv.gz --no-header --features nodes.csv --isolated keep`
     """
     load_plugins(plugin)
-    print_rows(graph, describe_graph(graph_options.open(graph)))
+    print_rows(redact(graph), describe_graph(graph_options.open(graph)))
 
 
 @data.command("pack")
 def pack_graph(
     edges: Annotated[
-        Path, typer.Argument(metavar="EDGES", help="Edge list of any size: CSV, TSV (also gzipped) or Parquet.")
+        str,
+        typer.Argument(
+            metavar="EDGES",
+            help="Edge list of any size: CSV, TSV (also gzipped), Parquet, or a database with --query.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the packed graph.")],
+    query: Annotated[
+        str | None, typer.Option(help="Of a database: what to read, as in 'select a, b from orders'.")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,
     weight: Annotated[
@@ -91,13 +99,17 @@ def pack_graph(
 
     `llwlc data pack edges.csv -o graph`
 
+    `llwlc data pack postgresql://localhost/shop --query "select customer, item from orders" -o graph`
+
     `llwlc score run pairs.parquet -o scores.parquet --graph graph`
     """
     from llwlc.graph._packing import pack
 
+    origin = make_source(edges, query, "--query")
+    assert origin is not None
     before = out.exists()
     report = pack(
-        edges,
+        origin,
         out,
         memory=memory,
         source=source,
@@ -107,7 +119,9 @@ def pack_graph(
         header=False if no_header else None,
         separator="\t" if separator in ("tab", "\\t") else separator,
     )
-    print_status(f"{edges}: {report.line}")
+    print_status(f"{redact(edges)}: {report.line}")
+    if report.unused:
+        print_status(report.unused_line)
     for text in report.warnings:
         print_status(f"Warning: {text}", style="yellow")
     print_status(f"{out} was packed from it already" if before else f"written to {out}")

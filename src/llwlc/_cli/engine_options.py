@@ -48,7 +48,7 @@ def score_on_ray(
     if out is None or str(out) == "-":
         raise InputError("with --engine ray the scores go to a folder: name it with -o")
     _refuse_others(update, "graph")
-    options |= {"graph": update.graph}
+    options |= {"graph": None if update.graph is None else Path(update.graph)}
     from llwlc._engines.ray_pool import Cluster
     from llwlc._engines.scoring import make_score_task, score_in_shards
 

@@ -25,6 +25,7 @@ from llwlc._cli.options import (
 )
 from llwlc._cli.tables import describe_expected_links, show_links, show_ranking, show_result
 from llwlc._cli.torchrun import join_processes
+from llwlc._io.database_url import redact
 from llwlc._support.registry import Registry, listed
 from llwlc.bases._starts import STARTS
 from llwlc.constraints._registry import FAMILIES
@@ -140,6 +141,8 @@ def fit(
 
     `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
 
+    `llwlc fit sqlite:///shop.db --query "select customer, item from orders" --out run`
+
     `llwlc fit dense.csv --minutes 30`
 
     `llwlc fit cora --model gae --out gae`
@@ -164,16 +167,17 @@ def fit(
         predictor = LinkPredictor(preset, model=model, seed=seed, minutes=budget, device=device, **settings)
         known = predictor.make_model()  # refuses bad options before any work
         split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
+        name = redact(graph)
         with EpochBar(known.epochs, out) as bar:
             if model not in (None, "llwlc") or bar.begun:
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
-                show_forecast(graph, full_graph, split, forecast, forecast.seconds)
+                show_forecast(name, full_graph, split, forecast, forecast.seconds)
                 bar.open()
 
             def planned(plan: FitPlan) -> None:
-                show_forecast(graph, full_graph, split, plan.forecast, plan.forecast.at_most)
+                show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most)
                 OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
                 bar.open(plan.preset.train.epochs)
 
@@ -181,7 +185,7 @@ def fit(
                 full_graph,
                 split=split,
                 out=out,
-                graph_name=graph,
+                graph_name=name,
                 node_types=labels,
                 plan=None if plan in (None, "full") else plan,
                 spent=time.perf_counter() - begin,

@@ -16,11 +16,13 @@ import typer
 
 from llwlc._cli.console import print_status
 from llwlc._cli.options import make_completer
+from llwlc._io.database_url import is_database_url, redact
 from llwlc._support.repeated_warnings import suppress_warnings
 from llwlc.datasets._catalog import DATASETS
 from llwlc.errors import InputError
 
 if TYPE_CHECKING:
+    from llwlc._io.database import Query
     from llwlc._predictor import LinkPredictor
     from llwlc.graph._graph import Graph
 
@@ -30,7 +32,8 @@ GraphArgument = Annotated[
         metavar="GRAPH",
         help=(
             "A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF,"
-            " Matrix Market, graph6, each also gzipped; or a packed graph (llwlc data pack)."
+            " Matrix Market, graph6, each also gzipped; a packed graph (llwlc data pack); or a database (sqlite:///FILE,"
+            " duckdb:///FILE, postgresql://HOST/NAME, neo4j://HOST) with --query."
         ),
         autocompletion=make_completer(DATASETS),
     ),
@@ -71,7 +74,24 @@ class GraphOptions:
         False
     )
     separator: Annotated[str | None, typer.Option(help="Separator of the columns; by default it is detected.")] = None
-    features: Annotated[Path | None, typer.Option(help="Node features: CSV, TSV, Parquet or npz.")] = None
+    query: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a database: what to read, as in 'select a, b from orders'. Passwords: PGPASSWORD, ~/.pgpass."
+        ),
+    ] = None
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Node features: CSV, TSV, Parquet; npz, with x [nodes, features] (or a sparse matrix as"
+                " scipy.sparse.save_npz writes it) and names [nodes]; or a database."
+            )
+        ),
+    ] = None
+    features_query: Annotated[
+        str | None, typer.Option(help="Of a database in --features: what to read, one row a node.")
+    ] = None
     node: Annotated[str | None, typer.Option(help="Column of node ids in the features file.")] = None
     categorical: Annotated[
         list[str] | None, typer.Option(help="Feature column whose numbers are categories; may be repeated.")
@@ -95,7 +115,13 @@ class GraphOptions:
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
     def open(self, name: str) -> Graph:
-        """The dataset of that name, or the graph of that file; its counts and warnings are printed on stderr."""
+        """The dataset of that name, or the graph of that file or query; its counts and warnings are printed on
+        stderr.
+        """
+        if is_database_url(name):
+            found = self._read(name)
+            print_report(redact(name), found)
+            return found
         if name in DATASETS and not Path(name).is_file():
             if any(getattr(self, option.name) not in (option.default, []) for option in fields(self)):
                 raise InputError(f"{name} is a dataset: options on columns and features are for files")
@@ -104,7 +130,7 @@ class GraphOptions:
             return datasets.load(name)
         if Path(name).is_dir():
             return self._open_packed(name)
-        if not Path(name).exists() and Path(name).name == name and "." not in name:
+        if not Path(name).exists() and Path(name).name == name and "." not in name and self.query is None:
             close = difflib.get_close_matches(name, DATASETS, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
             raise InputError(
@@ -130,7 +156,8 @@ class GraphOptions:
             raise InputError("--node-type names a column of the features file: give --features too")
         from llwlc.graph._node_type_column import read_node_types
 
-        return read_node_types(self.features, graph, column, node=self.node)
+        source = make_source(self.features, self.features_query, "--features-query")
+        return read_node_types(source, graph, column, node=self.node)
 
     def _read(self, name: str) -> Graph:
         from llwlc.graph._edge_file import read_graph
@@ -138,14 +165,14 @@ class GraphOptions:
 
         with suppress_warnings(GraphWarning):  # the command prints them, without Python's file and line
             return read_graph(
-                name,
+                make_source(name, self.query, "--query"),
                 source=self.source,
                 target=self.target,
                 weight=None if self.weight == "none" else self.weight,
                 time=None if self.time == "none" else self.time,
                 header=False if self.no_header else None,
                 separator=parse_separator(self.separator),
-                features=self.features,
+                features=make_source(self.features, self.features_query, "--features-query"),
                 node=self.node,
                 categorical=self.categorical or (),
                 missing_values=self.missing_values,
@@ -155,10 +182,29 @@ class GraphOptions:
             )
 
 
+def make_source(name: str | None, query: str | None, option: str) -> str | Query | None:
+    """A file by its name, or the rows of a query to a database; `option` is the one that says the query."""
+    from llwlc._io.database import Query, make_missing_query_error
+
+    if name is None:
+        if query is not None:
+            raise InputError(f"{option} is for a database: name it too")
+        return None
+    if not is_database_url(name):
+        if query is not None:
+            raise InputError(f"{option} is for a database such as sqlite:///shop.db, and {name} is none: leave it out")
+        return name
+    if query is None:
+        raise make_missing_query_error(name, option)
+    return Query(name, query)
+
+
 def print_report(name: str, graph: Graph) -> None:
     """Prints the counts and warnings of a graph that was read, on stderr."""
     if graph.report is not None:
         print_status(f"{name}: {graph.report.line}")
+        if graph.report.unused:
+            print_status(graph.report.unused_line)
         for text in graph.report.warnings:
             print_status(f"Warning: {text}", style="yellow")
     sys.stderr.flush()
@@ -169,16 +215,20 @@ class UpdateOptions:
     """Changes of the graph since a run was fitted; each field is an option of `score` and `recommend`."""
 
     graph: Annotated[
-        Path | None, typer.Option(help="File of the updated graph, which replaces the one that the run was fitted on.")
+        str | None,
+        typer.Option(help="File or database of the updated graph, which replaces the one that the run was fitted on."),
     ] = None
-    add: Annotated[Path | None, typer.Option(help="File of new links, added to the known ones.")] = None
+    graph_query: Annotated[str | None, typer.Option(help="Of a database in --graph: what to read.")] = None
+    add: Annotated[str | None, typer.Option(help="File or database of new links, added to the known ones.")] = None
+    add_query: Annotated[str | None, typer.Option(help="Of a database in --add: what to read.")] = None
     node_list: Annotated[
         Path | None,
         typer.Option(help="File of node names, one a row: nodes that the graph has even if they have no link."),
     ] = None
     features: Annotated[
-        Path | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
+        str | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
     ] = None
+    features_query: Annotated[str | None, typer.Option(help="Of a database in --features: what to read.")] = None
     graph_source: Annotated[str | None, typer.Option(help="Column of one end of a link in --graph and --add.")] = None
     graph_target: Annotated[str | None, typer.Option(help="Column of the other end in --graph and --add.")] = None
     graph_weight: Annotated[
@@ -196,7 +246,11 @@ class UpdateOptions:
 
     def apply(self, model: LinkPredictor) -> Graph | None:
         """The updated graph, with a line about it on stderr; None if no option changes the run's own graph."""
-        sources = {name: getattr(self, name) for name in ("graph", "add", "node_list", "features")}
+        sources: dict[str, Any] = {
+            name: make_source(getattr(self, name), getattr(self, f"{name}_query"), f"--{name}-query")
+            for name in ("graph", "add", "features")
+        }
+        sources["node_list"] = self.node_list
         if all(sources[name] is None for name in ("graph", "add", "node_list")):
             given = [f.name for f in fields(self) if f.name != "unzipped_limit" and getattr(self, f.name) != f.default]
             if given:

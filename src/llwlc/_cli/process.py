@@ -70,6 +70,9 @@ def prepare_streams() -> None:
         sys.stdout = io.TextIOWrapper(
             binary, old.encoding, old.errors, line_buffering=old.line_buffering, write_through=old.write_through
         )
+    # an encoding of few letters, such as Windows' cp1252, shows the others as codes
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def drop_output() -> None:

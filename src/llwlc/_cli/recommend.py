@@ -9,12 +9,22 @@ import typer
 from llwlc._cli.console import OUT, print_status
 from llwlc._cli.engine_options import AddressOption, EngineOption, WorkersOption, recommend_on_ray, uses_ray
 from llwlc._cli.graph_options import UpdateOptions, takes_update_options
-from llwlc._cli.options import FormatOption, OutOption, PluginOption, RunArgument, SafeOption, load_plugins
+from llwlc._cli.options import (
+    FormatOption,
+    OutOption,
+    PluginOption,
+    RunArgument,
+    SafeOption,
+    load_plugins,
+    refuse_options,
+)
 from llwlc._cli.tables import TableOutput, describe_expected_links, show_links
+from llwlc._io.database_url import redact
 
 
 @takes_update_options
 def recommend(
+    ctx: typer.Context,
     run: RunArgument,
     top: Annotated[int | None, typer.Option(help="How many links; 20 unless --precision is given.")] = None,
     precision: Annotated[
@@ -24,6 +34,15 @@ def recommend(
     node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
     out: OutOption = None,
     format: FormatOption = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Database to write the links to, all or none: sqlite:///FILE, duckdb:///FILE, postgresql://…",
+        ),
+    ] = None,
+    table: Annotated[str, typer.Option(help="Table of --to, as links or schema.links.")] = "links",
+    if_exists: Annotated[str, typer.Option(help="A table of --to that is there already: fail or append.")] = "fail",
     missing_share: Annotated[
         float | None,
         typer.Option(help="Assumed share of all links that is missing; by default the share of the validation links."),
@@ -61,11 +80,18 @@ def recommend(
     `llwlc recommend run --between user item`
 
     `llwlc recommend run --add links_since.csv -o - --format jsonl`
+
+    `llwlc recommend run --top 1000 --to postgresql://localhost/shop --table links --if-exists append`
     """
     load_plugins(plugin)
-    delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
-    import pyarrow as pa
+    if to is None:
+        refuse_options(ctx, "table", "if_exists", why="without --to")
+    else:
+        from llwlc._io.database import check_table_target
+        from llwlc.ranking._recommendations import COLUMNS
 
+        check_table_target(to, table, list(COLUMNS), if_exists)
+    delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
     from llwlc._predictor import LinkPredictor
 
     options: dict[str, Any] = {
@@ -89,12 +115,13 @@ def recommend(
         print_status(describe_expected_links(recommendations))
     else:
         print_status(f"There are no candidates of {node}: no unlinked node is near it or has similar features")
+    if to is not None:
+        recommendations.to_database(to, table, if_exists=if_exists)
+        print_status(f"{len(recommendations):,} links written to table {table} of {redact(to)}")
+        if out is None and format is None:
+            return
     if out is None and format is None and OUT.is_terminal:
         if recommendations:
             show_links(recommendations, f"The {len(recommendations)} likeliest missing links{whose}")
         return
-    # types stated, so that a table without rows has them too
-    kinds = {"source": pa.string(), "target": pa.string(), "score": pa.float64(), "probability": pa.float64()}
-    kinds |= dict.fromkeys(("probability_low", "probability_high", "candidate_score"), pa.float64())
-    kinds |= {"common_neighbors": pa.int64(), "distance": pa.int64()}
-    delivery.write_out(pa.table({k: pa.array([getattr(r, k) for r in recommendations], t) for k, t in kinds.items()}))
+    delivery.write_out(recommendations.to_arrow())

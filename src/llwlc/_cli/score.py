@@ -9,7 +9,13 @@ import typer
 
 from llwlc._cli.console import print_status
 from llwlc._cli.engine_options import AddressOption, EngineOption, WorkersOption, score_on_ray, uses_ray
-from llwlc._cli.graph_options import UpdateOptions, gigabytes_to_bytes, parse_separator, takes_update_options
+from llwlc._cli.graph_options import (
+    UpdateOptions,
+    gigabytes_to_bytes,
+    make_source,
+    parse_separator,
+    takes_update_options,
+)
 from llwlc._cli.options import (
     FormatOption,
     OutOption,
@@ -21,6 +27,7 @@ from llwlc._cli.options import (
     refuse_options,
 )
 from llwlc._cli.tables import TableOutput
+from llwlc._io.database_url import redact
 
 
 @takes_update_options
@@ -28,8 +35,15 @@ def score(
     ctx: typer.Context,
     run: RunArgument,
     pairs: Annotated[
-        Path, typer.Argument(metavar="PAIRS", help="CSV, TSV or Parquet file with a pair of node names in each row.")
+        str,
+        typer.Argument(
+            metavar="PAIRS",
+            help="CSV, TSV or Parquet file with a pair of node names in each row, or a database with --query.",
+        ),
     ],
+    query: Annotated[
+        str | None, typer.Option(help="Of a database: what to read, as in 'select a, b from asked'.")
+    ] = None,
     out: OutOption = None,
     format: FormatOption = None,
     prior: Annotated[float, typer.Option(help=PriorHelp)] = 0.5,
@@ -76,16 +90,19 @@ def score(
     """
     load_plugins(plugin)
     if uses_ray(engine, address, workers):
-        refuse_options(ctx, "format", "no_header", "separator", "spreadsheet_safe", "plugin", why="with --engine ray")
+        refuse_options(
+            ctx, "query", "format", "no_header", "separator", "spreadsheet_safe", "plugin", why="with --engine ray"
+        )
         options = {"prior": prior, "source": source, "target": target, "unknown": unknown}
-        score_on_ray(run, pairs, out, address, workers, update, **options)
+        score_on_ray(run, Path(pairs), out, address, workers, update, **options)
         return
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
+    asked_pairs = make_source(pairs, query, "--query")
     from llwlc._predictor import LinkPredictor
 
     model = LinkPredictor.load(run)
     table = model.score_table(
-        pairs,
+        asked_pairs,
         prior=prior,
         graph=update.apply(model),
         source=source,
@@ -97,7 +114,7 @@ def score(
         unzipped_limit=gigabytes_to_bytes(update.unzipped_limit),
     )
     for name, renamed in table.renamed.items():
-        print_status(f"the column {name!r} of {pairs} is kept as {renamed!r}")
+        print_status(f"the column {name!r} of {redact(pairs)} is kept as {renamed!r}")
     if table.note:
         print_status(
             f"Warning: {table.note} These rows {'are left out' if unknown == 'skip' else 'have no score'}; for a graph"

@@ -14,6 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from llwlc._io.database import make_missing_query_error
+from llwlc._io.database_url import restore_url
 from llwlc.errors import InputError
 
 UNZIPPED_LIMIT = 2 << 30
@@ -86,6 +88,9 @@ def open_file(path: Path, limit: int | None = UNZIPPED_LIMIT) -> Iterator[UserFi
                 raise InputError(f"{path} is not a gzip file, whatever its name says: drop the .gz or compress it")
             yield file
     except FileNotFoundError:
+        url = restore_url(path)
+        if url is not None:
+            raise make_missing_query_error(url) from None
         raise InputError(f"there is no file {path}: check the name and the folder") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder: name a file inside it") from None

@@ -1,5 +1,5 @@
-"""Tables that are in memory already: pandas and polars frames, arrow tables, arrays of names; and what a graph file
-says of its edges.
+"""Tables that are in memory already: pandas and polars frames, arrow tables, arrays of names, what a graph file says of
+its edges; and the rows of a query to a database.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from llwlc._io.database import Query
 from llwlc._io.file_bytes import UNZIPPED_LIMIT
-from llwlc._io.table_file import TableFile, check_distinct_columns, open_table
+from llwlc._io.table_file import SAMPLE_ROWS, TableFile, check_distinct_columns, open_table
 from llwlc._support.text import describe_error, quote_text
 from llwlc.errors import InputError
 
 TableSource = Any
 """A path, or a table in memory: a pandas or polars frame, an arrow table, an array of names `[m, 2]`, a list of pairs,
-a mapping from names to columns.
+a mapping from names to columns; or a `Query` to a database.
 """
 
 
@@ -33,6 +34,11 @@ class MemoryTable(TableFile):
         """These columns, with the types that they already have."""
         assert self.table is not None
         return self.table.select(list(self.columns if columns is None else columns))
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of the first rows."""
+        assert self.table is not None
+        return self.table.select(list(columns)).slice(0, SAMPLE_ROWS)
 
 
 def make_memory_table(table: pa.Table, path: Path) -> MemoryTable:
@@ -49,6 +55,8 @@ def get_source_name(source: TableSource) -> Path:
     >>> get_source_name("edges.csv"), get_source_name([("Ada", "Bob")])
     (PosixPath('edges.csv'), PosixPath('the given list'))
     """
+    if isinstance(source, Query):
+        return source.name
     return Path(source) if is_path(source) else Path(f"the given {type(source).__name__}")
 
 
@@ -73,6 +81,8 @@ def to_arrow(source: TableSource) -> pa.Table:
     """
     if isinstance(source, pa.Table):
         return source
+    if isinstance(source, Query):
+        return source.read()
     try:
         if type(source).__module__.partition(".")[0] == "pandas":
             return pa.Table.from_pandas(source, preserve_index=False)
@@ -106,7 +116,7 @@ def _without_views(table: pa.Table) -> pa.Table:
 
 def is_frame(source: TableSource) -> bool:
     """Whether it has named columns, so that the ends of pairs are looked for among them."""
-    return isinstance(source, pa.Table | dict) or hasattr(source, "__arrow_c_stream__")
+    return isinstance(source, pa.Table | dict | Query) or hasattr(source, "__arrow_c_stream__")
 
 
 def convert_like(source: TableSource, table: pa.Table, rows: np.ndarray, added: Collection[str]) -> Any:

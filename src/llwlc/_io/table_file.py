@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,9 @@ from llwlc.errors import InputError
 
 MOST_COLUMNS = 1 << 18
 """Columns of a table in text: each takes some kilobytes while it is read. A sparse matrix (npz) may have more."""
+DATABASE_FILES = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
+"""How the files of databases begin, and where."""
+SAMPLE_ROWS, SAMPLE_BYTES = 100, 1 << 15
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
 # "# " and not "#": a hashtag is a fine name for a node
 _COMMENT = re.compile(r"\s*$|#\s|#$|%\s|%%|%$")
@@ -52,6 +55,15 @@ class TableFile:
             table = pa.parquet.read_table(copy_to_arrow(self.data), columns=wanted)
             table.validate(full=True)  # a damaged file may declare bytes as text that are not UTF-8
             return table
+
+    def sample(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of the first rows, a hundred or so."""
+        if self.separator is None:
+            file = pa.parquet.ParquetFile(copy_to_arrow(self.data) if self.data else self.path)
+            batch = next(file.iter_batches(SAMPLE_ROWS, columns=list(columns)), None)
+            return file.schema_arrow.empty_table() if batch is None else pa.Table.from_batches([batch])
+        head = b"".join(io.BytesIO(self.data).readlines(SAMPLE_BYTES))
+        return replace(self, data=head)._read_text(list(columns), ())
 
     def without_header(self) -> TableFile:
         """The same file, its first line a row."""
@@ -106,6 +118,12 @@ def table_of(file: UserFile, *, header: bool | None = None, separator: str | Non
     path = file.path
     if separator is not None and (len(separator) != 1 or separator in '"\r\n' or not separator.isascii()):
         raise InputError(f"the separator must be one character, no quote and no line end, got {quote_text(separator)}")
+    scheme = next((name for name, (at, mark) in DATABASE_FILES.items() if file.head.startswith(mark, at)), None)
+    if scheme is not None:
+        raise InputError(
+            f"{path} is a {scheme} database: name it as {scheme}:///{path}, with what to read (--query 'select a, b"
+            " from ...'; in Python llwlc.Query(url, sql))"
+        )
     if file.head[:4] == b"PAR1":
         data = file.read()
         return TableFile(path, data, check_distinct_columns(path, _parquet_columns(path, data, file.limit)))

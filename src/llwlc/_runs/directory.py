@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -57,7 +56,7 @@ from llwlc._runs.format import (
 from llwlc._runs.model_card import model_card
 from llwlc._runs.plan_file import SavedPlan, read_plan, write_plan
 from llwlc._runs.reliability import draw_reliability
-from llwlc._support.files import PARTIAL, remove, write_tensors, write_text
+from llwlc._support.files import PARTIAL, remove, replace_file, write_tensors, write_text
 from llwlc._support.json_file import read_json
 from llwlc._support.lock import LOCK, hold_lock
 from llwlc._support.text import describe_error
@@ -135,10 +134,10 @@ def save(folder: Path, run: Run) -> None:
             (folder / name).unlink(missing_ok=True)  # never leave a mixture of two runs
         remove(folder / PACKED)
         if (partial / PACKED).is_dir():
-            os.replace(partial / PACKED, folder / PACKED)
+            replace_file(partial / PACKED, folder / PACKED)
         for name in (*FILES, *OPTIONAL, MANIFEST):
             if (partial / name).exists():
-                os.replace(partial / name, folder / name)
+                replace_file(partial / name, folder / name)
             else:
                 (folder / name).unlink(missing_ok=True)
     except StorageError:

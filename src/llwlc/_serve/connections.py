@@ -8,7 +8,6 @@ sends its request at once is answered, however many others are slow.
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import Any, ClassVar
 
 import h11
@@ -98,9 +97,9 @@ def make_connection_class(most: int | None = None, head_seconds: float = HEAD_SE
 
 
 def _affordable() -> int:
-    if sys.platform == "win32":
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
         return MAX_CONNECTIONS
-    import resource
-
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else max(4, min(MAX_CONNECTIONS, files // 4))

@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from glob import escape
@@ -41,6 +42,11 @@ TYPES = {
 }
 """The types of a safetensors file, by those of torch."""
 
+WINDOWS = os.name == "nt"
+PATIENCE = 2.0
+"""Seconds that a file is waited for which another program has open: Windows replaces no open file, and scanners open
+new ones for a moment.
+"""
 _OWN: set[Path] = set()  # files that this process is writing
 
 
@@ -67,7 +73,7 @@ def open_atomic_file(path: Path) -> Iterator[Path]:
     with _beside(path) as partial:
         yield partial
         _to_disk(partial)  # before the rename: after a power cut the name must not stand for an empty file
-        os.replace(partial, path)
+        replace_file(partial, path)
 
 
 @contextmanager
@@ -99,7 +105,7 @@ def open_staging_folder(path: Path) -> Iterator[Path]:
         for entry in partial.iterdir():
             if (path / entry.name).is_dir():
                 shutil.rmtree(path / entry.name)
-            os.replace(entry, path / entry.name)
+            replace_file(entry, path / entry.name)
         _to_disk(path)
 
 
@@ -125,6 +131,21 @@ def _beside(path: Path) -> Iterator[Path]:
         remove(partial)
 
 
+def replace_file(source: Path, target: Path) -> None:
+    """`os.replace`, on Windows with patience for another program that has the target open."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            os.replace(source, target)
+            return
+        except PermissionError as error:
+            if not WINDOWS or time.monotonic() > until:
+                if WINDOWS:
+                    error.strerror = f"{error.strerror}; perhaps a program has it open: close it"
+                raise
+            time.sleep(PATIENCE / 20)
+
+
 def _remove_litter(path: Path) -> None:
     for leftovers in path.parent.glob(f"{escape('.' + path.name)}.*{PARTIAL}"):
         pid = leftovers.name.removeprefix(f".{path.name}.").partition("-")[0]
@@ -143,9 +164,9 @@ def remove(path: Path) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):  # Windows syncs no folders
+    if path.is_dir() and WINDOWS:  # which syncs no folders
         return
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if WINDOWS else os.O_RDONLY)  # and no file that is open for reading alone
     try:
         os.fsync(handle)
     finally:

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from llwlc._support.file_lock import MSVCRT, lock_file
 from llwlc.errors import StorageError
-
-if sys.platform != "win32":
-    import fcntl
 
 LOCK = ".lock"
 """The file with the id of the process that works in a folder."""
@@ -22,8 +20,8 @@ LOCK = ".lock"
 def hold_lock(folder: Path, what: str) -> Iterator[None]:
     """Holds the lock for the block; raises an error that names the process that has it, where another one does.
 
-    The system itself holds the lock (flock), so that it ends with its process, even if that is killed; the file only
-    names the process.
+    The system itself holds the lock (`file_lock`), so that it ends with its process, even if that is killed; the file
+    only names the process.
     """
     handle = _claimed(folder / LOCK, f"{folder}: {what}")
     try:
@@ -32,13 +30,22 @@ def hold_lock(folder: Path, what: str) -> Iterator[None]:
             os.write(handle, f"{os.getpid()}\n".encode())
         yield
     finally:
+        removed = False
         try:
+            # before the lock is released: a process that waits for this file notices that it is gone
             with contextlib.suppress(OSError):
-                (
-                    folder / LOCK
-                ).unlink()  # before the lock is released: a process that waits for this file notices that it is gone
+                (folder / LOCK).unlink()
+                removed = True
         finally:
             os.close(handle)
+        if not removed:  # Windows removes no open file, so another holder's stays as well
+            _remove_closed(folder / LOCK)
+
+
+def _remove_closed(path: Path) -> None:
+    if MSVCRT is not None:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _claimed(path: Path, who: str) -> int:
@@ -47,7 +54,7 @@ def _claimed(path: Path, who: str) -> int:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
         except OSError as error:
             raise StorageError(f"{path} cannot be written ({error.strerror}): choose another folder") from error
-        if not _held(handle):
+        if not lock_file(handle, wait=False):
             holder = os.read(handle, 32).decode("ascii", "replace").strip()
             os.close(handle)
             raise StorageError(f"{who} is under way in process {holder or '(unknown)'}: wait for it, or end it first")
@@ -56,19 +63,6 @@ def _claimed(path: Path, who: str) -> int:
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
         os.close(handle)
-
-
-def _held(handle: int) -> bool:
-    """Whether this process has the lock now."""
-    if sys.platform == "win32":  # no flock there: nothing is locked
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: go on without one
-        return True
-    return True
 
 
 def is_alive(pid: int) -> bool:

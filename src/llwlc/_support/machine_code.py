@@ -11,7 +11,6 @@ import contextlib
 import os
 import pickle
 import shutil
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -30,10 +29,8 @@ from numba.core.caching import (
 )
 
 from llwlc._support.checksum import add_checksum, strip_checksum
+from llwlc._support.file_lock import lock_file, unlock_file
 from llwlc._support.private_folders import make_private_folder
-
-if sys.platform != "win32":
-    import fcntl
 
 
 @cache
@@ -169,20 +166,19 @@ def lock_compilation(path: str) -> Iterator[None]:
     a lock is held only while those of functions that are called from there are taken. The caller holds numba's own
     lock, which is that of threads.
     """
-    if path in _compiling or sys.platform == "win32":  # by this process already, or no flock there
+    if path in _compiling:  # by this process already
         yield
         return
     handle = -1
     # a folder that cannot be written, or a file system without locks: go on without one
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock_file(handle, wait=True)
     _compiling.add(path)
     try:
         yield
     finally:
         _compiling.discard(path)
         if handle >= 0:
-            with contextlib.suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile holds the file open
+            unlock_file(handle)
             os.close(handle)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -13,7 +15,7 @@ import torch
 
 from llwlc._io.edge_source import open_edges
 from llwlc._io.file_bytes import UNZIPPED_LIMIT
-from llwlc._io.memory_table import TableSource
+from llwlc._io.memory_table import TableSource, is_path
 from llwlc._io.table_file import TableFile, arrow_errors, as_numbers
 from llwlc._io.table_writing import write_table
 from llwlc._support.text import quote_text
@@ -23,6 +25,7 @@ from llwlc.graph._feature_file import FeatureTable, join_features, read_features
 from llwlc.graph._graph import Graph
 from llwlc.graph._name_file import read_names
 from llwlc.graph._names import as_names, number_nodes
+from llwlc.graph._unused_columns import find_unused
 
 FAMILIAR = (
     ("source", "target"),
@@ -121,6 +124,11 @@ def read_graph(
     """
     if isolated not in ("error", "keep", "drop"):
         raise InputError(f"isolated must be 'error', 'keep' or 'drop', got {isolated!r}")
+    # what is wrong with arrays shows before a long list of edges is read; a table's ids are found by the edges' names
+    arrays = features is not None and is_path(features) and Path(features).suffix == ".npz"
+    known = None
+    if features is not None and arrays:
+        known = read_features(features, missing_values=missing_values, unzipped_limit=unzipped_limit)
     edge_source = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
     file, path = edge_source.file, edge_source.file.path
     with arrow_errors(path):
@@ -128,6 +136,7 @@ def read_graph(
         file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
         weight, time = choose_column(file, "weight", weight), choose_column(file, "time", time)
         extra = [name for name in (weight, time) if name is not None]
+        unused, dates = find_unused(file, {*ends[:2], *extra})
         table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
         heads = [as_names(table[name], where=f"{path}: column {quote_text(name)}") for name in ends[:2]]
         strengths = (
@@ -138,8 +147,8 @@ def read_graph(
     declared = [] if edge_source.nodes is None else [as_names(edge_source.nodes, where=f"{path}: nodes")]
     if node_list is not None:
         declared.append(read_names(node_list, node=node if features is None else None, unzipped_limit=unzipped_limit))
-    names, known = pa.concat_arrays([*heads, *declared]), None
-    if features is not None:
+    names = pa.concat_arrays([*heads, *declared])
+    if features is not None and not arrays:
         known = read_features(
             features,
             node=node,
@@ -150,6 +159,8 @@ def read_graph(
         )
     codes, listed = number_nodes(_with_isolated(names, known, keep=isolated == "keep"))
     m, n = len(heads[0]), _count(codes, listed)
+    if known is not None:
+        resolve_names(known, listed, n)  # refuses arrays with too few rows
     graph = assemble_graph(
         codes[:m],
         codes[m : 2 * m],
@@ -160,6 +171,8 @@ def read_graph(
         directed=edge_source.directed,
         notes=(*edge_source.notes, *notes),
     )
+    assert graph.report is not None
+    graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates))
     if not graph.num_edges:
         raise InputError(f"{path} has no edges ({m} rows, self-loops aside): an edge list needs at least one")
     if known is not None:
@@ -277,7 +290,7 @@ def _count(codes: np.ndarray, names: Sequence[str] | None) -> int:
 
 def read_weights(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     values = as_numbers(column)
-    if values is None and pa.types.is_nested(column.type):
+    if values is None and (pa.types.is_nested(column.type) or pa.types.is_binary(column.type)):
         raise InputError(
             f"{where} is of type {column.type}, which is not a number. Use another column, or none: --weight none"
         )
@@ -295,6 +308,9 @@ def read_times(column: pa.ChunkedArray, *, where: str) -> np.ndarray:
     if column.null_count:
         at = column.is_null().combine_chunks().index(True).as_py()
         raise InputError(f"{where} is empty in row {at + 1}: fill it in, or use no times: --time none")
+    if pa.types.is_string(column.type):  # some databases keep dates as text
+        with contextlib.suppress(pa.ArrowInvalid):
+            column = column.cast(pa.timestamp("us"))
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         seconds: np.ndarray = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy()
         return seconds.copy()  # arrow's memory is read-only, torch's is not

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from llwlc._io.database import Query, make_missing_query_error
+from llwlc._io.database_url import restore_url
 from llwlc._io.file_bytes import UserFile
 from llwlc._io.table_file import TableFile, arrow_errors, table_of
 from llwlc._support.text import quote_text
@@ -40,12 +42,15 @@ class StreamOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class EdgeStream:
-    """An edge list whose columns are known: `ends`, and the columns of weights and times, None for none."""
+    """An edge list whose columns are known: `ends`, and the columns of weights and times, None for none. `query`: where
+    the rows come from a database; `file` then has their columns alone.
+    """
 
     file: TableFile
     ends: EndColumns
     weight: str | None
     time: str | None
+    query: Query | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Columns `source` and `target`, names as text; `weight` and `time` where there are any. Bad rows are refused
@@ -66,6 +71,9 @@ class EdgeStream:
         columns = list(
             dict.fromkeys([*self.ends[:2], *(name for name in (self.weight, self.time) if name is not None)])
         )
+        if self.query is not None:
+            yield from (batch.select(columns) for batch in self.query.batches(ROWS))
+            return
         if file.separator is None:
             yield from pa.parquet.ParquetFile(file.path).iter_batches(ROWS, columns=columns)
             return
@@ -96,7 +104,7 @@ class EdgeStream:
 
 
 def open_stream(
-    path: str | Path,
+    path: str | Path | Query,
     *,
     source: str | None = None,
     target: str | None = None,
@@ -105,7 +113,9 @@ def open_stream(
     header: bool | None = None,
     separator: str | None = None,
 ) -> EdgeStream:
-    """Looks at the beginning of a file, and finds its columns as `read_graph` does."""
+    """Looks at the beginning of a file or a query, and finds its columns as `read_graph` does."""
+    if isinstance(path, Query):
+        return _open_query(path, source, target, weight, time)
     path = Path(path)
     head, whole = _head(path)
     if head[:4] == b"PAR1":
@@ -125,10 +135,28 @@ def open_stream(
     return EdgeStream(file, ends, choose_column(file, "weight", weight), choose_column(file, "time", time))
 
 
+def _open_query(
+    query: Query, source: str | None, target: str | None, weight: str | None, time: str | None
+) -> EdgeStream:
+    batches = query.batches(1)
+    columns = tuple(next(batches).schema.names)
+    batches.close()
+    file = TableFile(query.name, b"", columns)
+    return EdgeStream(
+        file,
+        find_ends(file, source, target),
+        choose_column(file, "weight", weight),
+        choose_column(file, "time", time),
+        query,
+    )
+
+
 def _head(path: Path) -> tuple[bytes, bool]:
     """The first bytes of a file, unzipped where it is gzip, and whether the file ends there."""
     try:
         if not path.is_file():
+            if (url := restore_url(path)) is not None:
+                raise make_missing_query_error(url)
             raise InputError(f"there is no file {path} to read in batches: name a CSV, TSV or Parquet file")
         with gzip.open(path) if _is_gzip(path) else path.open("rb") as file:
             head = file.read(HEAD)

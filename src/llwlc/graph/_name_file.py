@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from llwlc._io.file_bytes import UNZIPPED_LIMIT, UserFile, open_file
 from llwlc._io.id_column import find_id_column
-from llwlc._io.memory_table import TableSource, get_source_name, is_path, open_source
+from llwlc._io.memory_table import TableSource, get_source_name, is_frame, is_path, open_source
 from llwlc._io.table_file import arrow_errors, table_of
 from llwlc._io.text_check import TextCheck
 from llwlc._support.text import quote_text
@@ -29,7 +29,7 @@ def read_names(
     ['Ada', 'Bob']
     """
     path = get_source_name(source)
-    if not is_path(source) and not hasattr(source, "__arrow_c_stream__") and not isinstance(source, pa.Table | dict):
+    if not is_path(source) and not is_frame(source):
         names = [str(name) for name in source]
         return as_names(pa.array(names, pa.string()), where=str(path))
     with arrow_errors(path):

@@ -27,6 +27,10 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = Fal
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError(f"{where} has fractions or NaN for node ids: use integers or text") from None
+    if pa.types.is_decimal(array.type):  # a database's numbers of any length
+        array = pc.replace_substring_regex(array.cast(pa.string()), r"(\.0+|(^-?0)E-.*)$", r"\2")  # 0E-18 is zero
+        if pc.any(pc.invert(pc.match_substring_regex(array, r"^(-?[1-9][0-9]*|0)$"))).as_py():
+            raise InputError(f"{where} has fractions for node ids: use integers or text")
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
     texts = (pa.types.is_string(array.type), pa.types.is_large_string(array.type), pa.types.is_string_view(array.type))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from llwlc._io.id_column import find_id_column
-from llwlc._io.table_file import open_table
+from llwlc._io.memory_table import TableSource, get_source_name, open_source
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.graph._names import as_names, find_nodes, format_some_names
 
 
-def read_node_types(path: str | Path, graph: Graph, column: str, *, node: str | None = None) -> tuple[str, ...]:
+def read_node_types(source: TableSource, graph: Graph, column: str, *, node: str | None = None) -> tuple[str, ...]:
     """The text in `column` for each node of the graph, in its order; a node without one is an error."""
-    path = Path(path)
+    path = get_source_name(source)
     if path.suffix == ".npz":
         raise InputError(f"{path}: node types are a column of text; give a table (CSV, TSV, Parquet) with --features")
-    file = open_table(path)
+    file = open_source(source)
     node = find_id_column(path, file.columns, node, [column])
     table = file.read(text=[node, column])
     names = as_names(table[node], where=f"{path}: column {node!r}")

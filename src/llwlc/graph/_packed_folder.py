@@ -161,7 +161,8 @@ def _opened(folder: Path, about: Mapping[str, Any], verify: bool) -> Graph:
             raise _wrong(folder, f"{name} has {len(arrays[name])} entries, indices {len(indices)}")
     names = _names(folder, arrays, n)
     counts = about["report"]
-    report = None if counts is None else GraphReport(**(counts | {"notes": tuple(counts["notes"])}))
+    lists = {name: tuple((counts or {}).get(name, ())) for name in ("notes", "unused", "dates")}
+    report = None if counts is None else GraphReport(**(counts | lists))
     graph = Graph(indptr, indices, arrays.get(WEIGHT), times[0] if times else None, None, names, report, folder=folder)
     if verify:
         for name in arrays:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from llwlc._io.database import Query
 from llwlc._support.files import file_digest, open_atomic_folder, remove
 from llwlc._support.json_file import read_json
 from llwlc._support.progress import make_progress
 from llwlc._support.text import describe_error, quote_text
-from llwlc.errors import InputError, MissingDependencyError, StorageError
+from llwlc.errors import InputError, LLwLCError, MissingDependencyError, StorageError
 from llwlc.graph._edge_stream import EdgeStream, StreamOptions, open_stream
 from llwlc.graph._identity import identity_of
 from llwlc.graph._names import as_names
@@ -43,9 +45,13 @@ MEMORY = 1.0
 NUMBERED = "numbered.parquet"
 
 
-def pack(path: str | Path, out: str | Path, *, memory: float = MEMORY, **options: Unpack[StreamOptions]) -> GraphReport:
+def pack(
+    path: str | Path | Query, out: str | Path, *, memory: float = MEMORY, **options: Unpack[StreamOptions]
+) -> GraphReport:
     """Packs the graph of an edge list into a new folder, the same graph as `Graph.read` makes of it, features aside;
     `Graph.open` maps it.
+
+    `path`: a file, or a `Query` to a database, whose rows are never all in memory either.
 
     `memory`: gigabytes for sorting; what exceeds them goes to the disk of the folder, some hundred bytes a row while it
     works. A bipartite list is not recognised.
@@ -69,21 +75,26 @@ def pack(path: str | Path, out: str | Path, *, memory: float = MEMORY, **options
         report = _merge(base, nodes, weighted=stream.weight is not None, timed=stream.time is not None)
         if not report.edges:
             raise InputError(
-                f"{path} has no edges ({report.rows:,} rows, self-loops aside): an edge list needs at least one"
+                f"{stream.file.path} has no edges ({report.rows:,} rows, self-loops aside): an edge list needs at least"
+                " one"
             )
         isolated = _write_links(base, folder, nodes, report.edges)
         base.close()
         remove(folder / "work")
-        report = GraphReport(**(vars(report) | {"isolated": isolated}))
+        used = {*stream.ends[:2], stream.weight, stream.time}
+        unused = tuple(name for name in stream.file.columns if name and name not in used)
+        report = replace(report, isolated=isolated, unused=unused)
         write_manifest(folder, nodes, report, origin)
     return report
 
 
 def _origin(stream: EdgeStream) -> dict[str, Any]:
-    """What a packed graph was made of: the content of the file and the columns that were read, as JSON."""
+    """What a packed graph was made of: the content of the file and the columns that were read, as JSON. Of a database
+    the content is not known, nor stored what was asked.
+    """
     source, target = stream.ends[:2]
     return {
-        "sha256": file_digest(stream.file.path),
+        "sha256": None if stream.query is not None else file_digest(stream.file.path),
         "columns": {"source": source, "target": target, "weight": stream.weight, "time": stream.time},
         "header": stream.file.has_header,
         "separator": stream.file.separator,
@@ -92,6 +103,8 @@ def _origin(stream: EdgeStream) -> dict[str, Any]:
 
 def _packed_before(out: Path, stream: EdgeStream, origin: Mapping[str, Any]) -> GraphReport:
     """The report of a folder that was packed from this file in this way; an error for any other folder."""
+    if origin["sha256"] is None:
+        raise InputError(f"{out} is there already: name a folder that is not, or delete it first")
     if read_json(out / MANIFEST).get("origin") != origin:
         raise InputError(
             f"{out} is there already, and was packed from another file than {stream.file.path}, or from other columns"
@@ -151,12 +164,12 @@ def _read(base: Any, stream: EdgeStream) -> None:
                 progress.advance(task, batch.num_rows)
                 batch = next(batches, None)
 
-        failed: list[InputError] = []
+        failed: list[LLwLCError] = []
 
         def recorded() -> Iterator[pa.RecordBatch]:
             try:
                 yield from counted()
-            except InputError as error:  # duckdb would wrap it in an error of its own
+            except LLwLCError as error:  # duckdb would wrap it in an error of its own
                 failed.append(error)
 
         base.register("batches", pa.RecordBatchReader.from_batches(first.schema, recorded()))

@@ -8,6 +8,10 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
+from llwlc._support.text import quote_text
+
+MOST_NAMED = 20
+"""Columns that are named in a line."""
 MUTUAL = 0.02
 """Share of edges in both directions from which a list that says nothing about directions is taken as directed."""
 
@@ -29,7 +33,7 @@ class GraphReport:
     in both directions with the same weight, so the list is that of an undirected graph and each weight counts once.
     `weighted`, `timed`: edges have weights, times. `directed`: the direction of the rows means something, by what the
     input states or by the look of it. `bipartite`: links join two node types only. `notes`: what else a reader
-    should know.
+    should know. `unused`: columns of the input that no option takes; `dates`: those of them that could be times.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))
     5 rows gave 4 nodes and 2 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1 isolated node.
@@ -48,6 +52,8 @@ class GraphReport:
     directed: bool = False
     bipartite: bool = False
     notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
@@ -79,6 +85,15 @@ class GraphReport:
         return f"{head}: {', '.join(parts) or 'nothing dropped or merged'}."
 
     @property
+    def unused_line(self) -> str:
+        """The columns that are not used, in a sentence or two; "" where there are none."""
+        if not self.unused:
+            return ""
+        listed = ", ".join(quote_text(name) for name in self.unused[:MOST_NAMED])
+        more = f" and {len(self.unused) - MOST_NAMED:,} more" if len(self.unused) > MOST_NAMED else ""
+        return f"Columns not used: {listed}{more}.{describe_dates(self.dates)}"
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """One sentence or two for everything that changes what the results mean."""
         sentences = list(self.notes)
@@ -103,7 +118,16 @@ class GraphReport:
         return tuple(sentences)
 
     def __str__(self) -> str:
-        return self.line
+        return f"{self.line} {self.unused_line}".strip()
+
+
+def describe_dates(dates: tuple[str, ...]) -> str:
+    """Which option takes a column of dates, as a sentence; "" where there is none."""
+    if not dates:
+        return ""
+    listed = " and ".join(quote_text(name) for name in dates[:3])
+    hold = "holds times" if len(dates) == 1 else "hold times"
+    return f" {listed} {hold}: --time {quote_text(dates[0])} (time=) takes them, for --protocol temporal."
 
 
 def looks_directed(*, num_edges: int, both: int, declared: bool | None) -> bool:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+import pyarrow as pa
 import torch
 from torch import Tensor
 
+from llwlc._io.database import write_to_database
 from llwlc._support.charts import new_figure
 from llwlc._support.html_table import html_table
 from llwlc.bases._config import DEFAULT_CAP
@@ -20,6 +22,14 @@ from llwlc.ranking._ranking import RankedCandidates, RankingConfig, ScoreCandida
 from llwlc.subgraphs._extraction import stream
 
 HOPS = 2  # steps between two ends are counted up to 2 · HOPS + 1
+
+
+COLUMNS = {
+    **dict.fromkeys(("source", "target"), pa.string()),
+    **dict.fromkeys(("score", "probability", "probability_low", "probability_high", "candidate_score"), pa.float64()),
+    **dict.fromkeys(("common_neighbors", "distance"), pa.int64()),
+}
+"""The columns of a table of recommendations."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +103,20 @@ class Recommendations(Sequence[Recommendation]):
     def missing_share(self) -> float:
         """Missing links ÷ known and missing ones."""
         return self.missing_per_known / (1 + self.missing_per_known)
+
+    def to_arrow(self) -> pa.Table:
+        """The links as an arrow table, whose columns have the same types where there is no link."""
+        return pa.table({name: pa.array([getattr(r, name) for r in self], kind) for name, kind in COLUMNS.items()})
+
+    def to_database(self, url: str, table: str = "links", *, if_exists: str = "fail") -> None:
+        """Writes the links to a table of a database in one transaction: all of them or, if anything fails, none.
+
+        Args:
+            url: `sqlite:///shop.db`, `duckdb:///shop.duckdb` or `postgresql://host/shop`, as in `llwlc.Query`.
+            table: its name, with the schema before a dot where that matters.
+            if_exists: what happens to a table that is there: "fail" refuses it, "append" adds the rows to it.
+        """
+        write_to_database(url, table, self.to_arrow(), if_exists)
 
     def _repr_html_(self) -> str:
         rows = [

@@ -16,6 +16,7 @@ from llwlc._support.registry import Target, resolve
 from llwlc.errors import InputError
 from llwlc.graph._edge_list import EdgeList
 from llwlc.graph._graph import Graph
+from llwlc.graph._report import describe_dates
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._negatives import NonEdges
 from llwlc.splits._registry import PROTOCOLS, Protocol, Sizes
@@ -292,7 +293,11 @@ def order_by_time(graph: Graph, order: Tensor, size: Sizes) -> tuple[Tensor, lis
     equal time.
     """
     if graph.time is None:
-        raise InputError("protocol 'temporal' needs the time of every link: load the graph with a time column")
+        dates = () if graph.report is None else graph.report.dates
+        raise InputError(
+            "protocol 'temporal' needs the time of every link, and this graph was read without times: name their column"
+            f" with --time COLUMN (time=).{describe_dates(dates)}"
+        )
     time = EdgeList(graph).once(graph.time)
     if torch.isnan(time.double()).any():
         raise InputError("protocol 'temporal': some links have no time (NaN); drop them or fill them in")
