@@ -105,6 +105,19 @@ def test_a_damaged_compiled_file_is_compiled_again(tmp_path):
     assert add()[:2] == ["42", "0"]
 
 
+def test_a_second_checkout_of_the_same_source_finds_its_functions_compiled(tmp_path):
+    where = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "code")}
+    hits = []
+    for place in (tmp_path / "first", tmp_path / "second"):
+        place.mkdir()
+        (place / "added.py").write_text(ADD)
+        os.utime(place / "added.py", (len(hits), len(hits)))
+        done = subprocess.run([sys.executable, "added.py"], cwd=place, env=where, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        hits.append(done.stdout.split()[:2])
+    assert hits == [["42", "0"], ["42", "1"]]
+
+
 @pytest.mark.parametrize("makers", [["by_three", "by_five"], ["forked"]])
 def test_functions_of_one_name_that_two_processes_compiled_stay_apart_in_a_third(tmp_path, makers):
     """`np.sort` in place of `np.argsort` made indices of node numbers: an extraction wrote outside its arrays."""

@@ -94,16 +94,20 @@ class ChecksummedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 class KernelLocator(_SourceFileBackedLocatorMixin, _CacheLocator):  # type: ignore[misc]
-    """Where numba keeps the machine code of one function: as with `NUMBA_CACHE_DIR`, a subfolder for the folder of its
-    source.
+    """Where numba keeps the machine code of one function: in a folder whose name has the digest of its source, so that
+    neither the place nor the time of the source file matters. A package that is installed again, or a second checkout,
+    finds its kernels compiled.
     """
 
     def __init__(self, function: Any, file: str, folder: str) -> None:
         self._py_file, self._lineno = file, function.__code__.co_firstlineno
-        self._cache_path = str(Path(folder) / self.get_suitable_cache_subpath(file))
+        self._cache_path = folder
 
     def get_cache_path(self) -> str:
         return self._cache_path
+
+    def get_source_stamp(self) -> tuple[float, int]:
+        return 0.0, 0
 
 
 @dataclass(frozen=True)
