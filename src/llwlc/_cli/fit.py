@@ -178,7 +178,11 @@ def fit(
 
             def planned(plan: FitPlan) -> None:
                 show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most)
-                OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
+                OUT.print(
+                    f"Plan for {plan.minutes:g} {'minute' if plan.minutes == 1 else 'minutes'}: {plan.sentence}.",
+                    markup=False,
+                    highlight=False,
+                )
                 bar.open(plan.preset.train.epochs)
 
             predictor.fit(

@@ -27,6 +27,7 @@ from llwlc._support import charts
 from llwlc._support.files import check_parent_folder, write_text
 from llwlc._support.text import html_text
 from llwlc._support.version import VERSION
+from llwlc.explain._explainer import why_not_explainable
 from llwlc.explain._parts import list_parts
 
 TOP = 100
@@ -50,8 +51,9 @@ def escape_for_script(data: Any) -> str:
 
 def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
     names, links = explain_links(model, top)
-    parts = [[part.name, part.about] for part in list_parts(model.explainer_.model.fitted)]
-    data = {"names": names, "links": links, "parts": parts}
+    unexplained = why_not_explainable(model.fitted_)
+    parts = [] if unexplained else [[part.name, part.about] for part in list_parts(model.explainer_.model.fitted)]
+    data = {"names": names, "links": links, "parts": parts, "unexplained": unexplained}
     script = read_asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (

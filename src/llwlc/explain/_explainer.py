@@ -59,6 +59,21 @@ MAX_LISTED = 10
 """Shared features and similar links that are named."""
 
 
+def why_not_explainable(fitted: FitResult) -> str:
+    """Why the scores of a fitted model cannot be explained; "" if they can."""
+    if isinstance(fitted.model, Explainable):
+        return ""
+    if fitted.fallback is not None:
+        return (
+            f"this run ranks by {fitted.title}, which did better on validation, and only scores of the network can be"
+            " explained: fit with --plan full (minutes=None in Python) for the network whatever it scores"
+        )
+    return (
+        f"this is a run of {fitted.title}, which has no constrained eigenbasis to explain a score by: fit without"
+        " --model (model= in Python) for an explainable one"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Explainer:
     """A fitted network on its graph. `non_links [m, 2]`: random pairs, of which some serve as the reference; what all
@@ -75,11 +90,8 @@ class Explainer:
     def of(cls, graph: Graph, fitted: FitResult, ranking: RankingConfig, non_links: Tensor) -> Explainer:
         """The explainer of a fitted model; an error for one that has no constrained eigenbasis."""
         model = fitted.model
-        if not isinstance(model, Explainable):
-            raise InputError(
-                f"this is a run of {fitted.title}, which has no constrained eigenbasis: fit without --model, or with"
-                " --plan full"
-            )
+        if reason := why_not_explainable(fitted):
+            raise InputError(reason)
         compile_basis_kernels(graph, model.basis)
         return cls(graph, cast(LLwLC, model), fitted.calibration, ranking, non_links)
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from llwlc._support.estimator import describe_call
 from llwlc._support.records import read_record, to_mapping
 from llwlc._support.registry import resolve
 from llwlc.errors import InputError, NotFittedError, RunFolderError
@@ -66,6 +67,11 @@ class Baseline(LinkModel):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_encoded": None}
+
+    def __repr__(self) -> str:
+        return describe_call(
+            type(self).__name__, {"network": self.name, "data": self.data} | self.options, {"data": None}
+        )
 
     @property
     def title(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
+from llwlc._support.estimator import describe_call
 from llwlc._support.progress import print_notice
 from llwlc._support.records import to_mapping
 from llwlc.bases._config import BasisConfig
@@ -71,6 +72,9 @@ class LLwLC(LinkModel):
         self.features = NodeFeatures()
         self._scorer: Scorer | None = None
         self._messages: tuple[Graph, Graph] | None = None
+
+    def __repr__(self) -> str:
+        return describe_call(type(self).__name__, self.preset.options, PRESETS[DEFAULT].options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_scorer": None, "_messages": None}  # a copy makes its own
