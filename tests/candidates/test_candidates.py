@@ -470,7 +470,7 @@ def test_a_budget_of_one_works_and_none_is_refused():
     graph = nx.gnp_random_graph(30, 0.1, seed=5)
     assert 0 < len(find_candidates(make_retriever(of(graph), features(30, 0), CandidateConfig(budget=1)))) <= 30
     for budget in (0, -3):
-        with pytest.raises(InputError, match=rf"at least 1 a node, got {budget}"):
+        with pytest.raises(InputError, match=rf"at least 1 per node, got {budget}"):
             CandidateConfig(budget=budget)
 
 

@@ -23,7 +23,7 @@ AddressOption = Annotated[
     typer.Option(help="With --engine ray: a running cluster, as in auto or HOST:PORT; by default one is started here."),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="With --engine ray: maximum number of workers; by default one a processor.")
+    int | None, typer.Option(min=1, help="With --engine ray: maximum number of workers; by default one per processor.")
 ]
 
 

@@ -1,4 +1,4 @@
-"""The progress bar of training, an epoch a step."""
+"""The progress bar of training, one step per epoch."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def open_database(url: str | DatabaseUrl) -> Database:
                 found: Database = kind.load()(url)
                 return found
     raise InputError(
-        f"{url.scheme}:// is no database that llwlc reads; there are {DATABASES.list()}. Of another one, write the rows"
-        " to a CSV or Parquet file, or give a frame in Python"
+        f"{url.scheme}:// is not a database that llwlc reads; it reads {DATABASES.list()}. Write the rows of another"
+        " one to a CSV or Parquet file, or give a frame in Python"
     )
 
 

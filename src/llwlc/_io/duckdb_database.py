@@ -93,7 +93,7 @@ class DuckdbDatabase(Database):
                 raise StorageError(
                     f"{path} is locked by another program: wait until that has finished, then run this again"
                 ) from None
-            raise InputError(f"{path} is no DuckDB database, or cannot be opened ({what}): check the file") from None
+            raise InputError(f"{path} is not a DuckDB database, or cannot be opened ({what}): check the file") from None
         except duckdb.Error as error:
             what = self.explain(error)
             if write:

@@ -214,7 +214,7 @@ def _categories(
     column: pa.ChunkedArray, where: str, name: str, before: ColumnCode | None
 ) -> tuple[ColumnCode, np.ndarray, np.ndarray, int]:
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        raise InputError(f"{where} is of type {column.type}: give numbers or text, one value a cell (or an npz file)")
+        raise InputError(f"{where} is of type {column.type}: give numbers or text, one value per cell (or an npz file)")
     text = pc.utf8_trim_whitespace(pc.fill_null(column.combine_chunks().cast(pa.string()), ""))
     empty = pc.is_in(text, value_set=pa.array(MISSING_TEXTS)).to_numpy(zero_copy_only=False)
     if before is None:

@@ -79,7 +79,7 @@ def _values(file: UserFile, skip: int, wanted: int, nodes: int) -> Iterator[np.n
                 break
             yield values - 63
         if ended and data.strip():
-            raise InputError(f"{file.path} holds several graphs, one a line: keep one")
+            raise InputError(f"{file.path} holds several graphs, one per line: keep one")
     if count != wanted:
         have = f"more than {wanted:,}" if count > wanted else f"{count:,}"
         raise InputError(

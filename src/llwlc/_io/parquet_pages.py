@@ -88,7 +88,7 @@ class _Compact:
 
     def _byte(self) -> int:
         if not 0 <= self.at < self.end:
-            raise ValueError("it is cut")
+            raise ValueError("it is truncated")
         self.at += 1
         return self.data[self.at - 1]
 

@@ -116,7 +116,7 @@ class PostgresqlDatabase(Database):
                     " password (PGPASSWORD, ~/.pgpass)"
                 ) from None
             if not connected:
-                raise InputError(f"{place} is no usable URL ({what}): correct it") from None
+                raise InputError(f"{place} is not a usable URL ({what}): correct it") from None
             if write:
                 raise StorageError(f"{place} cannot be written ({what}): nothing was changed") from None
             raise InputError(f"the query of {place} fails ({what}): correct it, or ask for less") from None

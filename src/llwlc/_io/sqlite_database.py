@@ -107,7 +107,7 @@ class SqliteDatabase(Database):
                 f"{place} is locked by another program: wait until that has finished, then run this again"
             )
         if "not a database" in what or "malformed" in what:
-            return InputError(f"{place} is no SQLite database, or a damaged one ({what}): check the file")
+            return InputError(f"{place} is not a SQLite database, or a damaged one ({what}): check the file")
         if "readonly" in what and not write:
             return InputError(f"the query of {place} would write ({what}): write one that begins with SELECT")
         if write:

@@ -169,7 +169,7 @@ def _words(preset: Preset) -> Iterator[str]:
     if limits.sources is not None:
         yield f"candidates of {limits.sources:,} nodes, drawn at random where there are more"
     if preset.budget < Preset.budget:
-        yield f"{preset.budget} candidates a node"
+        yield f"{preset.budget} candidates per node"
 
 
 def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) -> Iterator[Omission]:

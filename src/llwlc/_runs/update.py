@@ -103,7 +103,7 @@ def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]
     at = torch.from_numpy(_places(known, graph))
     if bool((at < 0).any()):
         new = graph.name(int((at < 0).nonzero()[0, 0]))
-        raise InputError(f"{title} knows only the nodes it was fitted on, and {new!r} is none of them: fit again")
+        raise InputError(f"{title} knows only the nodes it was fitted on, and {new!r} is not among them: fit again")
     row = torch.repeat_interleave(torch.arange(graph.num_nodes), graph.indptr.diff())
     once = row < graph.indices
     pairs = torch.stack([at[row[once]], at[graph.indices[once]]], 1)

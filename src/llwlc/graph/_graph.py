@@ -410,10 +410,10 @@ class Graph:
 
     def _repr_html_(self) -> str:
         mean = 2 * self.num_edges / max(self.num_nodes, 1)
-        rows = [("nodes", f"{self.num_nodes:,}"), ("links", f"{self.num_edges:,}"), ("links a node", f"{mean:.2f}")]
+        rows = [("nodes", f"{self.num_nodes:,}"), ("links", f"{self.num_edges:,}"), ("links per node", f"{mean:.2f}")]
         rows += [(k, "yes") for k in ("weight", "time", "names") if getattr(self, k) is not None]
         if self.x is not None:
-            rows.append(("features a node", f"{self.x.shape[1]:,}"))
+            rows.append(("features per node", f"{self.x.shape[1]:,}"))
         return html_table("Graph", (), rows)
 
     def plot(self) -> Any:

@@ -1,4 +1,4 @@
-"""Names of nodes, one a row: those that a graph has whether they have a link or not."""
+"""Names of nodes, one per row: those that a graph has whether they have a link or not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = ("node", "id", "name", "nodeid", "node_id", "index", "names", "nodes")
 def read_names(
     source: TableSource, *, node: str | None = None, unzipped_limit: int | None = UNZIPPED_LIMIT
 ) -> pa.Array:
-    """The names in a file: one a line, with or without a header such as node or id; or the id column of a table with
+    """The names in a file: one per line, with or without a header such as node or id; or the id column of a table with
     more columns; or a list of names.
 
     >>> read_names(["Ada", "Bob"]).to_pylist()
@@ -44,7 +44,7 @@ def read_names(
         column = find_id_column(path, file.columns, node)
         names = file.read(columns=[column], text=[column])[column]
         if not len(names):
-            raise InputError(f"{path} names no node: give one a row")
+            raise InputError(f"{path} names no node: give one per row")
         return as_names(names, where=f"{path}: column {quote_text(column)}")
 
 

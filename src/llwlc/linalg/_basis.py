@@ -202,7 +202,7 @@ class Eigenbasis:
             found: dict[str, Any] = load_file(path)
         except SafetensorError as error:
             raise InputError(
-                f"{path} is no safetensors file, or damaged ({error}): write it again by basis.save"
+                f"{path} is not a safetensors file, or damaged ({error}): write it again by basis.save"
             ) from error
         if sorted(found) != sorted(FIELDS):
             raise InputError(f"{path} holds {', '.join(sorted(found)) or 'nothing'}, not an Eigenbasis")

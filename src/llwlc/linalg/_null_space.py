@@ -96,7 +96,9 @@ def make_problem(L: Any, C: Any, M: Any, num_nodes: int | None, sign: float) -> 
         apply = lambda x: -upward(x)  # noqa: E731
     if not isinstance(columns, Tensor) and columns.shape[0] * columns.shape[1] > DENSE_COLUMNS:
         inner = lsqr_projector(columns)
-        project: Map = lambda x: inner(torch.as_tensor(x.reshape(n, -1))[None])[0].numpy().reshape(x.shape)  # noqa: E731
+        project: Map = lambda x: (  # noqa: E731
+            inner(torch.as_tensor(x.reshape(n, -1))[None])[0].numpy().reshape(x.shape)
+        )
         return Problem(n, sign, apply, project, matrix, None, root, 0, dense, device)
     Y = _range(columns.cpu().numpy() if isinstance(columns, Tensor) else columns.toarray())
     project = (lambda x: x - Y @ (Y.T @ x)) if Y.shape[1] else (lambda x: x)

@@ -75,7 +75,7 @@ class LinkModel(ABC):
     """Pairs that it scores at a time, between two steps of a progress bar."""
 
     history: Sequence[EpochRecord] = ()
-    """One record an epoch."""
+    """One record per epoch."""
     validation: tuple[Tensor, Tensor] | None = None
     """The scores of the validation links and non-links at the chosen epoch, where fitting computed them."""
 

@@ -187,7 +187,7 @@ class Baseline(LinkModel):
         raw = graph.x if how.features else None
         if (0 if raw is None else raw.shape[1]) != shape.in_channels:
             raise RunFolderError(
-                f"{network.TITLE} was fitted on {shape.in_channels} features a node: give the same ones"
+                f"{network.TITLE} was fitted on {shape.in_channels} features per node: give the same ones"
             )
         model = cls(network)
         net = make_network(network, how, shape, seed)
@@ -325,7 +325,7 @@ def _network_of(config: Mapping[str, Any]) -> type[BaselineNetwork]:
     name = str(config.get("network"))[:60]
     found = resolve(MODELS[name].args[0]) if ":" in "".join(MODELS[name].args) else None
     if not (isinstance(found, type) and issubclass(found, BaselineNetwork)):
-        raise RunFolderError(f"the model's network, {name!r}, is none: copy the run again, or fit again")
+        raise RunFolderError(f"{name!r} is not a network of this package: copy the run again, or fit again")
     return found
 
 

@@ -32,7 +32,7 @@ class CompiledNetwork:
     def __init__(self, net: LLwLCNet, features: Tensor | None) -> None:
         width = 0 if features is None else features.shape[1]
         if width != net.config.feature_channels:
-            raise InputError(f"this network reads {net.config.feature_channels} compact features a node, got {width}")
+            raise InputError(f"this network reads {net.config.feature_channels} compact features per node, got {width}")
         self.config = net.config
         self.weights = pack_network(net, features)
 

@@ -24,8 +24,8 @@ def combine_symmetrically(a: Tensor, b: Tensor) -> Tensor:
 class FilteredEnds(torch.nn.Module):
     """Compact features at u and v after S learned filters: a graph convolution at the two ends, without their link.
 
-    Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a
-    query start.
+    Rows u and v of V f(R) Vᵀ X, computed on κ rows per graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with
+    a query start.
     """
 
     def __init__(self, config: NetConfig) -> None:

@@ -81,7 +81,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
     if about.get("mark") != checkpoint.fingerprint:
         raise RunFolderError(
             f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to"
-            " begin anew"
+            " start over"
         )
     if "digest" not in about:
         raise _damaged(path, "it has no digest")

@@ -116,8 +116,11 @@ class LLwLC(LinkModel):
     @property
     def about(self) -> str:
         basis = self.basis
-        return f"""A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph, {basis.steps} Lanczos vectors of its
-{basis.laplacian} Laplacian (start: {basis.start}; constraints: {basis.constraints}), learned spectral filters, a small network."""
+        return (
+            f"A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph,"
+            f" {basis.steps} Lanczos vectors of its\n{basis.laplacian} Laplacian (start: {basis.start}; constraints:"
+            f" {basis.constraints}), learned spectral filters, a small network."
+        )
 
     @property
     def num_parameters(self) -> int:

@@ -209,8 +209,8 @@ def train_epoch(stepper: Stepper, links: EncodedTrainingLinks, config: TrainConf
 
 def populations(index: Tensor, links: EncodedTrainingLinks, negatives: int = 1) -> Tensor:
     """For the pairs at these positions, whether each is a link, belongs to the random pairs, belongs to the candidates:
-    `[b, 3]`. Of several random negatives a link, each counts as its part of one, so that links and negatives have equal
-    weight."""
+    `[b, 3]`. Of several random negatives per link, each counts as its part of one, so that links and negatives have
+    equal weight."""
     positive = index < links.positives
     is_candidate = index >= links.positives + links.random
     member = torch.zeros(len(index), dtype=torch.bool)
