@@ -226,9 +226,9 @@ def test_ctrl_c_says_how_to_go_on_and_the_bar_begins_where_it_was(home, tmp_path
             command, cwd=tmp_path, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         end = time.monotonic() + 120
-        from llwlc.training._checkpoint import epochs_done
+        from llwlc.training._checkpoint import count_epochs
 
-        while epochs_done(tmp_path / "new" / "checkpoint.safetensors") < epochs and time.monotonic() < end:
+        while count_epochs(tmp_path / "new" / "checkpoint.safetensors") < epochs and time.monotonic() < end:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         said = process.communicate()[0]

@@ -98,8 +98,8 @@ def measure_merge_seconds(nodes: int, budget: int) -> float:
     _paired(2, one, partner[:1] * 0, score[:1], compute_list_lengths(partner[:1] * 0, 1), one)  # may compile
     begin = time.perf_counter()
     own = compute_list_lengths(partner, budget)
-    found = _paired(nodes, np.arange(nodes), partner, score, own, own)
-    return (time.perf_counter() - begin) / max(len(found), 1)
+    pairs = _paired(nodes, np.arange(nodes), partner, score, own, own)
+    return (time.perf_counter() - begin) / max(len(pairs), 1)
 
 
 def _listed(retriever: CandidateRetriever, nodes: Integers, longest: int, about: str) -> CandidateLists:

@@ -254,13 +254,13 @@ class CandidateRetriever:
             if removed:
                 like[:, 0] = (query * self.smoothed.without_link(wanted, sources)).sum(1)
         node = np.where(open_, node, sources[:, None])
-        asked = np.stack([np.broadcast_to(sources[:, None], node.shape), node], 2)
-        open_ &= linkable[codes[asked[..., 0]], codes[asked[..., 1]]] & (node != sources[:, None])
+        pairs = np.stack([np.broadcast_to(sources[:, None], node.shape), node], 2)
+        open_ &= linkable[codes[pairs[..., 0]], codes[pairs[..., 1]]] & (node != sources[:, None])
         # walks end at no node that the source is linked to; the index knows nothing of links
         unsure = np.column_stack([open_[:, :1] & ~removed, open_[:, 1 + ends.shape[1] :]])
         columns = np.append(0, np.arange(1 + ends.shape[1], node.shape[1]))
         at = np.nonzero(unsure)
-        linked = self.graph.has_edges(torch.from_numpy(asked[at[0], columns[at[1]]])).numpy()
+        linked = self.graph.has_edges(torch.from_numpy(pairs[at[0], columns[at[1]]])).numpy()
         open_[at[0][linked], columns[at[1]][linked]] = False
         parts = (node, like, np.log1p(walk / PRECISION).astype(np.float32), open_)
         return Evidence(*(torch.from_numpy(np.ascontiguousarray(part)).to(self.device) for part in parts))

@@ -169,7 +169,7 @@ def fit(
         split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)
         with EpochBar(known.epochs, out) as bar:
-            if model not in (None, "llwlc") or bar.begun:
+            if model not in (None, "llwlc") or bar.resumes:
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
@@ -232,11 +232,11 @@ def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast,
 
 def format_expected_time(forecast: Forecast, most: float) -> str:
     """How long a fit is expected to take. A lower bound is given where early stopping would end much earlier."""
-    found = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
+    usual = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
     return (
-        f"{found}, {format_duration(forecast.at_least)} if little can be learned"
+        f"{usual}, {format_duration(forecast.at_least)} if little can be learned"
         if 1.5 * forecast.at_least < forecast.usual
-        else found
+        else usual
     )
 
 

@@ -170,10 +170,10 @@ def encode_matrix(x: np.ndarray, known: FeatureEncoding | None = None) -> Encode
             f"the features have {x.shape[1]} columns, but the run was fitted on {len(before)}: give the same columns"
         )
     parts = [_numeric(str(i), column, code) for i, (column, code) in enumerate(zip(x.T, before, strict=True))]
-    found = np.concatenate([block for _, block, _ in parts], 1) if parts else x
+    matrix = np.concatenate([block for _, block, _ in parts], 1) if parts else x
     missing = {code.name: len(gaps) for code, _, gaps in parts if len(gaps)}
     return EncodedFeatures(
-        found,
+        matrix,
         FeatureEncoding(tuple(code for code, _, _ in parts), False if known is None else known.no_row),
         missing,
         {},

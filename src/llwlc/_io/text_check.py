@@ -110,8 +110,8 @@ class TextCheck:
         # a run of quotes, and spaces before a quote, may go on in the next piece
         data = self._before + self._quotes + chunk
         body = data.rstrip(b'"')
-        held = len(data) - len(body)
-        self._quotes = b'"' * (held if held < 3 else 2 - held % 2)
+        quotes = len(data) - len(body)
+        self._quotes = b'"' * (quotes if quotes < 3 else 2 - quotes % 2)
         self._before = body.rstrip(b" ")[-1:].replace(b'"', b"x") or self._before
         if not self._inside and b'"' not in body:
             return
@@ -168,6 +168,6 @@ def _each(marks: bytes) -> list[bytes]:
 
 def _separators(chunk: bytes) -> bytes:
     """Those that the first row has; the space where it has no other."""
-    found = _NO_COMMENT.search(chunk)
-    line = chunk[found.start() : found.start() + LONGEST_CELL].split(b"\n")[0] if found else b""
+    match = _NO_COMMENT.search(chunk)
+    line = chunk[match.start() : match.start() + LONGEST_CELL].split(b"\n")[0] if match else b""
     return bytes(mark for mark in SEPARATORS[:-1] if mark in line) or SEPARATORS[-1:]

@@ -89,11 +89,11 @@ class Explainer:
     @classmethod
     def of(cls, graph: Graph, fitted: FitResult, ranking: RankingConfig, non_links: Tensor) -> Explainer:
         """The explainer of a fitted model; an error for one that has no constrained eigenbasis."""
-        model = fitted.model
         if reason := why_not_explainable(fitted):
             raise InputError(reason)
+        model = cast(LLwLC, fitted.model)
         compile_basis_kernels(graph, model.basis)
-        return cls(graph, cast(LLwLC, model), fitted.calibration, ranking, non_links)
+        return cls(graph, model, fitted.calibration, ranking, non_links)
 
     @cached_property
     def scorer(self) -> Scorer:

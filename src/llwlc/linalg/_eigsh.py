@@ -99,11 +99,11 @@ def constrained_eigsh(
     """
     _check(k, which, tol, method, max_products)
     problem = make_problem(L, C, M, num_nodes, sign=1.0 if which == "SA" else -1.0)
-    found = _Search(problem, min(k, problem.dimension), tol, max_products, seed).run(method)
-    return _report(problem, found, tol)
+    result = _Search(problem, min(k, problem.dimension), tol, max_products, seed).run(method)
+    return _report(problem, result, tol)
 
 
-class _Found(NamedTuple):
+class _SearchResult(NamedTuple):
     vectors: Array
     scale: float
     done: bool
@@ -121,11 +121,11 @@ class _Search:
         self.width = max(2 * k + 10, k + 30)
         self.scale = 0.0
 
-    def run(self, method: str) -> _Found:
+    def run(self, method: str) -> _SearchResult:
         n, k = self.problem.n, self.k
         small = n <= DENSE_NODES or (n <= MAX_DENSE_NODES and (10 * k > n or self.problem.is_dense))
         if k == 0:
-            return _Found(np.zeros((n, 0)), 1.0, True, False, 0, "dense")
+            return _SearchResult(np.zeros((n, 0)), 1.0, True, False, 0, "dense")
         if method == "dense" or (method == "auto" and small) or self.problem.dimension <= self.width + 2:
             return self._dense()
         inverse = method == "shift_invert"
@@ -188,7 +188,7 @@ class _Search:
             4 * matrix.nnz + 20 * self.problem.n
         )
 
-    def _shift_invert(self, start: Array, lowest: float, values: Array) -> _Found:
+    def _shift_invert(self, start: Array, lowest: float, values: Array) -> _SearchResult:
         matrix, Y = self.problem.matrix, self.problem.Y
         if matrix is None or Y is None:
             raise InputError(
@@ -211,7 +211,9 @@ class _Search:
             shift = float(values[0]) - 0.2 * float(values[self.k - 1] - values[0]) - 1e-13 * self.scale
         return self._complete(ritz, inverse, tolerance, inverse.invert, "shift_invert")
 
-    def _complete(self, ritz: Ritz, apply: Map, tolerance: Map, invert: Map, method: str, price: int = 1) -> _Found:
+    def _complete(
+        self, ritz: Ritz, apply: Map, tolerance: Map, invert: Map, method: str, price: int = 1
+    ) -> _SearchResult:
         """Looks for what one start could not see, in the complement of the pairs found, until nothing better is left
         there."""
         k = self.k
@@ -236,9 +238,9 @@ class _Search:
             order = np.argsort(-both, kind="stable")[:k]
             V = np.concatenate([V, other.vectors[:, : other.wanted][:, better]], 1)[:, order]
             values = both[order]
-        return _Found(V, self.scale, done, cut, self.budget - self.left, method)
+        return _SearchResult(V, self.scale, done, cut, self.budget - self.left, method)
 
-    def _dense(self) -> _Found:
+    def _dense(self) -> _SearchResult:
         """By LAPACK, range C moved beyond the other end of the spectrum."""
         n, k, Y = self.problem.n, self.k, self.problem.dense_range()
         if n > 5 * MAX_DENSE_NODES:
@@ -254,12 +256,12 @@ class _Search:
         V = self.problem.project(V)
         cut = k < dimension and bool(values[k] - values[k - 1] <= 10 * self.tol * scale)
         self.left -= n
-        return _Found(np.linalg.qr(V[:, :k])[0], scale, True, cut, n, "dense")
+        return _SearchResult(np.linalg.qr(V[:, :k])[0], scale, True, cut, n, "dense")
 
 
-def _report(problem: Problem, found: _Found, tol: float) -> EigenPairs:
+def _report(problem: Problem, result: _SearchResult, tol: float) -> EigenPairs:
     """Rayleigh–Ritz on the vectors found, with the residuals of what comes out, in the coordinates of L and M."""
-    V = found.vectors
+    V = result.vectors
     if V.shape[1]:
         V = np.linalg.qr(problem.project(V))[0]
         LV = problem.project(problem.apply(V))
@@ -269,7 +271,7 @@ def _report(problem: Problem, found: _Found, tol: float) -> EigenPairs:
         inner = np.linalg.norm(LV - V * values, axis=0)
     else:
         values, inner = np.zeros(0), np.zeros(0)
-    good = (inner <= tol * max(found.scale, 1e-300)) & found.done
+    good = (inner <= tol * max(result.scale, 1e-300)) & result.done
     order = np.argsort(problem.sign * values, kind="stable")
     values, V, good, inner = problem.sign * values[order], V[:, order], good[order], inner[order]
     vectors, residual = problem.unscale(V, values, inner)
@@ -282,9 +284,9 @@ def _report(problem: Problem, found: _Found, tol: float) -> EigenPairs:
         vectors=tensor(vectors),
         residual=tensor(residual),
         converged=tensor(good),
-        num_products=found.products,
-        cut=found.cut,
-        method=found.method,
+        num_products=result.products,
+        cut=result.cut,
+        method=result.method,
     )
 
 

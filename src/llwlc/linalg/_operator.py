@@ -42,8 +42,8 @@ class Operator:
         return (self.diagonal[:, None] * x).index_add(0, self.row, self.value[:, None] * x[self.col])
 
     def _differentiated(self, x: Tensor) -> bool:
-        wanted = x.requires_grad or self.value.requires_grad or self.diagonal.requires_grad
-        return torch.is_grad_enabled() and wanted
+        needs_gradients = x.requires_grad or self.value.requires_grad or self.diagonal.requires_grad
+        return torch.is_grad_enabled() and needs_gradients
 
     @cached_property
     def _compressed(self) -> scipy.sparse.csr_array:
@@ -114,9 +114,9 @@ def make_buckets(ptr: Tensor, graphs: Tensor, *, width: int, budget: int) -> Ite
             and ascending[end] <= 1.25 * ascending[begin] + 4
         ):
             end += 1
-        chosen, n = graphs[begin:end], ascending[end - 1]
-        nodes, owner = expand(ptr[chosen], ptr.diff()[chosen])
-        yield Bucket(chosen, nodes, nodes - ptr[chosen][owner] + n * owner, n)
+        bucket, n = graphs[begin:end], ascending[end - 1]
+        nodes, owner = expand(ptr[bucket], ptr.diff()[bucket])
+        yield Bucket(bucket, nodes, nodes - ptr[bucket][owner] + n * owner, n)
         begin = end
 
 

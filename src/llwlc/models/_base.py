@@ -199,10 +199,8 @@ class LinkModel(ABC):
         """Digests of the code beyond this package that its scores depend on, by kind and name, as in "constraint
         common".
         """
-        mine = type(self)
-        return (
-            {} if mine.__module__.startswith("llwlc.") else {f"model {self.name or mine.__name__}": code_digest(mine)}
-        )
+        own = type(self)
+        return {} if own.__module__.startswith("llwlc.") else {f"model {self.name or own.__name__}": code_digest(own)}
 
     def fresh(self) -> LinkModel:
         """The same model, not fitted."""

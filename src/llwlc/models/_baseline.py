@@ -118,7 +118,7 @@ class Baseline(LinkModel):
         trainee = self.trainee(split, seed, resources.device)
         how = trainee.net.recipe
         with resources.watch("training"):
-            done = train(
+            result = train(
                 trainee,
                 Schedule(how.epochs, how.patience, how.select or split.metric),
                 checkpoint=checkpoint,
@@ -126,7 +126,7 @@ class Baseline(LinkModel):
                 seconds=resources.seconds,
             )
         self._take(trainee.net, trainee.features)
-        self.history, self.validation = done.history, (done.valid_pos, done.valid_neg)
+        self.history, self.validation = result.history, (result.valid_pos, result.valid_neg)
         return self
 
     def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
@@ -323,10 +323,10 @@ def _shape(network: type[BaselineNetwork], how: Recipe, raw: Raw | None, split: 
 
 def _network_of(config: Mapping[str, Any]) -> type[BaselineNetwork]:
     name = str(config.get("network"))[:60]
-    found = resolve(MODELS[name].args[0]) if ":" in "".join(MODELS[name].args) else None
-    if not (isinstance(found, type) and issubclass(found, BaselineNetwork)):
+    network = resolve(MODELS[name].args[0]) if ":" in "".join(MODELS[name].args) else None
+    if not (isinstance(network, type) and issubclass(network, BaselineNetwork)):
         raise RunFolderError(f"{name!r} is not a network of this package: copy the run again, or fit again")
-    return found
+    return network
 
 
 def _read(config: Mapping[str, Any], where: str) -> tuple[Recipe, BaselineShape, int]:

@@ -68,7 +68,7 @@ class Batches:
 
     def _negatives(self, epoch: int) -> Tensor:
         rng = np.random.default_rng([self.seed, epoch])
-        wanted = self.recipe.negatives * len(self.pos)
-        if wanted <= len(self.free):
-            return self.free.sample(wanted, rng)
-        return self.free.at(torch.from_numpy(rng.integers(len(self.free), size=wanted)))  # in a dense graph some repeat
+        count = self.recipe.negatives * len(self.pos)
+        if count <= len(self.free):
+            return self.free.sample(count, rng)
+        return self.free.at(torch.from_numpy(rng.integers(len(self.free), size=count)))  # in a dense graph some repeat

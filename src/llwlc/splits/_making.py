@@ -275,8 +275,8 @@ def _messages(edges: EdgeList, parts: _Parts, *, valid_messages: bool) -> tuple[
         message = edges.graph.with_edges(parts.train)
         return message, edges.graph.with_edges(torch.cat([parts.train, parts.valid])) if valid_messages else message
     train, valid = parts.numbers
-    message = edges.kept(edges.flags(train))
-    return message, edges.kept(edges.flags(train, valid)) if valid_messages else message
+    message = edges.select(edges.flags(train))
+    return message, edges.select(edges.flags(train, valid)) if valid_messages else message
 
 
 def split_as_ncn(edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:

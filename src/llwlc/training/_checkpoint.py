@@ -90,7 +90,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
     return tensors, _history(path, about["history"])
 
 
-def epochs_done(path: Path) -> int:
+def count_epochs(path: Path) -> int:
     """The number of epochs that a checkpoint has completed, where a progress bar begins; 0 if there is none, or if
     reading it will be refused.
     """

@@ -177,7 +177,7 @@ class LLwLC(LinkModel):
             features,
             ranked,
             resources=replace(resources, memory_budget=memory),
-            asked=subsample_evaluation(split, preset.limits.num_eval_links, preset.train.seed),
+            evaluated=subsample_evaluation(split, preset.limits.num_eval_links, preset.train.seed),
             encoded=self.encoded_split,
             network=self.network,
         )
@@ -186,7 +186,7 @@ class LLwLC(LinkModel):
         )
         encoding = watch.seconds.get(ENCODING, 0.0)
         with watch(TRAINING):
-            done = train_network(
+            result = train_network(
                 net,
                 links.training,
                 valid,
@@ -200,7 +200,7 @@ class LLwLC(LinkModel):
         # the links of an epoch are encoded when it asks for them
         watch.seconds[TRAINING] -= watch.seconds.get(ENCODING, 0.0) - encoding
         self.preset, self.net, self.features = preset, net, features
-        self.history, self.validation = done.history, (done.valid_pos, done.valid_neg)
+        self.history, self.validation = result.history, (result.valid_pos, result.valid_neg)
         self._scorer = None
         return self
 
@@ -272,11 +272,11 @@ class LLwLC(LinkModel):
             raise RunFolderError(
                 f"the network reads {preset.net.feature_channels} features of a node, the run has {width}"
             )
-        found = cls(preset)
-        found.net, found.features = build_network(cls.network, preset.net, preset.basis), features
-        found.net.load_state_dict(state)
-        found.net.eval()
-        return found
+        model = cls(preset)
+        model.net, model.features = build_network(cls.network, preset.net, preset.basis), features
+        model.net.load_state_dict(state)
+        model.net.eval()
+        return model
 
     # ------------------------------------------------------------------ Adjustable, and what explanations read
     @property
