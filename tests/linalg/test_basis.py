@@ -101,7 +101,7 @@ def test_bad_files_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"there is no file"):
         Eigenbasis.load(path)
     path.write_bytes(b"nonsense")
-    with pytest.raises(InputError, match="no safetensors file, or damaged"):
+    with pytest.raises(InputError, match="not a safetensors file, or damaged"):
         Eigenbasis.load(path)
     save_file({"weight": torch.ones(2)}, path)
     with pytest.raises(InputError, match="holds weight, not an Eigenbasis"):

@@ -325,7 +325,7 @@ def _network_of(config: Mapping[str, Any]) -> type[BaselineNetwork]:
     name = str(config.get("network"))[:60]
     network = resolve(MODELS[name].args[0]) if ":" in "".join(MODELS[name].args) else None
     if not (isinstance(network, type) and issubclass(network, BaselineNetwork)):
-        raise RunFolderError(f"{name!r} is not a network of this package: copy the run again, or fit again")
+        raise RunFolderError(f"the model's network, {name!r}, is not one of llwlc's: copy the run again, or fit again")
     return network
 
 
