@@ -1,7 +1,7 @@
-"""Times of what users wait for: scoring pairs, and an epoch of training, on one core and on two; opponents are timed on
+"""Times of what users wait for: scoring pairs, and an epoch of training, on one core and on two; baselines are timed on
 the same links in the same run.
 
-Networks are untrained: the time does not depend on the weights. An epoch of an opponent reads the graph as its recipe
+Networks are untrained: the time does not depend on the weights. An epoch of a baseline reads the graph as its recipe
 does, batch by batch; ours has its bases computed before, as `fit` has.
 """
 
@@ -71,7 +71,7 @@ def run_scores(
     baseline_names: tuple[str, ...] = TIMED_BASELINES,
     with_memory: bool = True,
 ) -> ScoresReport:
-    """Times scores of pairs and epochs of training, ours and opponents'; the best of `repeats` turns counts. Takes
+    """Times scores of pairs and epochs of training, ours and baselines'; the best of `repeats` turns counts. Takes
     minutes.
 
     Args:
@@ -79,7 +79,7 @@ def run_scores(
         links: number of pairs, half of them edges; an epoch is timed on half as many training links of protocol `ncn`.
         repeats: number of turns; the best one counts.
         seed: seed of the random pairs.
-        opponents: methods to time beside ours.
+        baseline_names: baselines to time beside ours.
         with_memory: measure memory too, in separate processes.
 
     >>> print(scores_table(run_scores("cora")))    # doctest: +SKIP

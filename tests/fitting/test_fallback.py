@@ -1,4 +1,4 @@
-"""An untrained score in the network's place: only where it is better by more than noise, or where there is little to
+"""A heuristic in the network's place: only where it is better by more than noise, or where there is little to
 tell by.
 """
 

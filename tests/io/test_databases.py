@@ -185,7 +185,7 @@ def test_text_that_is_not_utf8(tmp_path):
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
 def test_files_that_are_none(tmp_path, kind):
     (tmp_path / "text.db").write_text("customer,item\n" * 100)
-    for name, wanted in (("none.db", "there is no file"), ("text.db", "is no (SQLite|DuckDB) database")):
+    for name, wanted in (("none.db", "there is no file"), ("text.db", "is not a (SQLite|DuckDB) database")):
         with pytest.raises(InputError, match=wanted):
             Graph.read(Query(f"{kind}:///{tmp_path}/{name}", "SELECT 1"))
     assert not (tmp_path / "none.db").exists()

@@ -31,7 +31,7 @@ class PopulationScores:
 @dataclass(frozen=True)
 class Fallback:
     """A heuristic that did better on validation: the mean AUC of the populations, in shares of one, of the heuristic
-    and of the model called `model_title`, the standard error of the difference, and how many links it is judged by."""
+    and of the model called `model_title`, the standard error of the difference, and the number of links compared."""
 
     name: str
     title: str

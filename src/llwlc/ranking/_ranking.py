@@ -41,7 +41,7 @@ SVD_SHARE = 0.15
 and 0.3 on Cora and Citeseer, seeds 0, 3, 4. (On Pubmed, 19,717 nodes, it gained nothing.)"""
 PAIRS_PER_BLOCK = 1 << 21
 """Candidates whose inputs are computed together."""
-MIN_VALID_CANDIDATES, MAX_VALID_CANDIDATES = 1_000, 4_000  # candidates by which an epoch is judged
+MIN_VALID_CANDIDATES, MAX_VALID_CANDIDATES = 1_000, 4_000  # candidates that an epoch is validated on
 
 
 @dataclass(frozen=True)
