@@ -89,7 +89,7 @@ def run_scores(
     split = replace(split, train_pos=split.train_pos[: links // 2])
     pairs = sample_pairs(graph, links, seed)
     ours, sizes, batch = _ours(graph, split, pairs)
-    contestants = ours | {
+    timed = ours | {
         k: v
         for method in baseline_names
         for k, v in _make_baseline_work(method, name, graph, split, pairs, seed).items()
@@ -97,8 +97,8 @@ def run_scores(
     found: dict[str, dict[str, float]] = {}
     for cores in (1, 2):
         with use_threads(cores):
-            times = time_in_turns({what: work for what, (work, _) in contestants.items()}, repeats=repeats, at_least=0)
-        found[str(cores)] = {what: 1e6 * spent / contestants[what][1] for what, spent in times.items()}
+            times = time_in_turns({what: work for what, (work, _) in timed.items()}, repeats=repeats, at_least=0)
+        found[str(cores)] = {what: 1e6 * spent / timed[what][1] for what, spent in times.items()}
     peaks = measure_score_memory(name) if with_memory else {}
     return ScoresReport(
         name, links, float(sizes.double().mean()), len(split.train_pos), batch, found, peaks, describe_machine()
