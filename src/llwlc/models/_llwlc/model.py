@@ -273,7 +273,8 @@ class LLwLC(LinkModel):
                 f"the network reads {preset.net.feature_channels} features of a node, the run has {width}"
             )
         model = cls(preset)
-        model.net, model.features = build_network(cls.network, preset.net, preset.basis), features
+        with torch.random.fork_rng(devices=[]):  # the initial weights are replaced: the caller's draws must not move
+            model.net, model.features = build_network(cls.network, preset.net, preset.basis), features
         model.net.load_state_dict(state)
         model.net.eval()
         return model
