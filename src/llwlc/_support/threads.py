@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
-from threading import Semaphore, local
+from threading import Lock, Semaphore, local
+from typing import Any
 
 import torch
+from threadpoolctl import ThreadpoolController
 
 # least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads
 # wait for the last run
@@ -123,3 +125,45 @@ def use_one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
         _here.limited = False
         _before.pop()
+
+
+class _BlasLimit:
+    """How many blocks are inside, and what the first of them found."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside = Lock(), 0
+        self.before: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.before = _find_blas().limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside and self.before is not None:
+                self.before.restore_original_limits()
+
+
+_blas = _BlasLimit()
+
+
+@contextmanager
+def use_one_blas_thread() -> Iterator[None]:
+    """The BLAS of numpy and scipy on one thread: several add in an order that depends on their number. Blocks of
+    several threads may overlap; the first one limits, the last one gives back."""
+    _blas.enter()
+    try:
+        yield
+    finally:
+        _blas.leave()
+
+
+@cache
+def _find_blas() -> Any:
+    """The libraries that are loaded, those of scipy among them: looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401 — loads its BLAS
+
+    return ThreadpoolController()
