@@ -266,7 +266,8 @@ class LLwLC(LinkModel):
                 f"the network reads {preset.net.feature_channels} features of a node, the run has {width}"
             )
         found = cls(preset)
-        found.net, found.features = build_network(cls.network, preset.net, preset.basis), features
+        with torch.random.fork_rng(devices=[]):  # the initial weights are replaced: the caller's draws must not move
+            found.net, found.features = build_network(cls.network, preset.net, preset.basis), features
         found.net.load_state_dict(state)
         found.net.eval()
         return found
