@@ -13,7 +13,7 @@ from typing import Any
 import numba
 import pytest
 import torch
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 
 from llwlc._predictor import LinkPredictor
 from llwlc._support.compiler import cache_dir, compiled
@@ -190,26 +190,17 @@ def test_kernels_that_several_threads_import_keep_their_code_in_their_own_folder
     assert kept == numba.config.CACHE_DIR
 
 
-def test_blas_threads_are_given_back_by_the_last_block_that_leaves():
+def test_blocks_with_one_blas_thread_take_turns_and_give_it_back():
     def threads() -> set[int]:
         return {x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"}
 
-    inside, go = threading.Event(), threading.Event()
-
-    def hold() -> None:
+    def inside() -> set[int]:
         with use_one_blas_thread():
-            inside.set()
-            go.wait(60)
+            first = threads()
+            with use_one_blas_thread():
+                pass
+            return first | threads()
 
-    before = threadpool_limits(2, user_api="blas")  # not as a block: within one, no other thread can change the number
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(hold)
-        assert inside.wait(60)
-        with use_one_blas_thread():
-            within = threads()
-        after_one = threads()
-        go.set()
-        first.result()
-    after_both = threads()
-    before.restore_original_limits()
-    assert (within, after_one, after_both) == ({1}, {1}, {2})
+    before = threads()
+    assert from_threads([inside] * 8) == [{1}] * 8
+    assert threads() == before

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
-from threading import Lock, Semaphore, local
+from threading import RLock, Semaphore, local
 from typing import Any
 
 import torch
@@ -127,38 +127,17 @@ def use_one_thread() -> Iterator[None]:
         _before.pop()
 
 
-class _BlasLimit:
-    """How many blocks are inside, and what the first of them found."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside = Lock(), 0
-        self.before: Any = None
-
-    def enter(self) -> None:
-        with self.lock:
-            if not self.inside:
-                self.before = _find_blas().limit(limits=1, user_api="blas")
-            self.inside += 1
-
-    def leave(self) -> None:
-        with self.lock:
-            self.inside -= 1
-            if not self.inside and self.before is not None:
-                self.before.restore_original_limits()
-
-
-_blas = _BlasLimit()
-
-
 @contextmanager
 def use_one_blas_thread() -> Iterator[None]:
-    """The BLAS of numpy and scipy on one thread: several add in an order that depends on their number. Blocks of
-    several threads may overlap; the first one limits, the last one gives back."""
-    _blas.enter()
-    try:
+    """The BLAS of numpy and scipy on one thread: several add in an order that depends on their number. It is a number
+    of the whole process, which the first to leave would give back, so others wait."""
+    with _blas_turn(), _find_blas().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        _blas.leave()
+
+
+@cache
+def _blas_turn() -> RLock:
+    return RLock()
 
 
 @cache
@@ -167,3 +146,7 @@ def _find_blas() -> Any:
     import scipy.linalg  # noqa: F401 — loads its BLAS
 
     return ThreadpoolController()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas_turn.cache_clear)  # a thread that has its turn is not in the child
