@@ -124,10 +124,23 @@ class Eigenbasis:
         ptr = pointer(torch.cat([p.ptr.diff() for p in parts]))
         return Eigenbasis(**tensors, ptr=ptr, tape=Tape.concat([p.tape for p in parts]))
 
+    def rows(self, which: Selection) -> Tensor:
+        """Where the rows of `basis[which]` are in this basis, `[M]`: what other values of its rows are taken by.
+
+        Args:
+            which: the number of a graph, a slice, a mask or numbers.
+
+        >>> from llwlc.linalg._lanczos import constrained_lanczos
+        >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0])), steps=2)
+        >>> Eigenbasis.concat([basis] * 3).rows([2, 0]).tolist()
+        [4, 5, 0, 1]
+        """
+        graphs = _numbers(which, self.num_graphs, self.ptr.device)
+        return expand(self.ptr[graphs], self.ptr.diff()[graphs])[0]
+
     def __getitem__(self, which: Selection) -> Eigenbasis:
         graphs = _numbers(which, self.num_graphs, self.ptr.device)
-        sizes = self.ptr.diff()[graphs]
-        rows, _ = expand(self.ptr[graphs], sizes)
+        sizes, rows = self.ptr.diff()[graphs], self.rows(graphs)
         tape = None if self.tape is None else self.tape.select(graphs)
         tensors: dict[str, Any] = {name: getattr(self, name)[graphs] for name in ("values", "mask", "residual")}
         return Eigenbasis(**tensors, vectors=self.vectors[rows], ptr=pointer(sizes), tape=tape)

@@ -72,12 +72,15 @@ class Subgraphs:
         def __getattr__(self, name: str) -> Any:
             if name not in _ROOT:
                 raise AttributeError(f"Subgraphs has no attribute {name!r}")
-            what = "whole graphs, without a root" if self.roots == "graph" else "subgraphs around one node, not a pair"
+            whole = self.roots == "graph"
+            what = "whole graphs, without a root" if whole else "subgraphs around one node, not a pair"
             about = "a pair" if name in _PAIR else "a node or a pair"
+            more = "" if whole else ", 'shells', 'neumann', 'neumann_vertex'"
             raise InputError(
                 f"these are {what}, and {name!r} is known around {about} only: give roots (Subgraphs.from_batch(data,"
                 " roots=...), AddConstrainedBasis(roots='link')), or take a constraint or start that needs none"
-                " (constraints 'none', 'components', 'vertex_deleted'; starts 'random', 'constraint', a tensor [N])"
+                f" (constraints 'none', 'components', 'vertex_deleted'{more}; starts 'random', 'constraint', a tensor"
+                " [N])"
             )
 
     @classmethod
