@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from llwlc._fitting.fit_metrics import FitMetrics as FitMetrics
     from llwlc._io.database import Query as Query
     from llwlc._predictor import LinkPredictor as LinkPredictor
+    from llwlc._predictor import predict_missing_links as predict_missing_links
     from llwlc._support.progress import show_progress as show_progress
     from llwlc.bases._config import BasisConfig as BasisConfig
     from llwlc.bases._eigenbasis import eigenbasis as eigenbasis
@@ -108,6 +109,7 @@ _HOMES = {
     "factorization_error": "linalg._projector",
     "health": "linalg._health",
     "link_bases": "bases._link_bases",
+    "predict_missing_links": "_predictor",
     "show_progress": "_support.progress",
     "spectral_filter": "linalg._filter",
     "stream_bases": "bases._link_bases",

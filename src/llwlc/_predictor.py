@@ -1,4 +1,4 @@
-"""LinkPredictor: from a graph to scored and recommended links in three calls."""
+"""LinkPredictor: from a graph to scored and recommended links in three calls; `predict_missing_links`: in one."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from llwlc._support.progress import as_verbose, print_notice
 from llwlc._support.repeated_warnings import deduplicate_warnings
 from llwlc.bases._cache import cache_limit, default_cache_folder
 from llwlc.errors import InputError
+from llwlc.graph._convert import as_graph
 from llwlc.graph._graph import Graph
 from llwlc.models._base import LinkModel
 from llwlc.models._registry import make as make_model
 from llwlc.models._registry import register_unnamed
+from llwlc.ranking._recommendations import Recommendations
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._making import LARGEST_SEED, make
 from llwlc.training._loop import OnEpoch
@@ -251,3 +253,23 @@ class LinkPredictor(Estimator, Queries):
             **parameters.get("options", {}),
         )
         return loaded._with(run)
+
+
+def predict_missing_links(graph: Any, top: int = 20, **parameters: Any) -> Recommendations:
+    """The likeliest missing links of a graph, best first: `LinkPredictor(**parameters).fit(graph).recommend(top=top)`.
+
+    Nodes have the names that they have in the input: a networkx graph's `str(node)`, the ids of a frame, and the row
+    numbers of a matrix or of PyG's `Data`, as text.
+
+    Args:
+        graph: a networkx graph, a pandas or polars frame or an arrow table with a row for each link, a scipy sparse
+            adjacency matrix, a homogeneous PyG `Data`, a `Graph`, or anything else that `Graph.read` takes.
+        top: number of links.
+        **parameters: those of `LinkPredictor`, as in `minutes=2` or `model="adamic-adar"`.
+
+    >>> import networkx
+    >>> found = predict_missing_links(networkx.karate_club_graph(), top=3, model="adamic-adar")
+    >>> [(link.source, link.target) for link in found]
+    [('2', '33'), ('0', '33'), ('1', '33')]
+    """
+    return LinkPredictor(**parameters).fit(as_graph(graph)).recommend(top=top)
