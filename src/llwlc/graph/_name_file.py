@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
 import pyarrow as pa
+from torch import Tensor
 
 from llwlc._io.file_bytes import UNZIPPED_LIMIT, UserFile, open_file
 from llwlc._io.id_column import find_id_column
@@ -14,7 +16,8 @@ from llwlc._io.table_file import arrow_errors, table_of
 from llwlc._io.text_check import TextCheck
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError
-from llwlc.graph._names import as_names
+from llwlc.graph._graph import Graph
+from llwlc.graph._names import as_names, find_nodes, suggest_name
 
 HEADERS = ("node", "id", "name", "nodeid", "node_id", "index", "names", "nodes")
 
@@ -46,6 +49,37 @@ def read_names(
         if not len(names):
             raise InputError(f"{path} names no node: give one a row")
         return as_names(names, where=f"{path}: column {quote_text(column)}")
+
+
+def read_node_set(source: TableSource, graph: Graph) -> np.ndarray:
+    """The numbers of some nodes of a graph, ascending, each once: of names, in any form that `read_names` takes, or of
+    node numbers, as a tensor or an array of integers. A node that the graph does not have is an error.
+
+    >>> import torch
+    >>> graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["Ada", "Bob", "Cleo"])
+    >>> read_node_set(["Cleo", "Ada", "Cleo"], graph)
+    array([0, 2])
+    """
+    where = get_source_name(source)
+    if isinstance(source, Tensor | np.ndarray) and np.asarray(source).dtype.kind in "iu":
+        nodes = np.asarray(source).reshape(-1).astype(np.int64)
+        if len(nodes) and not 0 <= nodes.min() <= nodes.max() < graph.num_nodes:
+            bad = nodes[(nodes < 0) | (nodes >= graph.num_nodes)][0]
+            raise InputError(f"{where} has node {bad}, and the nodes of the graph are 0 to {graph.num_nodes - 1}")
+    else:
+        names = read_names(source)
+        nodes = find_nodes(names, graph.names, graph.num_nodes)
+        absent = np.flatnonzero(nodes < 0)
+        if len(absent):
+            name = names[int(absent[0])].as_py()
+            more = f" (and {len(absent) - 1:,} more)" if len(absent) > 1 else ""
+            raise InputError(
+                f"{where} names a node that the graph does not have: {quote_text(name)}{more}."
+                f"{suggest_name(name, graph.names, graph.num_nodes)}"
+            )
+    if not len(nodes):
+        raise InputError(f"{where} names no node: give one, or leave it out")
+    return np.unique(nodes)
 
 
 def _single_column(file: UserFile) -> list[str] | None:
