@@ -16,7 +16,7 @@ from llwlc._runs import directory
 from llwlc._runs.directory import Run
 from llwlc._runs.fit_run import OnForecast, fit_run
 from llwlc._runs.plan_source import OnPlan
-from llwlc._runs.queries import Queries
+from llwlc._runs.queries import Pairs, Queries
 from llwlc._support.bounds import require_whole
 from llwlc._support.estimator import Estimator
 from llwlc._support.progress import as_verbose, print_notice
@@ -25,10 +25,12 @@ from llwlc.bases._cache import cache_limit, default_cache_folder
 from llwlc.errors import InputError
 from llwlc.graph._convert import as_graph
 from llwlc.graph._graph import Graph
+from llwlc.graph._pair_file import resolve_known_pairs
 from llwlc.models._base import LinkModel
 from llwlc.models._registry import make as make_model
 from llwlc.models._registry import register_unnamed
 from llwlc.ranking._recommendations import Recommendations
+from llwlc.splits._known_negatives import with_known_negatives
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._making import LARGEST_SEED, make
 from llwlc.training._loop import OnEpoch
@@ -107,6 +109,7 @@ class LinkPredictor(Estimator, Queries):
         out: Path | str | None = None,
         graph_name: str = "graph",
         node_types: Sequence[str] | None = None,
+        negatives: Pairs | None = None,
         plan: Path | str | None = None,
         spent: float = 0.0,
         on_epoch: OnEpoch | None = None,
@@ -125,6 +128,8 @@ class LinkPredictor(Estimator, Queries):
             graph_name: the name of the graph in the run; of a URL, a password is left out.
             node_types: the type of each node; missing links are then sought between types that known links join, or
                 those of `recommend(between=...)`.
+            negatives: pairs that are known to be no links; a file, or what `score` takes. They are divided among
+                training, validation and test, trained on and measured as non-links, and never recommended.
             plan: folder of a run whose plan is repeated.
             spent: seconds of the budget that have passed already, in which the graph was read, for instance.
             on_epoch: called with the record of each epoch.
@@ -152,10 +157,14 @@ class LinkPredictor(Estimator, Queries):
         if self.cache is not None:
             cache_limit()  # a bad one is refused now, not when the first bases are stored
         model = self.make_model()
+        split = make(graph, protocol=protocol, seed=self.seed) if split is None else split
+        if negatives is not None:
+            known = resolve_known_pairs(negatives, graph, what="known non-links")
+            split = with_known_negatives(split, graph, known)
         run = fit_run(
             graph,
             model,
-            make(graph, protocol=protocol, seed=self.seed) if split is None else split,
+            split,
             seed=self.seed,
             device=self._device,
             cache=self._cache,
@@ -204,7 +213,8 @@ class LinkPredictor(Estimator, Queries):
             seed: seed of the split and of training.
             on_epoch: called with the record of each epoch.
         """
-        split = make(self.graph_, protocol=protocol, seed=seed)
+        split, known = make(self.graph_, protocol=protocol, seed=seed), self.run_.split.known_neg
+        split = split if known is None else with_known_negatives(split, self.graph_, known)
         print_notice(f"training {self.model_.title} again on a split of protocol {protocol}, seed {seed}")
         return fit_model(
             self.model_.fresh(),

@@ -104,7 +104,11 @@ class CandidateRetriever:
         proposing = self.num_proposing_nodes
         if proposing is None and scope.ends is not None:
             proposing = len(node_types.linkable_nodes)
-        other = replace(self, node_types=node_types, excluded=scope.excluded, num_proposing_nodes=proposing)
+        excluded = scope.excluded if self.excluded is None else self.excluded
+        if self.excluded is not None and scope.excluded is not None:
+            pairs = torch.cat([self.excluded.edges, scope.excluded.edges])
+            excluded = Graph.from_edges(pairs, num_nodes=self.graph.num_nodes)
+        other = replace(self, node_types=node_types, excluded=excluded, num_proposing_nodes=proposing)
         vars(other)["hubness"] = self.hubness  # that of a node among all others
         return other
 

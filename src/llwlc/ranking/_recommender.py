@@ -79,6 +79,8 @@ class Recommender:
     """Of the scores among random pairs."""
     calibrated: bool = True
     node_types: tuple[str, ...] | None = None
+    known_neg: Tensor | None = None
+    """Known non-links, which are never candidates."""
     seed: int = 0
     device: str = "cpu"
     known: tuple[Any, Candidates] | None = field(default=None)
@@ -146,7 +148,10 @@ class Recommender:
         if between is not None and self.node_types is not None:
             allowed = NodeTypes.between(self.node_types, *between)
         retriever = retriever_of(self.graph, self.features, config, node_types=allowed, device=self.device)
-        return retriever if scope is None else retriever.within(scope)
+        known = CandidateScope.of(self.graph.num_nodes, excluded=self.known_neg)
+        for part in (known, scope):
+            retriever = retriever if part is None else retriever.within(part)
+        return retriever
 
     @property
     def linked_node_types(self) -> NodeTypes | None:
