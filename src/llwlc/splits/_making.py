@@ -104,7 +104,7 @@ def make(
     if record.negatives is not None:
         options = {"num_hard": num_hard}
         split = _call(record.negatives, split, **{name: options[name] for name in record.options})
-    split = _with_training_negatives(split)
+    split = with_training_negatives(split)
     return _call(record.allow, split) if record.allow is not None else split
 
 
@@ -137,7 +137,7 @@ def _call(target: Target, *arguments: object, **options: object) -> Any:
     return (resolve(target) if isinstance(target, str) else target)(*arguments, **options)
 
 
-def _with_training_negatives(split: LinkSplit) -> LinkSplit:
+def with_training_negatives(split: LinkSplit) -> LinkSplit:
     negative, needed = fresh_negatives(split, epoch=0), len(split.train_pos)
     notes = split.notes
     if len(negative) < needed:
