@@ -135,7 +135,11 @@ def test_the_command_takes_files(tmp_path, monkeypatch):
     assert written.target.tolist() == [link.target for link in wanted]
     assert run("--among", "first.txt", "-o", "among.csv").exit_code == 0
     assert set(pd.read_csv("among.csv")[["source", "target"]].to_numpy().ravel()) <= set(FIRST)
-    (tmp_path / "bad.csv").write_text("node\nPerson 1\n")
+    (tmp_path / "header.csv").write_text("customer\nPerson 01\n")
+    done = run("--from", "header.csv", "-o", "one.csv")
+    assert "the first line, 'customer', is no node and is taken for a header" in done.output
+    assert set(pd.read_csv("one.csv").source) == {"Person 01"}
+    (tmp_path / "bad.csv").write_text("Person 1\nPerson 02\n")  # a misspelt name is no header
     for wrong in (
         ("--from", "bad.csv"),
         ("--among", "none.csv"),

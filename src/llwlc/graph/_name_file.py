@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from llwlc._io.id_column import find_id_column
 from llwlc._io.memory_table import TableSource, get_source_name, is_frame, is_path, open_source
 from llwlc._io.table_file import arrow_errors, table_of
 from llwlc._io.text_check import TextCheck
+from llwlc._support.progress import print_notice
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
@@ -23,10 +25,15 @@ HEADERS = ("node", "id", "name", "nodeid", "node_id", "index", "names", "nodes")
 
 
 def read_names(
-    source: TableSource, *, node: str | None = None, unzipped_limit: int | None = UNZIPPED_LIMIT
+    source: TableSource,
+    *,
+    node: str | None = None,
+    graph: Graph | None = None,
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
 ) -> pa.Array:
     """The names in a file: one a line, with or without a header such as node or id; or the id column of a table with
-    more columns; or a list of names.
+    more columns; or a list of names. `graph`: names of its nodes are wanted, so that a first line that is like none of
+    them, above one that is one, is a header too.
 
     >>> read_names(["Ada", "Bob"]).to_pylist()
     ['Ada', 'Bob']
@@ -40,6 +47,7 @@ def read_names(
             with open_file(path, unzipped_limit) as opened:
                 lines = None if opened.head[:4] == b"PAR1" else _single_column(opened)
                 if lines is not None:
+                    lines = lines[1:] if graph is not None and _begins_with_header(path, lines, graph) else lines
                     return as_names(pa.array(lines, pa.string()), where=str(path))
                 file = table_of(opened)
         else:
@@ -67,7 +75,7 @@ def read_node_set(source: TableSource, graph: Graph) -> np.ndarray:
             bad = nodes[(nodes < 0) | (nodes >= graph.num_nodes)][0]
             raise InputError(f"{where} has node {bad}, and the nodes of the graph are 0 to {graph.num_nodes - 1}")
     else:
-        names = read_names(source)
+        names = read_names(source, graph=graph)
         nodes = find_nodes(names, graph.names, graph.num_nodes)
         absent = np.flatnonzero(nodes < 0)
         if len(absent):
@@ -80,6 +88,17 @@ def read_node_set(source: TableSource, graph: Graph) -> np.ndarray:
     if not len(nodes):
         raise InputError(f"{where} names no node: give one, or leave it out")
     return np.unique(nodes)
+
+
+def _begins_with_header(path: Path, lines: list[str], graph: Graph) -> bool:
+    """Whether the first line is no node, nor like the name of one, and the second line is one."""
+    first = as_names(pa.array(lines[:2], pa.string()), where=str(path), gaps=True)
+    if (find_nodes(first, graph.names, graph.num_nodes) >= 0).tolist() != [False, True] or lines[0].strip().isdigit():
+        return False
+    if graph.names is not None and suggest_name(lines[0], graph.names, graph.num_nodes):
+        return False
+    print_notice(f"{path}: the first line, {quote_text(lines[0])}, is no node and is taken for a header")
+    return True
 
 
 def _single_column(file: UserFile) -> list[str] | None:
