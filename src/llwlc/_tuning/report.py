@@ -29,7 +29,12 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Trial:
-    """A setting that was tried: its score on each fold, and how long that took."""
+    """A setting that was tried: its score on each fold, and how long that took.
+
+    >>> trial = Trial(Setting("katz"), scores=(0.9, 0.8), seconds=3.0)
+    >>> round(trial.mean, 3), round(trial.standard_error, 3)
+    (0.85, 0.05)
+    """
 
     setting: Setting
     """The model and its options."""
