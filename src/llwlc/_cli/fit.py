@@ -126,6 +126,12 @@ def fit(
         str | None,
         typer.Option(help="Column of the features file that names each node's type, for recommend --between."),
     ] = None,
+    negatives: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PAIRS", help="File of known non-links, one a row: trained on, measured by, never recommended."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
     *,
@@ -142,6 +148,8 @@ def fit(
     `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
 
     `llwlc fit sqlite:///shop.db --query "select customer, item from orders" --out run`
+
+    `llwlc fit edges.csv --negatives known_non_links.csv --out run`
 
     `llwlc fit dense.csv --minutes 30`
 
@@ -191,6 +199,7 @@ def fit(
                 out=out,
                 graph_name=name,
                 node_types=labels,
+                negatives=negatives,
                 plan=None if plan in (None, "full") else plan,
                 spent=time.perf_counter() - begin,
                 on_epoch=bar.move,

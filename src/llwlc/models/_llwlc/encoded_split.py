@@ -19,7 +19,7 @@ from llwlc.models._llwlc.config import TrainConfig
 from llwlc.models._llwlc.presets import Preset
 from llwlc.splits._heart import draw_hard_training_negatives
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.splits._making import fresh_negatives, fresh_ranks, training_non_edges
+from llwlc.splits._making import fresh_negatives, fresh_ranks, mix_known_negatives, training_non_edges
 from llwlc.training._candidate_links import CandidateLinks
 from llwlc.training._resources import Resources
 
@@ -139,7 +139,7 @@ class EncodedSplit:
         if len(rank) > count:  # only a share of the links is trained on
             order = np.random.default_rng([config.seed, 5]).permutation(len(rank))[:count]
             rank = rank[torch.from_numpy(np.sort(order))]
-        random = free.at(rank)
+        random = mix_known_negatives(self.split, free.at(rank), epoch=0, seed=config.seed)
         hard = draw_hard_training_negatives(self.split, round((config.hard_share or 0.0) * len(random)), config.seed)
         pairs = self.positives[:0] if self.candidates is None else self.candidates.negatives
         return torch.cat([self.positives, random[: len(random) - len(hard)], hard, pairs])
