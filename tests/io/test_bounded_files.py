@@ -42,6 +42,8 @@ LONG = {
     "quotes.csv": (b'u,v\na,"', b'""\n', b'"\n'),
     "columns.csv": (b"", b",", b"\n"),
     "blank.csv": (b"", b"\n", b"u,v\n"),
+    "gap.csv": (b"u,v\na,b\n", b"\n", b"b,c\n"),
+    "spaces.csv": (b"u,v\na,b\n", b" \r\n", b"b,c\n"),
     "comments.csv": (b"", b"# a\n", b"u,v\n"),
     "text.graphml": (
         GRAPHML + b'<edge source="a" target="b"><data key="d">',

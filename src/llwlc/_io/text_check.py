@@ -24,8 +24,8 @@ _NO_COMMENT = re.compile(rb"(?m)^(?![^\S\n]*$|#\s|#$|%\s|%%|%$).")
 class TextCheck:
     """Called with one piece of a file after the other, an empty one at the end.
 
-    It raises an error for a line, a cell or a quoted cell without an end, for a beginning without rows, and for text
-    that is not UTF-8.
+    It raises an error for a line, a cell or a quoted cell without an end, for a beginning without rows, for blank lines
+    without an end, and for text that is not UTF-8.
 
     Args:
         path: the file, for messages.
@@ -39,6 +39,7 @@ class TextCheck:
         self._lines = 0
         self._line = self._cell = self._quoted = 0  # bytes since the last line, cell and quoted cell began
         self._leading = 0  # bytes of blank lines and comments at the top, while nothing else has been seen
+        self._blank = 0  # bytes of blank lines since anything else was seen
         self._started = self._inside = False
         self._before, self._quotes = b"\n", b""  # the last character before the piece, and the quotes that follow it
 
@@ -48,6 +49,7 @@ class TextCheck:
         if self._decoder is not None:
             self._require_text(self._decoder, chunk)
         self._require_rows(chunk)
+        self._require_few_blanks(chunk)
         self._require_ends(chunk, self.separators)
         self._require_closed_quotes(chunk, self.separators)
         self._lines += chunk.count(b"\n")
@@ -78,6 +80,16 @@ class TextCheck:
             raise InputError(
                 f"{self.path} begins with {self._leading:,} bytes of blank lines and comments: remove them, or check"
                 " what wrote it"
+            )
+
+    def _require_few_blanks(self, chunk: bytes) -> None:
+        """Blank lines are no rows, and gzip makes a thousandth of them."""
+        blank = len(chunk) - len(chunk.rstrip())
+        self._blank = self._blank + blank if blank == len(chunk) else blank
+        if self._blank > LONGEST_LINE:
+            raise InputError(
+                f"{self.path} has {self._blank:,} bytes of blank lines in a row, in or after line {self._lines + 1:,}:"
+                " remove them, or check what wrote it"
             )
 
     def _require_ends(self, chunk: bytes, separators: bytes) -> None:
