@@ -49,8 +49,9 @@ def make_pieces(basis: Eigenbasis, tape: Tape) -> Iterator[Piece]:
         (_through_all_pairs, live & ~whole & exhausted, 1, 0),
         (_through_recurrence, live & ~whole & ~exhausted, 4 * basis.steps, BUDGET),
     ):
-        selected = graphs.nonzero()[:, 0]
-        for chunk in split_operator(tape.operator, selected, width=width, budget=budget, spare=SPARE_ROWS):
+        for chunk in split_operator(
+            tape.operator, graphs.nonzero()[:, 0], width=width, budget=budget, spare=SPARE_ROWS
+        ):
             yield make(chunk, basis, tape)
 
 
