@@ -151,13 +151,12 @@ def save(folder: Path, run: Run) -> None:
 
 
 def find_leftovers(folder: Path) -> list[Path]:
-    """The files that an interrupted fit can leave behind: a checkpoint, a partly written one, a partly written run, its
+    """The files that an interrupted fit can leave behind: checkpoints, partly written ones, a partly written run, its
     lock.
     """
-    whole = (CHECKPOINT, LOCK) if is_finished(folder) else (CHECKPOINT, LOCK, PLAN)
-    return [
-        p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(PARTIAL_PREFIX)
-    ]
+    whole = (LOCK,) if is_finished(folder) else (LOCK, PLAN)
+    starts = (PARTIAL_PREFIX, Path(CHECKPOINT).stem)
+    return [p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(starts)]
 
 
 def remove_leftovers(folder: Path) -> None:

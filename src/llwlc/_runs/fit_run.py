@@ -26,6 +26,7 @@ from llwlc._support.progress import print_notice
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import Distributable, LinkModel, Plannable
+from llwlc.models._blend import Blend
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._loop import OnEpoch
@@ -108,7 +109,7 @@ def fit_run(
             resources=resources,
             checkpoint=None if out is None else Checkpoint(out / CHECKPOINT, mark),
             known=prepared,
-            fall_back=written is not None,
+            fall_back=written is not None and not isinstance(model, Blend),  # TEMPORARY
             node_types=allowed,
             on_epoch=on_epoch,
             on_features=None if written is not None else _forecaster(model, split, allowed, device, on_forecast),

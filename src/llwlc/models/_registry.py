@@ -43,6 +43,15 @@ MODELS: Registry[ModelRecord] = Registry("model")
 MODELS.add(
     ModelRecord("llwlc", "our network on constrained eigenbases (--preset)", "llwlc.models._llwlc.model:LLwLC", "llwlc")
 )
+MODELS.add(
+    ModelRecord(
+        "blend",
+        "our network, the stack and heuristics: the best of them, or a blend",
+        "llwlc.models._blend:Blend",
+        "blend",
+    )
+)
+MODELS.add(ModelRecord("auto", "the same with baselines, as far as time allows", "llwlc.models._blend:Auto", "auto"))
 for _heuristic in (*HEURISTICS.records(), *WALK_HEURISTICS.records()):
     MODELS.add(
         ModelRecord(

@@ -1,0 +1,529 @@
+"""Blend: a `LinkModel` of models, by non-negative weights that held-out links support."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from llwlc._support.progress import print_notice
+from llwlc.errors import InputError, NotFittedError, RunFolderError
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
+from llwlc.models._base import (
+    CANDIDATES,
+    RANDOM,
+    Adjustable,
+    Explainable,
+    Inductive,
+    LinkModel,
+    Plannable,
+    Population,
+)
+from llwlc.models._blend_checkpoint import checkpoint_of, read_ended, write_ended
+from llwlc.models._blend_config import own_shapes, read_names, read_parts
+from llwlc.models._blend_folds import Fold, candidates_within, make_folds
+from llwlc.models._blend_weights import BlendWeights
+from llwlc.models._mixture import Mixture, mean_score, mix, score_hidden_links
+from llwlc.models._registry import MODELS
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.training._adjustment import Adjustment
+from llwlc.training._candidate_links import CandidateLinks
+from llwlc.training._checkpoint import Checkpoint
+from llwlc.training._evaluation_links import subsample_evaluation
+from llwlc.training._limits import Limits
+from llwlc.training._loop import OnEpoch
+from llwlc.training._node_features import NodeFeatures
+from llwlc.training._resources import Resources
+
+HEURISTIC_MEMBERS = "heuristics"
+"""Stands for every heuristic in the list of members."""
+MEMBERS = ("llwlc", HEURISTIC_MEMBERS)
+BASELINES = ("gae", "ncn", "ncnc", "buddy")
+FEW_LINKS = 50
+"""With fewer hidden links, a choice may be chance."""
+FEWEST_CANDIDATES = 100
+"""Validation links among the candidates from which these have weights of their own."""
+
+
+class Blend(LinkModel):
+    """The sum of what several models say of a pair, as log-odds: each by a weight, at least 0, that held-out links
+    support, else the single best alone.
+
+    Every member is fitted on the training links, on small graphs several times. Links that are hidden from all of them
+    choose the weights: the validation links where there are some hundred, else training links.
+
+    Args:
+        members: names of models, joined by commas, or a sequence of names and `LinkModel`s; "heuristics" stands for all
+            of them. The first one stays where nothing speaks for another. Of names, those that this graph or time
+            budget does not allow are left out.
+        **options: options of the first member.
+
+    >>> Blend("adamic-adar,katz").title
+    'blend'
+    """
+
+    name = "blend"
+    default_members: tuple[str, ...] = MEMBERS
+
+    def __init__(self, members: str | Sequence[str | LinkModel] = (), **options: Any) -> None:
+        given = members.split(",") if isinstance(members, str) else list(members)
+        self.members = _make_members([part for part in given if part] or list(self.default_members), options)
+        self.parts: list[list[LinkModel]] = []
+        """The trainings of each member that has a weight."""
+        self.mixtures: dict[Population, Mixture] = {}
+        self.adjustment: Adjustment | None = None
+        self.features = NodeFeatures()
+        self.remark = ""
+        self._take_plan()
+
+    def _take_plan(self) -> None:
+        """`preset` and `explicit` of the member that is planned: a blend without one is no `Plannable`."""
+        planned = next((member for member in self.members if isinstance(member, Plannable)), None)
+        if planned is not None:
+            self.preset, self.explicit = planned.preset, planned.explicit
+
+    # ------------------------------------------------------------------ what is looked at, as the first member says
+    @property
+    def _ranker(self) -> LinkModel:
+        """The member that is trained on candidates, else the first."""
+        return next((member for member in self.members if member.trains_on_candidates), self.members[0])
+
+    @property
+    def compact_features(self) -> int | str:  # type: ignore[override]
+        return self._ranker.compact_features
+
+    @property
+    def candidate_pool(self) -> int:  # type: ignore[override]
+        return self._ranker.candidate_pool
+
+    @property
+    def trains_on_candidates(self) -> bool:  # type: ignore[override]
+        return self._ranker.trains_on_candidates
+
+    @property
+    def list_length(self) -> int:  # type: ignore[override]
+        return self._ranker.list_length
+
+    @property
+    def limits(self) -> Limits:  # type: ignore[override]
+        return self._ranker.limits
+
+    @property
+    def epochs(self) -> int | None:  # type: ignore[override]
+        return self.members[0].epochs
+
+    @property
+    def chunk(self) -> int:  # type: ignore[override]
+        parts = self.parts or [[member] for member in self.members]
+        return max(copies[0].chunk for copies in parts)
+
+    @property
+    def title(self) -> str:
+        return self.parts[0][0].title if len(self.parts) == 1 else self.name
+
+    @property
+    def about(self) -> str:
+        if not self.parts:
+            return f"A blend of {_listed([member.title for member in self.members])}."
+        share = self.mixtures[RANDOM].share.tolist()
+        what = [
+            f"{copies[0].title} ({100 * part:.0f} % of the weight{_times(copies)})"
+            for copies, part in zip(self.parts, share, strict=True)
+        ]
+        own = " ".join(copies[0].about for copies in self.parts)
+        if len(self.parts) == 1:
+            several = f" The scores of {len(self.parts[0])} trainings are averaged." if len(self.parts[0]) > 1 else ""
+            return f"{own}{several}"
+        return f"A blend by `llwlc` of {_listed(what)}. {own}"
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(model.num_parameters for copies in self.parts for model in copies)
+
+    def training_links(self, split: LinkSplit, seed: int) -> Tensor:
+        return self._ranker.training_links(split, seed)
+
+    def check(self, graph: Graph) -> None:
+        self.members[0].check(graph)
+
+    def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
+        return sum(self._costs(split, features, resources).values())
+
+    def within(
+        self, seconds: float, split: LinkSplit, features: NodeFeatures, *, resources: Resources
+    ) -> tuple[Self, float]:
+        """The blend of those members that train within these seconds, the first in any case, and their seconds.
+
+        Args:
+            seconds: for all members that have no plan of their own.
+            split: the split.
+            features: the features of all nodes.
+            resources: device, cache, time.
+        """
+        spent, kept = 0.0, list[LinkModel]()
+        for member, cost in self._costs(split, features, resources).items():
+            if member is self.members[0] or spent + cost <= seconds:
+                spent, kept = spent + cost, [*kept, member]
+        return self.only([member.name for member in kept]), spent
+
+    def only(self, names: Sequence[str]) -> Self:
+        """The same blend of some of its members.
+
+        Args:
+            names: their names.
+        """
+        return type(self)([member for member in self.members if member.name in names])
+
+    def _costs(self, split: LinkSplit, features: NodeFeatures, resources: Resources) -> dict[LinkModel, float]:
+        trainings = len(make_folds(split, 0))
+        return {
+            member: trainings * member.cost(split, features, resources=resources)
+            for member in self._usable(split.train_graph)
+        }
+
+    def _usable(self, graph: Graph) -> list[LinkModel]:
+        return [member for member in self.members if member is self.members[0] or _allows(member, graph)]
+
+    # ------------------------------------------------------------------ fitting
+    def fit(
+        self,
+        split: LinkSplit,
+        features: NodeFeatures,
+        *,
+        seed: int,
+        resources: Resources,
+        candidates: CandidateLinks | None = None,
+        checkpoint: Checkpoint | None = None,
+        on_epoch: OnEpoch | None = None,
+    ) -> Self:
+        members, folds = self._usable(split.train_graph), make_folds(split, seed)
+        sample = subsample_evaluation(split, self.limits.num_eval_links, seed)
+        trained: list[list[LinkModel]] = []
+        evidence: list[list[tuple[Tensor, Tensor]]] = []
+        number = 0
+        for member in members:
+            copies: list[LinkModel] = []
+            for k, fold in enumerate(folds):
+                own = (seed + (k << 20)) if k else seed
+                model = read_ended(checkpoint, number, member, fold.split.train_graph, features)
+                if model is None:
+                    model = copy.deepcopy(member).fit(
+                        fold.split,
+                        features,
+                        seed=own,
+                        resources=resources,
+                        candidates=self._candidates(member, candidates, split, fold, seed, own),
+                        checkpoint=checkpoint_of(checkpoint, number),
+                        on_epoch=on_epoch,
+                    )
+                    write_ended(checkpoint, number, model)
+                copies.append(model.to(resources.device))
+                number += 1
+            with resources.watch("blending"):
+                evidence.append(
+                    [score_hidden_links(model, fold, sample) for model, fold in zip(copies, folds, strict=True)]
+                )
+            trained.append(copies[:1] if not copies[0].state() else copies)
+        with resources.watch("blending"):
+            self._choose(members, trained, evidence, sample, candidates, seed)
+        self.features, self.history = features, next((c[0].history for c in trained if c[0].history), ())
+        self._announce()
+        return self
+
+    def _candidates(
+        self,
+        member: LinkModel,
+        candidates: CandidateLinks | None,
+        split: LinkSplit,
+        fold: Fold,
+        seed: int,
+        own: int,
+    ) -> CandidateLinks | None:
+        if candidates is None or not member.trains_on_candidates:
+            return None
+        before, after = member.training_links(split, seed), member.training_links(fold.split, own)
+        return candidates_within(candidates, before, after, split.train_graph.num_nodes)
+
+    def _choose(
+        self,
+        members: list[LinkModel],
+        trained: list[list[LinkModel]],
+        evidence: list[list[tuple[Tensor, Tensor]]],
+        sample: LinkSplit,
+        candidates: CandidateLinks | None,
+        seed: int,
+    ) -> None:
+        """Weights for random pairs, and for candidates where enough validation links are among them."""
+        pos, neg = ([torch.cat([pair[side] for pair in member]) for member in evidence] for side in (0, 1))
+        chosen, mixture = mix(members, pos, neg, seed)
+        mixtures: dict[Population, Mixture] = {RANDOM: mixture, CANDIDATES: mixture}
+        links = 0 if candidates is None or not self.trains_on_candidates else len(candidates.valid_pos)
+        if candidates is not None and links >= FEWEST_CANDIDATES and len(candidates.valid_neg):
+            graph, pairs = sample.valid_graph, torch.cat([candidates.valid_pos, candidates.valid_neg])
+            scores = [mean_score(copies, graph, pairs, CANDIDATES) for copies in trained]
+            mixtures[CANDIDATES] = mix(members, [s[:links] for s in scores], [s[links:] for s in scores], seed)[1]
+        kept = [i for i in range(len(members)) if any(float(mixture.slope[i]) for mixture in mixtures.values())]
+        self.parts = [trained[i] for i in kept]
+        self.mixtures = {
+            which: Mixture(mixture.unit[kept], mixture.slope[kept], mixture.share[kept], mixture.offset)
+            for which, mixture in mixtures.items()
+        }
+        first = self.parts[0][0]
+        self.validation = first.validation if self._is_one and len(self.parts[0]) == 1 else None
+        self.remark = _remark(members, chosen, len(pos[0]))
+        self._take_abilities()
+
+    def _take_abilities(self) -> None:
+        """`net` and `basis` of the part that can be explained, and whether new nodes can be scored: what a blend has no
+        part for, it is asked for in vain.
+        """
+        for name in ("net", "basis", "inductive"):
+            self.__dict__.pop(name, None)
+        explained: Any = self.explained
+        if explained is not None:
+            self.net, self.basis = explained.net, explained.basis
+        if all(isinstance(copies[0], Inductive) or not copies[0].state() for copies in self.parts):
+            self.inductive = True
+
+    def _announce(self) -> None:
+        print_notice(self.remark or self.about, logging.INFO)
+
+    # ------------------------------------------------------------------ scoring
+    def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
+        mixture, slopes = self._mixture(population), self._mixture(population).slope.tolist()
+        scores = [
+            mean_score(copies, graph, pairs, population) if slope else None
+            for copies, slope in zip(self.parts, slopes, strict=True)
+        ]
+        total = mixture.offset.expand(len(pairs)).clone()
+        for part in mixture.parts(scores):
+            if part is not None:
+                total = total + part
+        if population == CANDIDATES and self.adjustment is not None:
+            inputs = self.features.pair_inputs(graph, pairs)
+            return self.adjustment.score(total, inputs, inputs[:, 0] > 0)
+        return total
+
+    def part_scores(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> dict[str, Tensor]:
+        """What each member adds to the score, `[m]`, by its title; with `offset` they add up to it.
+
+        Args:
+            graph: the links that are known.
+            pairs: node numbers `[m, 2]`.
+            population: the pairs that they are compared with.
+        """
+        mixture = self._mixture(population)
+        scores = mixture.parts([mean_score(copies, graph, pairs, population) for copies in self.parts])
+        return {c[0].title: part for c, part in zip(self.parts, scores, strict=True) if part is not None}
+
+    def _mixture(self, population: Population) -> Mixture:
+        if not self.mixtures:
+            raise NotFittedError("this blend is not fitted yet: call fit, or from_state")
+        return self.mixtures[population]
+
+    @property
+    def _is_one(self) -> bool:
+        """Whether scores are those of one member as they are."""
+        mixtures = self.mixtures.values()
+        return len(self.parts) == 1 and all(
+            not m.unit.any() and not m.offset.any() and bool((m.slope == 1).all()) for m in mixtures
+        )
+
+    @property
+    def explained(self) -> LinkModel | None:
+        """The part that can be explained, None where there is none."""
+        return next((copies[0] for copies in self.parts if isinstance(copies[0], Explainable)), None)
+
+    @property
+    def adjustable(self) -> bool:
+        """Whether it is trained on candidates, and so has an output for them."""
+        return bool(self.parts) and self.trains_on_candidates
+
+    def adjust(self, adjustment: Adjustment) -> None:
+        """Makes the adjustment part of the output for candidates.
+
+        Args:
+            adjustment: what was fitted on validation links.
+        """
+        if self._is_one and all(isinstance(model, Adjustable) and model.adjustable for model in self.parts[0]):
+            for model in self.parts[0]:
+                model.adjust(adjustment)  # type: ignore[attr-defined]
+        else:
+            self.adjustment = adjustment
+
+    def to(self, device: torch.device | str) -> Self:
+        self.parts = [[model.to(device) for model in copies] for copies in self.parts]
+        self._take_abilities()
+        return self
+
+    def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> Blend:
+        other = self._empty()
+        other.parts = [[model.on(known, graph, features) for model in copies] for copies in self.parts]
+        other.mixtures, other.adjustment, other.features = self.mixtures, self.adjustment, features
+        other.remark = self.remark
+        other._take_abilities()
+        return other
+
+    def with_preset(self, preset: Any) -> Self:
+        """The same blend, not fitted, whose planned member has another preset.
+
+        Args:
+            preset: what that member is to do instead.
+        """
+        planned = next(member for member in self.members if isinstance(member, Plannable))
+        changed = [planned.with_preset(preset) if member is planned else member.fresh() for member in self.members]
+        return type(self)(changed)
+
+    def fresh(self) -> Self:
+        known = {copies[0].name: copies[0] for copies in self.parts}
+        return type(self)([known.get(member.name, member).fresh() for member in self.members])
+
+    def _empty(self) -> Self:
+        return type(self)(self.members)
+
+    # ------------------------------------------------------------------ the run folder
+    @property
+    def config(self) -> Mapping[str, Any]:
+        members = [{"name": member.name, "config": dict(member.config)} for member in self.members]
+        if not self.parts:
+            return {"members": members}
+        parts = [{"name": copies[0].name, "trainings": [dict(m.config) for m in copies]} for copies in self.parts]
+        inputs = 0 if self.adjustment is None else len(self.adjustment.weight[0])
+        return {"members": members, "parts": parts, "remark": self.remark, "adjusted_inputs": inputs}
+
+    @property
+    def code(self) -> Mapping[str, str]:
+        models = [model for copies in self.parts for model in copies] or self.members
+        return {need: digest for model in models for need, digest in model.code.items()}
+
+    def state(self) -> dict[str, Tensor]:
+        state = {
+            f"{p}.{k}.{name}": tensor
+            for p, copies in enumerate(self.parts)
+            for k, model in enumerate(copies)
+            for name, tensor in model.state().items()
+        }
+        for which, mixture in self.mixtures.items():
+            state[f"{which}.parts"] = torch.stack([mixture.unit, mixture.slope, mixture.share])
+            state[f"{which}.offset"] = mixture.offset.clone()
+        if self.adjustment is not None:
+            own = zip(self.adjustment.slope, self.adjustment.weight, strict=True)
+            state["adjustment"] = torch.tensor([[slope, *weight] for slope, weight in own], dtype=torch.float64)
+        return state
+
+    @classmethod
+    def shapes(cls, config: Mapping[str, Any], where: str) -> dict[str, Tensor] | None:
+        shapes = own_shapes(config, where)
+        for p, (name, trainings) in enumerate(read_parts(config, where)):
+            for k, own in enumerate(trainings):
+                tensors = MODELS[name].load().shapes(own, where)
+                state_free = name in HEURISTICS or name in WALK_HEURISTICS
+                if tensors is None and not state_free:
+                    return None
+                shapes |= {f"{p}.{k}.{key}": tensor for key, tensor in (tensors or {}).items()}
+        return shapes
+
+    @classmethod
+    def from_state(
+        cls, config: Mapping[str, Any], state: Mapping[str, Tensor], graph: Graph, features: NodeFeatures
+    ) -> Blend:
+        where = "the model's configuration"
+        for name, expected in own_shapes(config, where).items():
+            found = state.get(name)
+            if found is None or found.shape != expected.shape or not found.isfinite().all():
+                raise RunFolderError(f"the blend's {name} does not fit its parts: copy the run again, or fit again")
+        read = read_parts(config, where)
+        parts = [
+            [
+                MODELS[name].load().from_state(own, _with_prefix(state, f"{p}.{k}."), graph, features)
+                for k, own in enumerate(trainings)
+            ]
+            for p, (name, trainings) in enumerate(read)
+        ]
+        known = {copies[0].name: copies[0].fresh() for copies in parts}
+        blend = cls([known.get(name) or MODELS[name].make() for name in read_names(config, where)])
+        blend.parts, blend.features, blend.remark = parts, features, str(config["remark"])
+        for which in (RANDOM, CANDIDATES):
+            unit, slope, share = state[f"{which}.parts"]
+            if (unit < 0).any() or (slope < 0).any():
+                raise RunFolderError(f"the blend's weights for {which} are below 0: copy the run again, or fit again")
+            blend.mixtures[which] = Mixture(unit, slope, share, state[f"{which}.offset"])
+        if "adjustment" in state:
+            (slope_0, *weight_0), (slope_1, *weight_1) = state["adjustment"].tolist()
+            blend.adjustment = Adjustment((slope_0, slope_1), (tuple(weight_0), tuple(weight_1)))
+        blend._take_abilities()
+        return blend
+
+
+class Auto(Blend):
+    """A blend that may train the baselines of the literature too, where the time budget allows.
+
+    >>> [member.name for member in Auto().members][:1]
+    ['llwlc']
+    """
+
+    name = "auto"
+    default_members = (*MEMBERS, *BASELINES)
+
+
+def _make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -> list[LinkModel]:
+    members: list[LinkModel] = []
+    for part in given:
+        if isinstance(part, LinkModel):
+            members.append(part)
+            continue
+        heuristics = [record.name for kind in (HEURISTICS, WALK_HEURISTICS) for record in kind.records()]
+        for name in heuristics if part.strip() == HEURISTIC_MEMBERS else [part.strip()]:
+            members.append(MODELS[name].make(**(options if not members else {})))
+    names = [member.name for member in members]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None or any(isinstance(member, Blend) for member in members):
+        raise InputError(
+            f"a blend has each model once, and {'no blend' if twice is None else repr(twice)} is among its members"
+            f"{' twice' if twice else ''}: name others, as in members='llwlc,katz'"
+        )
+    return members
+
+
+def _allows(member: LinkModel, graph: Graph) -> bool:
+    try:
+        member.check(graph)
+    except InputError:
+        return False
+    return True
+
+
+def _remark(members: Sequence[LinkModel], chosen: BlendWeights, links: int) -> str:
+    """What was chosen and by how many links; "" where the first member stays alone."""
+    titles, best = [member.title for member in members], chosen.best
+    few = f" There are only {links} such links, so this may be chance." if links < FEW_LINKS else ""
+    if len(chosen.kept) > 1:
+        names = _listed([titles[i] for i in chosen.kept])
+        return (
+            f"This run blends {names}: of {links:,} links hidden from all of them, the blend predicts each better than"
+            f" {titles[best]} alone, by {chosen.gain:.3f} in log loss (standard error {chosen.error:.3f}).{few}"
+        )
+    if best:
+        return (
+            f"{titles[best]} did better on {links:,} hidden links than {titles[0]} (AUC {100 * chosen.auc[best]:.1f}"
+            f" against {100 * chosen.auc[0]:.1f}), so this run ranks by it.{few}"
+        )
+    return ""
+
+
+def _times(copies: Sequence[LinkModel]) -> str:
+    return f", the mean of {len(copies)} trainings" if len(copies) > 1 else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
