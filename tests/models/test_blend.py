@@ -41,8 +41,7 @@ class Half(LinkModel):
 
 def halves(graph):
     links = tuple(map(tuple, graph.edges.tolist()))
-    members = [type(f"Half{odd}", (Half,), {"name": f"half{odd}"})(odd, links, graph.num_nodes) for odd in (0, 1)]
-    return members
+    return [type(f"Half{odd}", (Half,), {"name": f"half{odd}"})(odd, links, graph.num_nodes) for odd in (0, 1)]
 
 
 def fitted(blend, split, **how):

@@ -271,10 +271,31 @@ class Plannable(Protocol):
 
 @runtime_checkable
 class Explainable(Protocol):
-    """A model whose scores can be explained: a network on constrained eigenbases."""
+    """A model whose scores can be explained: a network on constrained eigenbases. `explained`: the model of that
+    network, itself or a part of it.
+    """
 
     net: Any
     basis: Any
+
+    @property
+    def explained(self) -> Any:
+        """The model of the network."""
+
+
+@runtime_checkable
+class Blended(Protocol):
+    """A model whose score is that of `explained`, times a factor, and what other parts add."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether the score is that of one model as it is."""
+
+    def factor(self, population: Population, sharing: Tensor) -> Tensor:
+        """The factors `[m]` for pairs that share a neighbour, or do not."""
+
+    def beside(self, graph: Graph, pairs: Tensor, population: Population) -> dict[str, Tensor]:
+        """What other parts add to the scores of pairs, `[m]` each, by name."""
 
 
 @runtime_checkable

@@ -273,8 +273,7 @@ class Blend(LinkModel):
             which: Mixture(mixture.unit[kept], mixture.slope[kept], mixture.share[kept], mixture.offset)
             for which, mixture in mixtures.items()
         }
-        first = self.parts[0][0]
-        self.validation = first.validation if self._is_one and len(self.parts[0]) == 1 else None
+        self.validation = self.parts[0][0].validation if self.alone else None
         self.remark = _remark(members, chosen, len(pos[0]))
         self._take_abilities()
 
@@ -284,8 +283,7 @@ class Blend(LinkModel):
         """
         for name in ("net", "basis", "inductive"):
             self.__dict__.pop(name, None)
-        explained: Any = self.explained
-        if explained is not None:
+        if (explained := self.explained) is not None:
             self.net, self.basis = explained.net, explained.basis
         if all(isinstance(copies[0], Inductive) or not copies[0].state() for copies in self.parts):
             self.inductive = True
@@ -309,8 +307,53 @@ class Blend(LinkModel):
             return self.adjustment.score(total, inputs, inputs[:, 0] > 0)
         return total
 
+    @property
+    def alone(self) -> bool:
+        """Whether the score is that of one training as it is."""
+        return self._is_one and len(self.parts[0]) == 1
+
+    def factor(self, population: Population, sharing: Tensor) -> Tensor:
+        """By which the score of `explained` enters that of the blend, `[m]`.
+
+        Args:
+            population: the pairs that they are compared with.
+            sharing: whether each pair shares a neighbour, `[m]`.
+        """
+        at = next(p for p, copies in enumerate(self.parts) if copies[0] is self.explained)
+        own = float(self._mixture(population).slope[at]) / len(self.parts[at])
+        return own * self._stretch(population, sharing)
+
+    def _stretch(self, population: Population, sharing: Tensor) -> Tensor:
+        """The factor `[m]` of the adjustment of candidates."""
+        if population != CANDIDATES or self.adjustment is None:
+            return torch.ones(len(sharing), dtype=torch.float64)
+        return torch.tensor(self.adjustment.slope, dtype=torch.float64)[(~sharing).long()]
+
+    def beside(self, graph: Graph, pairs: Tensor, population: Population) -> dict[str, Tensor]:
+        """What is added to the score of `explained`, times its factor, `[m]` each, by name.
+
+        Args:
+            graph: the links that are known.
+            pairs: node numbers `[m, 2]`.
+            population: the pairs that they are compared with.
+        """
+        inputs = self.features.pair_inputs(graph, pairs)
+        sharing = inputs[:, 0] > 0
+        stretch, explained = self._stretch(population, sharing), self.explained
+        found = {name: stretch * part for name, part in self.part_scores(graph, pairs, population).items()}
+        copies = next(copies for copies in self.parts if copies[0] is explained)
+        own = mean_score(copies[:1], graph, pairs, population)
+        found[copies[0].title] = found[copies[0].title] - self.factor(population, sharing) * own
+        rest = stretch * self._mixture(population).offset
+        if population == CANDIDATES and self.adjustment is not None:
+            nothing = torch.zeros(len(pairs), dtype=torch.float64)
+            rest = rest + self.adjustment.score(nothing, inputs, sharing)
+        further = {f"further trainings of {copies[0].title}": found.pop(copies[0].title)} if len(copies) > 1 else {}
+        found.pop(copies[0].title, None)
+        return {**further, **found, "statistics of the pair": rest}
+
     def part_scores(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> dict[str, Tensor]:
-        """What each member adds to the score, `[m]`, by its title; with `offset` they add up to it.
+        """What each member adds to the score, `[m]`, by its title; with the offset they add up to it.
 
         Args:
             graph: the links that are known.
@@ -335,7 +378,7 @@ class Blend(LinkModel):
         )
 
     @property
-    def explained(self) -> LinkModel | None:
+    def explained(self) -> Any:
         """The part that can be explained, None where there is none."""
         return next((copies[0] for copies in self.parts if isinstance(copies[0], Explainable)), None)
 
