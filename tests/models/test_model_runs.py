@@ -168,7 +168,6 @@ def test_a_score_by_features_needs_features():
         ("katz", lambda c: c.update(seed={"a": 1}), "the seed is"),
         ("katz", lambda c: c.update(seed=-1), "the seed is '-1'"),
         ("katz", lambda c: c.update(options={"name": "os.system"}), "no heuristic"),
-        ("katz", lambda c: c.update(fallback=3), "where Fallback belongs"),
     ],
 )
 def test_an_altered_run_is_refused_in_words(runs, tmp_path, name, change, said):

@@ -171,20 +171,19 @@ def test_every_preset_can_be_planned(split, rated, name):
     assert found.forecast.seconds < 60
 
 
-def test_a_plan_reserves_time_for_a_fallback_heuristic(split, rated, monkeypatch):
-    """It is measured after the fit, on candidates of its own; a fit that recommends nothing has no such stage."""
+def test_a_plan_reserves_time_for_the_other_members_of_a_blend(split, rated):
     sizes, made = SplitSizes.of(split), find_preset("anchored").resolve_defaults(len(split.train_pos))
-    ahead = compute_forecast(sizes, made, LINK, CANDIDATE)
-    assert ahead.fallback > ahead.stages["candidates"] > 0
-    assert ahead.at_most == ahead.seconds + ahead.fallback
+    ahead = compute_forecast(sizes, made, LINK, CANDIDATE, trainings=3, members=20.0)
+    alone = compute_forecast(sizes, made, LINK, CANDIDATE)
+    assert ahead.at_most == ahead.seconds + 20
+    assert ahead.stages["training"] == pytest.approx(3 * alone.stages["training"])
+    assert alone.at_most == alone.seconds
     assert ahead.usual < ahead.seconds
-    assert compute_forecast(sizes, made, LINK, CANDIDATE, ranked=False).fallback == 0
     rated({1: 1e-6, 2: 1e-6})
-    slow = replace(CANDIDATE, heuristics=20.0)  # three times in the fit, four times after it
-    monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a: slow)
-    assert plan(split, 180 / 60).forecast.at_most > plans.SAFETY * 60
+    features = NodeFeatures()
+    assert make_plan(split, find_preset("anchored"), 1, features=features, members=20.0).forecast.at_most > 20
     with pytest.raises(InputError, match="the smallest plan"):
-        plan(split, 120 / 60)
+        make_plan(split, find_preset("anchored"), 1, features=features, members=60.0)
 
 
 def test_the_forecast_counts_the_links_that_are_encoded(split):

@@ -111,10 +111,8 @@ PLANNED_OPTIONS = (
     *("num_eval_links", "shortlist", "num_eval_candidates", "sources", "num_membership_links", "num_tuning_links"),
 )
 """The options of a preset that a plan may change."""
-SAFETY, SAFETY_OF_FALLBACK = 1.3, 1.15
-"""Safety factors: a fit may take this many times the forecast, through other work or hubs that the sample missed; less
-is allowed for where a heuristic takes the network's place.
-"""
+SAFETY = 1.3
+"""Safety factor: a fit may take this many times the forecast, through other work or hubs that the sample missed."""
 MOST_BYTES = 2 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
 graph; half of the free memory if that is less.
@@ -217,9 +215,11 @@ def make_plan(
     node_types: NodeTypes | None = None,
     device: torch.device | str = "cpu",
     spent: float = 0.0,
+    trainings: int = 1,
+    members: float = 0.0,
 ) -> FitPlan:
     """The plan that leaves out least and ends within `minutes`, of which `spent` seconds have passed; options in `kept`
-    stay as they are.
+    stay as they are. `trainings`, `members`: see `compute_forecast`.
 
     If no plan does, the error states what the smallest one takes.
     """
@@ -229,6 +229,7 @@ def make_plan(
     compiling = time.perf_counter() - begin  # which the same command need not do again
     sizes, rates = SplitSizes.of(split), RateCache(split, features, node_types, device)
     choices = sorted(list_combinations(preset, sizes.train, kept), key=lambda choice: choice[0])
+    blended: dict[str, Any] = {"trainings": trainings, "members": members}
     free = free_memory()
     room = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
     least: tuple[float, FitPlan] | None = None
@@ -237,13 +238,13 @@ def make_plan(
             continue
         planned = apply_effective_options(preset, options)
         resolved = planned.resolve_defaults(sizes.train)
-        ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
+        ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
         if ahead.num_bytes > room and "stored_bits" not in kept:
             cost, planned = cost + HALF_PRECISION[0], planned.changed(**HALF_PRECISION[1])
             links, resolved = rates.links(resolved), planned.resolve_defaults(sizes.train)
-            ahead = compute_forecast(sizes, resolved, links, rates.candidates(resolved))
+            ahead = compute_forecast(sizes, resolved, links, rates.candidates(resolved), **blended)
             if ahead.num_bytes <= room:  # only what fits is timed
-                ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
+                ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
         if ahead.num_bytes > room:
             continue
         elapsed = spent + time.perf_counter() - begin
@@ -268,10 +269,8 @@ def make_plan(
 
 
 def add_margin(ahead: Forecast) -> float:
-    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong, and a smaller one
-    where a heuristic takes the network's place, which is rare.
-    """
-    return max(SAFETY * ahead.seconds, SAFETY_OF_FALLBACK * ahead.at_most)
+    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong."""
+    return SAFETY * ahead.at_most
 
 
 def apply_effective_options(preset: Preset, options: Mapping[str, Any]) -> Preset:

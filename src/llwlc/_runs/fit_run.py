@@ -25,8 +25,7 @@ from llwlc._runs.plan_source import OnPlan, describe_kept_plan, find_plan, make_
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
-from llwlc.models._base import Distributable, LinkModel, Plannable
-from llwlc.models._blend import Blend
+from llwlc.models._base import Distributable, LinkModel, Plannable, Reducible
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._loop import OnEpoch
@@ -78,7 +77,10 @@ def fit_run(
                 graph, split, model, minutes, base,
                 node_types=allowed, device=device, begin=begin, on_plan=on_plan,
             )  # fmt: skip
-        model = model if written is None else model.with_preset(written.preset)
+        if written is not None:
+            model = model.with_preset(written.preset)
+            if written.left_out and isinstance(model, Reducible):
+                model = model.without(written.left_out)
     elif plan is not None:
         raise InputError(f"{model.title} takes no plan: leave it out; a time budget bounds its training")
     elif minutes is not None:
@@ -109,7 +111,6 @@ def fit_run(
             resources=resources,
             checkpoint=None if out is None else Checkpoint(out / CHECKPOINT, mark),
             known=prepared,
-            fall_back=written is not None and not isinstance(model, Blend),  # TEMPORARY
             node_types=allowed,
             on_epoch=on_epoch,
             on_features=None if written is not None else _forecaster(model, split, allowed, device, on_forecast),

@@ -32,9 +32,11 @@ class SavedPlan:
     minutes: float
     cost: float
     forecast: Mapping[str, Any]
+    left_out: tuple[str, ...] = ()
+    """The members of a blend that the budget did not allow."""
 
     @classmethod
-    def of(cls, base: str, plan: FitPlan) -> SavedPlan:
+    def of(cls, base: str, plan: FitPlan, left_out: tuple[str, ...] = ()) -> SavedPlan:
         ahead = plan.forecast
         forecast = {
             "stages": dict(ahead.stages),
@@ -44,12 +46,13 @@ class SavedPlan:
             "at_least": ahead.at_least,
             "bytes": ahead.num_bytes,
         }
-        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, forecast)
+        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, forecast, left_out)
 
 
 def write_plan(folder: Path, plan: SavedPlan) -> None:
     parts = {name: getattr(plan, name) for name in ("base", "minutes", "cost")}
     content = {"format": PLAN_FORMAT, **parts, "preset": to_mapping(plan.preset), "forecast": dict(plan.forecast)}
+    content |= {"left_out": list(plan.left_out)} if plan.left_out else {}
     write_text(folder / PLAN, json.dumps(content, indent=2) + "\n")
 
 
@@ -63,9 +66,8 @@ def read_plan(folder: Path) -> SavedPlan | None:
         if data["format"] != PLAN_FORMAT:
             raise RunFolderError(f"{path} has format {data['format']}, this version reads {PLAN_FORMAT}: update llwlc")
         minutes, cost = float(data["minutes"]), float(data["cost"])
-        return SavedPlan(
-            str(data["base"]), read_preset(data["preset"], str(path)), minutes, cost, dict(data["forecast"])
-        )
+        preset, left_out = read_preset(data["preset"], str(path)), tuple(map(str, data.get("left_out", ())))
+        return SavedPlan(str(data["base"]), preset, minutes, cost, dict(data["forecast"]), left_out)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InputError):
             raise

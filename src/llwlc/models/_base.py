@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
@@ -73,6 +73,8 @@ class LinkModel(ABC):
     chunk: int = 1 << 14
     """Pairs that it scores at a time, between two steps of a progress bar."""
 
+    remark: str = ""
+    """What a reader must know before any number, in a sentence; "" for nothing."""
     history: Sequence[EpochRecord] = ()
     """One record an epoch."""
     validation: tuple[Tensor, Tensor] | None = None
@@ -111,6 +113,14 @@ class LinkModel(ABC):
             pairs: node numbers `[m, 2]`.
             population: the pairs that they are compared with.
         """
+
+    def trainings(self, split: LinkSplit) -> int:
+        """How often it is trained on a split, for a plan.
+
+        Args:
+            split: the split.
+        """
+        return 1
 
     def training_links(self, split: LinkSplit, seed: int) -> Tensor:
         """The training links that are used, `[m, 2]`.
@@ -267,6 +277,22 @@ class Plannable(Protocol):
 
     def with_preset(self, preset: Any) -> LinkModel:
         """The same model, not fitted, by another preset."""
+
+
+@runtime_checkable
+class Reducible(Protocol):
+    """A model of models, of which some can be left out to end in time. `most_time`: the share of a budget that is kept
+    for all but the first; `most_of_first`: and how many times the seconds of the first they may take.
+    """
+
+    most_time: float
+    most_of_first: float
+
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
+        """The expected seconds of each member but the first, by name."""
+
+    def without(self, names: Collection[str]) -> LinkModel:
+        """The same model without these members."""
 
 
 @runtime_checkable

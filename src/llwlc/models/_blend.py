@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 import torch
@@ -69,6 +70,7 @@ class Blend(LinkModel):
 
     name = "blend"
     default_members: tuple[str, ...] = MEMBERS
+    most_time, most_of_first = 0.25, 0.4
 
     def __init__(self, members: str | Sequence[str | LinkModel] = (), **options: Any) -> None:
         given = members.split(",") if isinstance(members, str) else list(members)
@@ -152,39 +154,30 @@ class Blend(LinkModel):
         self.members[0].check(graph)
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
-        return sum(self._costs(split, features, resources).values())
+        first = self.members[0].cost(split, features, resources=resources) * self.trainings(split)
+        return first + sum(self.member_costs(split, features, resources=resources).values())
 
-    def within(
-        self, seconds: float, split: LinkSplit, features: NodeFeatures, *, resources: Resources
-    ) -> tuple[Self, float]:
-        """The blend of those members that train within these seconds, the first in any case, and their seconds.
+    def trainings(self, split: LinkSplit) -> int:
+        return len(make_folds(split, 0))
+
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
+        """The expected seconds of each member but the first, by name.
 
         Args:
-            seconds: for all members that have no plan of their own.
             split: the split.
             features: the features of all nodes.
             resources: device, cache, time.
         """
-        spent, kept = 0.0, list[LinkModel]()
-        for member, cost in self._costs(split, features, resources).items():
-            if member is self.members[0] or spent + cost <= seconds:
-                spent, kept = spent + cost, [*kept, member]
-        return self.only([member.name for member in kept]), spent
+        times, others = self.trainings(split), self._usable(split.train_graph)[1:]
+        return {member.name: times * member.cost(split, features, resources=resources) for member in others}
 
-    def only(self, names: Sequence[str]) -> Self:
-        """The same blend of some of its members.
+    def without(self, names: Collection[str]) -> Self:
+        """The same blend without some of its members.
 
         Args:
             names: their names.
         """
-        return type(self)([member for member in self.members if member.name in names])
-
-    def _costs(self, split: LinkSplit, features: NodeFeatures, resources: Resources) -> dict[LinkModel, float]:
-        trainings = len(make_folds(split, 0))
-        return {
-            member: trainings * member.cost(split, features, resources=resources)
-            for member in self._usable(split.train_graph)
-        }
+        return type(self)([member for member in self.members if member.name not in names])
 
     def _usable(self, graph: Graph) -> list[LinkModel]:
         return [member for member in self.members if member is self.members[0] or _allows(member, graph)]
@@ -512,6 +505,7 @@ class Auto(Blend):
 
     name = "auto"
     default_members = (*MEMBERS, *BASELINES)
+    most_time, most_of_first = 0.6, math.inf
 
 
 def _make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -> list[LinkModel]:
