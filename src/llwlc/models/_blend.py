@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from llwlc._support.progress import print_notice
-from llwlc.errors import InputError, NotFittedError, RunFolderError
+from llwlc.errors import NotFittedError, RunFolderError
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
 from llwlc.models._base import (
@@ -28,7 +28,8 @@ from llwlc.models._base import (
 from llwlc.models._blend_checkpoint import checkpoint_of, read_ended, write_ended
 from llwlc.models._blend_config import own_shapes, read_names, read_parts
 from llwlc.models._blend_folds import Fold, candidates_within, make_folds
-from llwlc.models._blend_weights import BlendWeights
+from llwlc.models._blend_members import BASELINES, MEMBERS, allows, make_members
+from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
 from llwlc.models._mixture import Mixture, mean_score, mix, score_hidden_links
 from llwlc.models._registry import MODELS
 from llwlc.splits._linksplit import LinkSplit
@@ -41,12 +42,6 @@ from llwlc.training._loop import OnEpoch
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
-HEURISTIC_MEMBERS = "heuristics"
-"""Stands for every heuristic in the list of members."""
-MEMBERS = ("llwlc", HEURISTIC_MEMBERS)
-BASELINES = ("gae", "ncn", "ncnc", "buddy")
-FEW_LINKS = 50
-"""With fewer hidden links, a choice may be chance."""
 FEWEST_CANDIDATES = 100
 """Validation links among the candidates from which these have weights of their own."""
 
@@ -74,7 +69,7 @@ class Blend(LinkModel):
 
     def __init__(self, members: str | Sequence[str | LinkModel] = (), **options: Any) -> None:
         given = members.split(",") if isinstance(members, str) else list(members)
-        self.members = _make_members([part for part in given if part] or list(self.default_members), options)
+        self.members = make_members([part for part in given if part] or list(self.default_members), options)
         self.parts: list[list[LinkModel]] = []
         """The trainings of each member that has a weight."""
         self.mixtures: dict[Population, Mixture] = {}
@@ -131,17 +126,8 @@ class Blend(LinkModel):
     @property
     def about(self) -> str:
         if not self.parts:
-            return f"A blend of {_listed([member.title for member in self.members])}."
-        share = self.mixtures[RANDOM].share.tolist()
-        what = [
-            f"{copies[0].title} ({100 * part:.0f} % of the weight{_times(copies)})"
-            for copies, part in zip(self.parts, share, strict=True)
-        ]
-        own = " ".join(copies[0].about for copies in self.parts)
-        if len(self.parts) == 1:
-            several = f" The scores of {len(self.parts[0])} trainings are averaged." if len(self.parts[0]) > 1 else ""
-            return f"{own}{several}"
-        return f"A blend by `llwlc` of {_listed(what)}. {own}"
+            return f"A blend of {listed_all([member.title for member in self.members])}."
+        return describe_parts(self.parts, self.mixtures[RANDOM].share.tolist())
 
     @property
     def num_parameters(self) -> int:
@@ -180,7 +166,7 @@ class Blend(LinkModel):
         return type(self)([member for member in self.members if member.name not in names])
 
     def _usable(self, graph: Graph) -> list[LinkModel]:
-        return [member for member in self.members if member is self.members[0] or _allows(member, graph)]
+        return [member for member in self.members if member is self.members[0] or allows(member, graph)]
 
     # ------------------------------------------------------------------ fitting
     def fit(
@@ -267,7 +253,7 @@ class Blend(LinkModel):
             for which, mixture in mixtures.items()
         }
         self.validation = self.parts[0][0].validation if self.alone else None
-        self.remark = _remark(members, chosen, len(pos[0]))
+        self.remark = describe_choice(members, chosen, len(pos[0]))
         self._take_abilities()
 
     def _take_abilities(self) -> None:
@@ -506,60 +492,6 @@ class Auto(Blend):
     name = "auto"
     default_members = (*MEMBERS, *BASELINES)
     most_time, most_of_first = 0.6, math.inf
-
-
-def _make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -> list[LinkModel]:
-    members: list[LinkModel] = []
-    for part in given:
-        if isinstance(part, LinkModel):
-            members.append(part)
-            continue
-        heuristics = [record.name for kind in (HEURISTICS, WALK_HEURISTICS) for record in kind.records()]
-        for name in heuristics if part.strip() == HEURISTIC_MEMBERS else [part.strip()]:
-            members.append(MODELS[name].make(**(options if not members else {})))
-    names = [member.name for member in members]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None or any(isinstance(member, Blend) for member in members):
-        raise InputError(
-            f"a blend has each model once, and {'no blend' if twice is None else repr(twice)} is among its members"
-            f"{' twice' if twice else ''}: name others, as in members='llwlc,katz'"
-        )
-    return members
-
-
-def _allows(member: LinkModel, graph: Graph) -> bool:
-    try:
-        member.check(graph)
-    except InputError:
-        return False
-    return True
-
-
-def _remark(members: Sequence[LinkModel], chosen: BlendWeights, links: int) -> str:
-    """What was chosen and by how many links; "" where the first member stays alone."""
-    titles, best = [member.title for member in members], chosen.best
-    few = f" There are only {links} such links, so this may be chance." if links < FEW_LINKS else ""
-    if len(chosen.kept) > 1:
-        names = _listed([titles[i] for i in chosen.kept])
-        return (
-            f"This run blends {names}: of {links:,} links hidden from all of them, the blend predicts each better than"
-            f" {titles[best]} alone, by {chosen.gain:.3f} in log loss (standard error {chosen.error:.3f}).{few}"
-        )
-    if best:
-        return (
-            f"{titles[best]} did better on {links:,} hidden links than {titles[0]} (AUC {100 * chosen.auc[best]:.1f}"
-            f" against {100 * chosen.auc[0]:.1f}), so this run ranks by it.{few}"
-        )
-    return ""
-
-
-def _times(copies: Sequence[LinkModel]) -> str:
-    return f", the mean of {len(copies)} trainings" if len(copies) > 1 else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
