@@ -11,7 +11,7 @@ import torch
 
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._fitting.fit import prepare_features
-from llwlc._planning.plan import FitPlan, apply_plan, describe_plan, make_plan
+from llwlc._planning.plan import FitPlan, apply_plan, make_plan
 from llwlc._runs import directory as run_directory
 from llwlc._runs.plan_file import SavedPlan, read_plan
 from llwlc._support.progress import print_notice
@@ -43,7 +43,7 @@ def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
 
 def describe_kept_plan(plan: SavedPlan, folder: str, minutes: float | None) -> str:
     """The notice about the plan that a folder has already, which is kept."""
-    sentence = f"by the plan in {folder}: {describe_plan(plan.preset, plan.cost)}"
+    sentence = f"by the plan in {folder}: {plan.sentence}"
     if minutes is not None and plan.minutes and plan.minutes != minutes:
         sentence += f". It was made for {plan.minutes:g} minutes: for {minutes:g}, choose another --out"
     return sentence
@@ -56,7 +56,7 @@ def repeat_plan(run: Path, base: str, preset: Preset, kept: Collection[str]) -> 
     saved = read_plan(run)
     if saved is not None:
         planned = apply_plan(preset, saved.preset, kept)
-        return SavedPlan(base, planned, saved.minutes, saved.cost, {}, saved.left_out)
+        return SavedPlan(base, planned, saved.minutes, saved.cost, {}, saved.left_out, saved.network_left_out)
     other = run_directory.load(run).fitted.model
     if not isinstance(other, Plannable):
         raise InputError(f"{run} is a run of {other.title} and has no plan: name another run")
@@ -99,13 +99,12 @@ def make_new_plan(
         )
 
     reserved = 0.0 if own is None else min(sum(costs.values()), own.most_time * 60 * minutes)
-    try:
-        new_plan = plan_for(reserved)
-    except InputError:
-        if not reserved:
-            raise
+    new_plan = plan_for(reserved)
+    if reserved and new_plan.network_left_out:
         reserved, new_plan = 0.0, plan_for(0.0)
     room = reserved if own is None else min(reserved, max(LEAST_SECONDS, own.most_of_first * new_plan.forecast.seconds))
+    if new_plan.network_left_out:  # all that is left of the budget is theirs
+        room = max(LEAST_SECONDS, 60 * minutes - (time.perf_counter() - begin) - new_plan.forecast.seconds)
     left_out, members = [], 0.0
     for name, cost in costs.items():
         if members + cost > room:

@@ -288,6 +288,10 @@ class Reducible(Protocol):
     most_time: float
     most_of_first: float
 
+    @property
+    def planned_member(self) -> str:
+        """The name of the member that a plan is made for."""
+
     def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
         """The expected seconds of each member but the first, by name."""
 

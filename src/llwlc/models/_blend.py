@@ -28,7 +28,7 @@ from llwlc.models._base import (
 from llwlc.models._blend_checkpoint import checkpoint_of, read_ended, write_ended
 from llwlc.models._blend_config import own_shapes, read_names, read_parts
 from llwlc.models._blend_folds import Fold, candidates_within, make_folds
-from llwlc.models._blend_members import BASELINES, MEMBERS, allows, make_members
+from llwlc.models._blend_members import BASELINES, HEURISTIC_MEMBERS, MEMBERS, allows, make_members
 from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
 from llwlc.models._mixture import Mixture, mean_score, mix, score_hidden_links
 from llwlc.models._registry import MODELS
@@ -137,7 +137,7 @@ class Blend(LinkModel):
         return self._ranker.training_links(split, seed)
 
     def check(self, graph: Graph) -> None:
-        self.members[0].check(graph)
+        self._usable(graph)[0].check(graph)
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
         first = self.members[0].cost(split, features, resources=resources) * self.trainings(split)
@@ -163,10 +163,19 @@ class Blend(LinkModel):
         Args:
             names: their names.
         """
-        return type(self)([member for member in self.members if member.name not in names])
+        kept = [member for member in self.members if member.name not in names]
+        kept = kept or make_members([HEURISTIC_MEMBERS], {})
+        if kept[0] is not self.members[0]:  # what is looked at stays as the first one said
+            kept[0] = kept[0].fresh()
+            kept[0].limits, kept[0].list_length = self.limits, self.list_length
+        return type(self)(kept)
+
+    @property
+    def planned_member(self) -> str:
+        return next((member.name for member in self.members if isinstance(member, Plannable)), "")
 
     def _usable(self, graph: Graph) -> list[LinkModel]:
-        return [member for member in self.members if member is self.members[0] or allows(member, graph)]
+        return [member for member in self.members if allows(member, graph)] or self.members[:1]
 
     # ------------------------------------------------------------------ fitting
     def fit(
