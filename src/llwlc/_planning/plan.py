@@ -308,9 +308,10 @@ def _plan_without_network(
         planned = apply_effective_options(preset, free)
         ahead = compute_forecast(sizes, planned.resolve_defaults(sizes.train), links, candidates)
         ahead = replace(ahead, links=0, num_bytes=0)
+        found = FitPlan(planned, ahead, cost if free else 0.0, minutes, why)
         if elapsed + add_margin(ahead) <= 60 * minutes:
             break
-    return FitPlan(planned, ahead, cost if free else 0.0, minutes, why)
+    return found
 
 
 def add_margin(ahead: Forecast) -> float:
