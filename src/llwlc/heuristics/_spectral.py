@@ -26,8 +26,8 @@ TOLERANCE = 1e-6
 
 def spectral_dot_product(graph: Graph, pairs: Tensor, *, rank: int = RANK) -> Tensor:
     """Σ_k s_k φ_k(u) φ_k(v) over the `rank` eigenvalues of the adjacency matrix that are largest in absolute value,
-    with s_k = sign(λ_k) (|λ_k| − |λ_(rank+1)|): an entry of the best approximation of low rank, shrunk so that no eigenspace
-    is cut. It depends neither on signs nor on the choice of vectors in an eigenspace.
+    with s_k = sign(λ_k) (|λ_k| − |λ_(rank+1)|): an entry of the best approximation of low rank, shrunk so that no
+    eigenspace is cut. It depends neither on signs nor on the choice of vectors in an eigenspace.
 
     The pair's own link stays in the matrix, as in `katz` and `rooted_page_rank`.
 
