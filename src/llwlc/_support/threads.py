@@ -11,6 +11,7 @@ from itertools import count
 from threading import Semaphore, local
 
 import torch
+from threadpoolctl import threadpool_limits
 
 # least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads
 # wait for the last run
@@ -123,3 +124,17 @@ def use_one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
         _here.limited = False
         _before.pop()
+
+
+@contextmanager
+def use_one_blas_thread() -> Iterator[None]:
+    """numpy's and scipy's linear algebra on one thread, so that its last bits do not depend on their number."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+@contextmanager
+def use_one_openmp_thread() -> Iterator[None]:
+    """scikit-learn's own loops on one thread, so that its last bits do not depend on their number."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from llwlc.models._registry import make as make
     from llwlc.models._registry import names as names
     from llwlc.models._registry import register as register
+    from llwlc.models._stack import Stack as Stack
 
 _HOMES = {
     "Auto": "_blend",
@@ -29,6 +30,7 @@ _HOMES = {
     "LinkModel": "_base",
     "MODELS": "_registry",
     "Recipe": "_recipes",
+    "Stack": "_stack",
     "make": "_registry",
     "names": "_registry",
     "recipe": "_recipes",

@@ -13,7 +13,7 @@ from llwlc.models._registry import MODELS
 
 HEURISTIC_MEMBERS = "heuristics"
 """Stands for every heuristic in the list of members."""
-MEMBERS = ("llwlc", HEURISTIC_MEMBERS)
+MEMBERS = ("llwlc", "stack", HEURISTIC_MEMBERS)
 BASELINES = ("gae", "ncn", "ncnc", "buddy")
 
 

@@ -75,6 +75,14 @@ for _heuristic in (*HEURISTICS.records(), *WALK_HEURISTICS.records()):
             trained=False,
         )
     )
+MODELS.add(
+    ModelRecord(
+        "stack",
+        "trees on statistics of pairs, and of their ends",
+        "llwlc.models._stack.model:Stack",
+        "topological stack",
+    )
+)
 for _name, _network, _title, _about in (
     ("mlp", "MLP", "MLP", "an MLP on features, no messages"),
     ("gcn", "GCN", "GCN", "GCN, an MLP on the product of the ends"),
