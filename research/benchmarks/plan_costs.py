@@ -84,7 +84,7 @@ def measure(name: str, seed: int, variant: str, device: str) -> dict:
         "seconds": m.seconds,
         "stages": dict(m.stages),
         "heuristics": best,
-        "beaten_by": None if fitted.fallback is None else fitted.fallback.name,
+        "remark": fitted.model.remark,
     }
 
 

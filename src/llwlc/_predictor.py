@@ -47,12 +47,14 @@ class LinkPredictor(Estimator, Queries):
     ends in `_`.
 
     Args:
-        preset: options of our network: "anchored" (the default), "paper", "paper-query" or "unconstrained".
-        model: another model, by name (`llwlc.models.names()`), or a `LinkModel` of your own, of which a copy is fitted.
+        preset: options of our network alone: "anchored", "paper", "paper-query" or "unconstrained".
+        model: a model by name (`llwlc.models.names()`), or a `LinkModel` of your own, of which a copy is fitted. By
+            default "blend": our network, the topological stack and heuristics, the best of them or a blend of several,
+            as hidden links support; "llwlc", our network alone, where a preset or single options are given.
         seed: seed of the split and of training.
         minutes: time budget. From a short measurement, a plan decides what our network leaves out so that the fit ends
-            in time, and a heuristic that does better on validation takes its place; another model begins no epoch
-            later. None for everything, however long it takes.
+            in time, and which members a blend leaves out; another model begins no epoch later. None for everything,
+            however long it takes.
         device: "auto", "cpu" or "cuda".
         cache: where eigenbases are kept, "auto" for the user's cache, None for memory.
         verbose: whether calls show progress bars and notices on stderr. `with llwlc.show_progress():` around calls does
@@ -64,7 +66,7 @@ class LinkPredictor(Estimator, Queries):
 
     >>> import networkx
     >>> graph = Graph.from_networkx(networkx.karate_club_graph())
-    >>> model = LinkPredictor(model="adamic-adar").fit(graph)    # LinkPredictor() trains our network
+    >>> model = LinkPredictor(model="adamic-adar").fit(graph)    # LinkPredictor() chooses between all
     >>> model.score([("0", "33"), ("0", "9")]).score.round(decimals=2).tolist()
     [2.62, 0.38]
     >>> len(model.recommend(top=3))
@@ -89,18 +91,23 @@ class LinkPredictor(Estimator, Queries):
     def make_model(self) -> LinkModel:
         """The model that the parameters describe, not fitted; bad parameters are refused here."""
         if self.model is None or isinstance(self.model, str):
-            name = self.model or "llwlc"
+            network_alone = self.preset is not None or self.options
+            name = self.model or ("llwlc" if network_alone else "blend")
             if self.preset is not None and name != "llwlc":
                 raise InputError(
                     f"a preset is one of our network, and model={name!r} is another model: give one of them"
                 )
-            return make_model(name, **({} if self.preset is None else {"preset": self.preset}), **self.options)
+            return self._make_network() if name == "llwlc" else make_model(name, **self.options)
         if self.preset is not None or self.options:
             raise InputError("a model of your own has its options already: leave preset and options out")
         if not isinstance(self.model, LinkModel):
             raise InputError(f"model is a name or a LinkModel, got {type(self.model).__name__}: see llwlc.models")
         register_unnamed(self.model)
         return self.model
+
+    def _make_network(self) -> LinkModel:
+        """Our network alone: what several processes can train together."""
+        return make_model("llwlc", **({} if self.preset is None else {"preset": self.preset}), **self.options)
 
     @as_verbose
     @deduplicate_warnings()
@@ -147,7 +154,7 @@ class LinkPredictor(Estimator, Queries):
         """
         begin = time.perf_counter() - spent
         self._check_input("fit", graph, node_types)
-        model = self.make_model()
+        model = self.make_model() if ranks is None or self.model is not None else self._make_network()
         run = fit_run(
             graph,
             model,
@@ -159,7 +166,7 @@ class LinkPredictor(Estimator, Queries):
             graph_name=redact(graph_name),
             parameters={
                 "preset": self.preset,
-                "model": model.name,
+                "model": None if self.model is None else model.name,
                 "minutes": self.minutes,
                 "options": self._plain_options,
             },
@@ -329,10 +336,9 @@ class LinkPredictor(Estimator, Queries):
         """
         run = directory.load(Path(folder))
         parameters = run.info.parameters
-        model = parameters.get("model")
         loaded = cls(
             parameters.get("preset"),
-            model=None if model == "llwlc" else model,
+            model=parameters.get("model"),
             seed=run.fitted.seed,
             minutes=parameters.get("minutes"),
             device=device,

@@ -10,7 +10,6 @@ import torch
 from typer.testing import CliRunner
 
 from llwlc._cli.app import app
-from llwlc._fitting.fallback import Fallback
 from llwlc._fitting.fit import fit_model
 from llwlc._planning import plan as plans
 from llwlc._planning.candidate_rates import CandidateRates
@@ -33,8 +32,8 @@ def stop(record):
     raise Stopped
 
 
-def model(minutes: float | None = None, **options) -> LinkPredictor:
-    return LinkPredictor(device="cpu", cache=None, minutes=minutes, verbose=True, **options)
+def model(minutes: float | None = None, *, model: str = "llwlc", **options) -> LinkPredictor:
+    return LinkPredictor(model=model, device="cpu", cache=None, minutes=minutes, verbose=True, **options)
 
 
 @pytest.fixture
@@ -55,15 +54,7 @@ def rates(monkeypatch):
     return rate
 
 
-@pytest.fixture
-def no_fallback(monkeypatch):
-    """The network stays, however little 90 people teach it."""
-    from llwlc._fitting import fit
-
-    monkeypatch.setattr(fit, "find_fallback", lambda *a: None)
-
-
-def test_the_plan_is_there_before_training_and_the_same_command_goes_on_by_it(tmp_path, rates, no_fallback):
+def test_the_plan_is_there_before_training_and_the_same_command_goes_on_by_it(tmp_path, rates):
     make(people())  # the first split of a process loads compiled code, out of the first budget alone
     rates(5e-2)
     with pytest.raises(Stopped):
@@ -86,7 +77,7 @@ def test_the_plan_is_there_before_training_and_the_same_command_goes_on_by_it(tm
     assert LinkPredictor.load(tmp_path / "run").run_.plan == read_plan(tmp_path / "run")
 
 
-def test_a_new_folder_is_planned_anew_and_another_run_s_plan_is_repeated(tmp_path, rates, no_fallback):
+def test_a_new_folder_is_planned_anew_and_another_run_s_plan_is_repeated(tmp_path, rates):
     rates(5e-2)
     first = model(minutes=2).fit(people(), out=tmp_path / "first")
     rates(1e-9)
@@ -100,7 +91,7 @@ def test_a_new_folder_is_planned_anew_and_another_run_s_plan_is_repeated(tmp_pat
     assert kept.model_.preset.basis == first.model_.preset.basis
 
 
-def test_the_folder_of_another_fit_is_refused_before_anything_is_measured(tmp_path, rates, no_fallback, monkeypatch):
+def test_the_folder_of_another_fit_is_refused_before_anything_is_measured(tmp_path, rates, monkeypatch):
     rates(5e-2)
     model(minutes=2).fit(people(), out=tmp_path / "run")
     monkeypatch.setattr(planning, "make_plan", lambda *a, **k: pytest.fail("measured"))
@@ -108,7 +99,7 @@ def test_the_folder_of_another_fit_is_refused_before_anything_is_measured(tmp_pa
         model(minutes=2, steps=5).fit(people(), out=tmp_path / "run")
 
 
-def test_a_damaged_plan_is_refused_by_name(tmp_path, rates, no_fallback):
+def test_a_damaged_plan_is_refused_by_name(tmp_path, rates):
     rates(5e-2)
     with pytest.raises(Stopped):
         model(minutes=2).fit(people(), out=tmp_path / "run", on_epoch=stop)
@@ -124,19 +115,17 @@ def test_a_budget_that_is_no_time_is_refused(minutes, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_score_that_did_better_takes_the_network_s_place_and_says_so_first(tmp_path, rates, monkeypatch):
-    rates(1e-9)
-    fallback = Fallback("adamic-adar", "Adamic–Adar", 0.9, 0.7, 0.01, 300)
-    from llwlc._fitting import fit
-
-    monkeypatch.setattr(fit, "find_fallback", lambda *a: fallback)
-    made = model(minutes=5, epochs=1).fit(people(), out=tmp_path / "run")
+def test_what_a_blend_chose_is_said_first(tmp_path):
+    """A network of one epoch, beside a heuristic that knows three circles."""
+    options = {"members": "llwlc,adamic-adar", "epochs": 1, "learning_rate": 1e-9}
+    made = model(minutes=5, model="blend", **options).fit(people(features=False), out=tmp_path / "run")
     assert made.model_.title == "Adamic–Adar"
     card = (tmp_path / "run" / "MODEL_CARD.md").read_text()
-    assert card.splitlines()[2].startswith("A heuristic, Adamic–Adar, did better on the 300 validation links")
+    said = "Adamic–Adar did better on"
+    assert card.splitlines()[2].startswith(said)
     shown = CliRunner().invoke(app, ["evaluate", str(tmp_path / "run")]).output
-    assert shown.replace("\n", " ").startswith("A heuristic, Adamic–Adar, did better")
-    again = model(minutes=5, epochs=1).fit(people(), out=tmp_path / "run")  # finished: read
+    assert shown.replace("\n", " ").startswith(said)
+    again = model(minutes=5, model="blend", **options).fit(people(features=False), out=tmp_path / "run")  # read
     assert torch.equal(again.score(PAIRS).score, made.score(PAIRS).score)
     assert len(made.recommend(top=5)) == 5
 
@@ -156,14 +145,48 @@ def test_where_nothing_can_be_learned_it_says_so():
     assert said(0.99) == ""
 
 
-def test_without_a_budget_the_network_stays(monkeypatch):
-    from llwlc._fitting import fit
+@pytest.fixture
+def costly(monkeypatch):
+    """A baseline that would take a minute."""
+    from llwlc.models import Baseline
 
-    monkeypatch.setattr(fit, "find_fallback", lambda *a: Fallback("katz", "Katz", 1.0, 0.5, 0.0, 300))
-    assert model(epochs=1).fit(people()).fitted_.title == "llwlc"
+    monkeypatch.setattr(Baseline, "cost", lambda *a, **k: 60.0)
 
 
-def test_all_of_it_is_what_it_was(tmp_path, rates, no_fallback):
+def test_a_blend_is_planned_and_leaves_out_members_that_take_too_long(tmp_path, rates, costly, capfd):
+    rates(2e-2)
+    how = {"model": "blend", "members": "llwlc,mlp,adamic-adar"}
+    with pytest.raises(Stopped):
+        model(minutes=2, **how).fit(people(), out=tmp_path / "run", on_epoch=stop)
+    written = read_plan(tmp_path / "run")
+    assert written.left_out == ("mlp",)
+    assert written.cost > 0
+    assert "left out of the blend, as time does not allow them: mlp" in capfd.readouterr().err
+    rates(1e-9)
+    after = model(minutes=2, **how).fit(people(), out=tmp_path / "run")
+    assert [member.name for member in after.model_.members] == ["llwlc", "adamic-adar"]
+    assert after.model_.members[0].preset.train.epochs == written.preset.train.epochs
+    repeated = model(minutes=2, **how).fit(people(), plan=tmp_path / "run")
+    assert torch.equal(repeated.score(PAIRS).score, after.score(PAIRS).score)
+
+
+def test_the_forecast_of_a_blend_counts_its_trainings_and_its_other_members(rates, monkeypatch):
+    from llwlc.models import Baseline
+
+    monkeypatch.setattr(Baseline, "cost", lambda *a, **k: 1.0)
+    rates(1e-3)
+    seen = []
+    for how in ({"model": "llwlc"}, {"model": "blend", "members": "llwlc,mlp"}):
+        with pytest.raises(Stopped):
+            model(minutes=9, epochs=40, **how).fit(people(), on_plan=seen.append, on_epoch=stop)
+    alone, blended = (plan.forecast for plan in seen)
+    assert blended.members == 2.0  # 90 people are trained on twice
+    assert blended.stages["training"] == pytest.approx(2 * alone.stages["training"])
+    assert alone.at_most == alone.seconds
+    assert blended.at_most == blended.seconds + 2.0
+
+
+def test_all_of_it_is_what_it_was(tmp_path, rates):
     """Where nothing has to be left out, the budget changes no bit."""
     rates(1e-9)
     planned = model(minutes=5, epochs=2).fit(people())
@@ -180,10 +203,11 @@ def test_from_the_command_line(tmp_path):
     rows = "\n".join(f"{a},{b}" for a, b in people().edges.tolist())
     (tmp_path / "edges.csv").write_text("source,target\n" + rows + "\n")
     call, edges = CliRunner().invoke, str(tmp_path / "edges.csv")
-    ran = call(app, ["fit", edges, "--minutes", "0.0001", "--out", str(tmp_path / "no")])
-    assert ran.exit_code == 2
-    assert "the smallest plan" in ran.output
-    assert not (tmp_path / "no").exists()
+    ran = call(app, ["fit", edges, "--minutes", "0.0001", "--out", str(tmp_path / "no time")])
+    assert ran.exit_code == 0, ran.output
+    assert "our network is left out, as its smallest plan" in ran.output
+    again = call(app, ["fit", edges, "--minutes", "0.0001", "--out", str(tmp_path / "no time")])
+    assert again.exit_code == 0, again.output
     ran = call(app, ["fit", edges, "--plan", "full", "--minutes", "3", "--out", str(tmp_path / "no")])
     assert ran.exit_code == 2
     ran = call(app, ["fit", edges, "--minutes", "5", "--set", "epochs=2", "--out", str(tmp_path / "run")])
@@ -211,7 +235,7 @@ def test_a_fit_that_lists_the_partners_of_some_nodes_only(tmp_path):
         read.recommend(node="Person 01", sources=3)
 
 
-def test_a_kept_plan_is_said_and_that_it_is_for_other_minutes(tmp_path, rates, no_fallback, capfd):
+def test_a_kept_plan_is_said_and_that_it_is_for_other_minutes(tmp_path, rates, capfd):
     rates(1e-9)
     made = model(minutes=5, epochs=1).fit(people(), out=tmp_path / "run")
     assert "by the plan" not in capfd.readouterr().err

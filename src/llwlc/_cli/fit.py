@@ -95,7 +95,9 @@ def fit(
     model: Annotated[
         str | None,
         typer.Option(
-            help=f"Model to fit: {MODELS.list()}.", autocompletion=make_completer(MODELS), show_default="llwlc"
+            help=f"Model to fit: {MODELS.list()}.",
+            autocompletion=make_completer(MODELS),
+            show_default="blend; llwlc with --preset, --set, --fraction",
         ),
     ] = None,
     protocol: Annotated[
@@ -159,8 +161,10 @@ def fit(
     """
     begin = time.perf_counter()
     load_plugins(plugin)
+    planned = model is None or MODELS[model].planned
     if model not in (None, "llwlc"):
         refuse_options(ctx, "preset", why="with --model, as presets are those of our network")
+    if not planned:
         refuse_options(ctx, "fraction", "plan", why="with --model, as a model that is not ours follows its recipe")
     if plan is not None:
         refuse_options(ctx, "minutes", why="with --plan, which says what to do")
@@ -177,14 +181,14 @@ def fit(
         split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)
         with EpochBar(known.epochs, out) as bar:
-            if model not in (None, "llwlc") or bar.resumes:
+            if not planned or bar.resumes:
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
                 show_forecast(name, full_graph, split, forecast, forecast.seconds)
                 bar.open()
 
-            def planned(plan: FitPlan) -> None:
+            def show_plan(plan: FitPlan) -> None:
                 show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most)
                 OUT.print(
                     f"Plan for {plan.minutes:g} {'minute' if plan.minutes == 1 else 'minutes'}: {plan.sentence}.",
@@ -204,7 +208,7 @@ def fit(
                 spent=time.perf_counter() - begin,
                 on_epoch=bar.move,
                 on_forecast=ahead,
-                on_plan=planned,
+                on_plan=show_plan,
                 ranks=ranks,
             )
         if ranks is None or ranks.first:

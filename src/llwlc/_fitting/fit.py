@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-
-from torch import Tensor
+from dataclasses import dataclass, field
 
 from llwlc import metrics
 from llwlc._candidates.node_types import NodeTypes
-from llwlc._fitting.fallback import Fallback, PopulationScores, find_fallback
 from llwlc._fitting.fit_metrics import FitMetrics
 from llwlc._fitting.measure import (
     calibrate_candidates,
@@ -23,8 +20,7 @@ from llwlc._fitting.measure import (
 )
 from llwlc.graph._graph import Graph
 from llwlc.metrics import Evaluation
-from llwlc.models._base import CANDIDATES, LinkModel, score_pairs
-from llwlc.models._registry import make
+from llwlc.models._base import LinkModel
 from llwlc.ranking._ranking import PreparedCandidates, RankingConfig, prepare_candidates
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._calibration import Calibration, fit_calibration
@@ -50,8 +46,6 @@ class FitResult:
     calibration: Calibration
     ranking: RankingConfig | None
     metrics: FitMetrics
-    fallback: Fallback | None = None
-    """Why this model took the place of the one that was asked for, if it did."""
     validation: Evaluation | None = field(default=None, repr=False)
     """The validation links among their negatives at the chosen epoch, by which experiments are decided; it is not
     stored.
@@ -88,7 +82,6 @@ def fit_model(
     known: tuple[Compactor | None, NodeFeatures] | None = None,
     prepared: PreparedCandidates | None = None,
     rank_candidates: bool = True,
-    fall_back: bool = False,
     node_types: NodeTypes | None = None,
     on_epoch: OnEpoch | None = None,
     on_features: OnFeatures | None = None,
@@ -96,9 +89,8 @@ def fit_model(
     """Fits a copy of the model on the split's training links, calibrates on validation, measures once on test.
 
     `known`, `prepared`: compact features and candidates, if they were computed already; `rank_candidates`: whether
-    the run will be used to `recommend`, so that candidates are calibrated; `fall_back`: whether a heuristic that does
-    better on validation takes the model's place; `node_types`: which nodes a link may join; `on_features` is called
-    before the long work begins.
+    the run will be used to `recommend`, so that candidates are calibrated; `node_types`: which nodes a link may join;
+    `on_features` is called before the long work begins.
     """
     begin, resources = time.perf_counter(), Resources() if resources is None else resources
     watch, device = resources.watch, str(resources.device)
@@ -125,26 +117,10 @@ def fit_model(
     with watch("measuring"):
         valid = model.validation or score_links(model, sample.valid_graph, sample.valid_pos, sample.valid_neg)
         calibration = fit_calibration(valid[0], valid[1].flatten())
-    ranking = report = better = None
+    ranking = report = None
     if rank_candidates and prepared is not None:
         with watch("calibration"):
             ranking = calibrate_candidates(model, split, prepared, features)
-    if fall_back:  # decided on validation links; test links are looked at for the model that stays alone
-        with watch("heuristics"):
-            better = find_fallback(split.valid_graph, _comparisons(model, sample, valid, prepared), model.title)
-    if better is not None:
-        other = fit_model(
-            _limited(make(better.name), model),
-            graph,
-            split,
-            seed=seed,
-            resources=resources,
-            known=(compactor, features),
-            prepared=prepared,
-            rank_candidates=rank_candidates,
-            node_types=node_types,
-        )
-        return replace(other, fallback=better)
     with watch("measuring"):
         test, error, share = measure(model, sample, calibration)
     if ranking is not None:
@@ -156,23 +132,4 @@ def fit_model(
     results = FitMetrics(
         test, error, share, model.num_parameters, len(model.history), seconds, beside, report, dict(watch.seconds)
     )
-    return FitResult(model, seed, compactor, features, calibration, ranking, results, None, metrics.evaluate(*valid))
-
-
-def _limited(model: LinkModel, other: LinkModel) -> LinkModel:
-    """The model with the limits of another one."""
-    model.limits, model.list_length = other.limits, other.list_length
-    return model
-
-
-def _comparisons(
-    model: LinkModel, split: LinkSplit, valid: tuple[Tensor, Tensor], prepared: PreparedCandidates | None
-) -> list[PopulationScores]:
-    """Random pairs, and candidates where the model has an output for them, as it scores them at its best epoch."""
-    populations = [PopulationScores(split.valid_pos, split.valid_neg, *valid)]
-    links = None if prepared is None or not model.trains_on_candidates else prepared.links
-    if links is not None and len(links.valid_pos) and len(links.valid_neg):
-        graph = split.valid_graph
-        scores = (score_pairs(model, graph, pairs, CANDIDATES) for pairs in (links.valid_pos, links.valid_neg))
-        populations.append(PopulationScores(links.valid_pos, links.valid_neg, *scores))
-    return populations
+    return FitResult(model, seed, compactor, features, calibration, ranking, results, metrics.evaluate(*valid))

@@ -68,14 +68,6 @@ class CandidateWork:
     def recommending(self, links: LinkRates) -> float:
         return self._making + self.calibration_seconds(links)
 
-    def fallback_seconds(self, links: int, pool: int) -> float:
-        """Seconds of all of this, but for the recommendation, where a heuristic ranks, which takes as long as
-        the statistics of a pair, after this many training links.
-        """
-        ranked = self.found + self.shortlist + self.measured
-        asking = 3 * self.rates.heuristics + ranked * self.rates.describe_pair
-        return self.finding(links, pool) + self._making_measured + self._comparing + asking
-
     @property
     def _making(self) -> float:
         return self._listing(self.listed, self.found)

@@ -13,7 +13,6 @@ from llwlc._candidates.node_types import NodeTypes
 from llwlc._planning.candidate_rates import CandidateRates, measure_candidate_rates
 from llwlc._planning.candidate_work import CandidateWork
 from llwlc.bases._encoded_links import estimate_bytes
-from llwlc.models._base import LinkModel
 from llwlc.models._llwlc.encoded_split import pool_draws
 from llwlc.models._llwlc.link_rates import LinkRates, measure_link_rates
 from llwlc.models._llwlc.presets import Preset
@@ -35,8 +34,8 @@ class Forecast:
     """Links whose bases are kept, the size of their subgraphs in nodes, the bytes that the bases take, seconds of each
     stage, and of training where it stops at the usual epoch, and at the earliest.
 
-    The last stages, `finishing` and `recommend`, are what the command line does after a fit. `fallback`: seconds more
-    where a heuristic takes the network's place, as its own candidates are found, calibrated and measured.
+    The last stages, `finishing` and `recommend`, are what the command line does after a fit. `members`: seconds more
+    for the other members of a blend.
     """
 
     links: int
@@ -46,7 +45,7 @@ class Forecast:
     stages: Mapping[str, float]
     usual_training: float
     least_training: float = 0.0
-    fallback: float = 0.0
+    members: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -55,8 +54,8 @@ class Forecast:
 
     @property
     def at_most(self) -> float:
-        """The same if a heuristic then takes the network's place."""
-        return self.seconds + self.fallback
+        """The same with the other members of a blend."""
+        return self.seconds + self.members
 
     @property
     def usual(self) -> float:
@@ -115,9 +114,18 @@ def count_stored_links(sizes: SplitSizes, preset: Preset) -> int:
 
 
 def compute_forecast(
-    sizes: SplitSizes, preset: Preset, links: LinkRates, candidates: CandidateRates, *, ranked: bool = True
+    sizes: SplitSizes,
+    preset: Preset,
+    links: LinkRates,
+    candidates: CandidateRates,
+    *,
+    ranked: bool = True,
+    trainings: int = 1,
+    members: float = 0.0,
 ) -> Forecast:
-    """The forecast of a fit with these settings; `preset` is adapted already. `ranked`: the run is to recommend."""
+    """The forecast of a fit with these settings; `preset` is adapted already. `ranked`: the run is to recommend;
+    `trainings`, `members`: how often a blend trains the network, and the seconds of its other members.
+    """
     config, limits = preset.train, preset.limits
     redrawn, stored = preset.basis.stochastic, count_stored_links(sizes, preset)
     copies = 1 if redrawn else 1 + min(config.copies or 0, config.epochs - 1)
@@ -132,8 +140,8 @@ def compute_forecast(
     ) * links.score_encoded
     stages = {
         "candidates": work.finding(positives, config.candidate_pool) * (ranked or preset.net.ranking),
-        "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among) * links.encode,
-        "training": config.epochs * epoch,
+        "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among) * links.encode * trainings,
+        "training": config.epochs * epoch * trainings,
         "measuring": test * links.score,
         "heuristics": 2 * candidates.heuristics,
         "calibration": work.calibration_seconds(links) * ranked,
@@ -151,9 +159,9 @@ def compute_forecast(
         links.largest,
         estimate_bytes(kept, links.mean_size, preset.basis.steps, preset.basis.stored_bits),
         stages,
-        usual * epoch,
-        least * epoch,
-        work.fallback_seconds(sizes.train, LinkModel.candidate_pool) * ranked,
+        usual * epoch * trainings,
+        least * epoch * trainings,
+        members,
     )
 
 

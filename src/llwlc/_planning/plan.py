@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,6 @@ from llwlc._planning.candidate_rates import CandidateRates, measure_candidate_ra
 from llwlc._planning.forecast import Forecast, SplitSizes, compute_forecast
 from llwlc._support.free_space import free_memory
 from llwlc.bases._config import DEFAULT_CAP
-from llwlc.errors import InputError
 from llwlc.models._llwlc.config import TrainConfig
 from llwlc.models._llwlc.link_rates import LinkRates, compile_kernels, measure_link_rates
 from llwlc.models._llwlc.presets import Preset
@@ -111,10 +110,10 @@ PLANNED_OPTIONS = (
     *("num_eval_links", "shortlist", "num_eval_candidates", "sources", "num_membership_links", "num_tuning_links"),
 )
 """The options of a preset that a plan may change."""
-SAFETY, SAFETY_OF_FALLBACK = 1.3, 1.15
-"""Safety factors: a fit may take this many times the forecast, through other work or hubs that the sample missed; less
-is allowed for where a heuristic takes the network's place.
-"""
+SAFETY = 1.3
+"""Safety factor: a fit may take this many times the forecast, through other work or hubs that the sample missed."""
+PLANNING_SHARE = 0.1
+"""Share of the budget after which planning measures nothing more but the cheapest subgraphs."""
 MOST_BYTES = 2 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
 graph; half of the free memory if that is less.
@@ -124,26 +123,31 @@ graph; half of the free memory if that is less.
 @dataclass(frozen=True)
 class FitPlan:
     """`preset`: the settings to keep to; `cost`: points of AUC that what is left out is known to cost; `minutes`: the
-    budget, None for none.
+    budget, None for none; `network_left_out`: why the network is not trained, "" where it is.
     """
 
     preset: Preset
     forecast: Forecast
     cost: float
     minutes: float | None
+    network_left_out: str = ""
 
     @property
     def sentence(self) -> str:
         """What will be done, in plain words."""
-        return describe_plan(self.preset, self.cost)
+        return describe_plan(self.preset, self.cost, self.network_left_out)
 
 
-def describe_plan(preset: Preset, cost: float) -> str:
+def describe_plan(preset: Preset, cost: float, network_left_out: str = "") -> str:
     """What a plan leaves out, and what that is known to cost."""
+    words = list(_words(preset))
+    if network_left_out:
+        also = f"; also {', '.join(words)}" if words else ""
+        return f"our network is left out, as {network_left_out}. The other models rank instead{also}"
     if not cost:
         return "nothing has to be left out"
     points = f"about {cost:.1f}" if cost >= 0.05 else "less than 0.1"
-    return f"{', '.join(_words(preset))}; known to cost {points} points of AUC on graphs where both were tried"
+    return f"{', '.join(words)}; known to cost {points} points of AUC on graphs where both were tried"
 
 
 def _words(preset: Preset) -> Iterator[str]:
@@ -217,18 +221,22 @@ def make_plan(
     node_types: NodeTypes | None = None,
     device: torch.device | str = "cpu",
     spent: float = 0.0,
+    trainings: int = 1,
+    members: float = 0.0,
 ) -> FitPlan:
     """The plan that leaves out least and ends within `minutes`, of which `spent` seconds have passed; options in `kept`
-    stay as they are.
+    stay as they are. `trainings`, `members`: see `compute_forecast`.
 
-    If no plan does, the error states what the smallest one takes.
+    Planning measures for a tenth of the budget. If no plan ends in time or fits in memory, the network is left out.
     """
     require_minutes(minutes)
     begin, device = time.perf_counter(), torch.device(device)
     compile_kernels(split, preset, preset.basis, device)
     compiling = time.perf_counter() - begin  # which the same command need not do again
+    planning_ends = time.perf_counter() + PLANNING_SHARE * 60 * minutes
     sizes, rates = SplitSizes.of(split), RateCache(split, features, node_types, device)
     choices = sorted(list_combinations(preset, sizes.train, kept), key=lambda choice: choice[0])
+    blended: dict[str, Any] = {"trainings": trainings, "members": members}
     free = free_memory()
     room = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
     least: tuple[float, FitPlan] | None = None
@@ -237,13 +245,15 @@ def make_plan(
             continue
         planned = apply_effective_options(preset, options)
         resolved = planned.resolve_defaults(sizes.train)
-        ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
+        if time.perf_counter() > planning_ends and not rates.has_links(resolved) and not _is_cheapest(options, kept):
+            continue
+        ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
         if ahead.num_bytes > room and "stored_bits" not in kept:
             cost, planned = cost + HALF_PRECISION[0], planned.changed(**HALF_PRECISION[1])
             links, resolved = rates.links(resolved), planned.resolve_defaults(sizes.train)
-            ahead = compute_forecast(sizes, resolved, links, rates.candidates(resolved))
+            ahead = compute_forecast(sizes, resolved, links, rates.candidates(resolved), **blended)
             if ahead.num_bytes <= room:  # only what fits is timed
-                ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved))
+                ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
         if ahead.num_bytes > room:
             continue
         elapsed = spent + time.perf_counter() - begin
@@ -253,25 +263,60 @@ def make_plan(
         if least is None or needed < least[0]:
             least = needed, FitPlan(planned, ahead, cost, minutes)
     if least is None:
-        raise InputError(
-            f"the bases of this graph do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set:"
-            " make memory free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
+        why = (
+            f"its bases do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set: make memory"
+            " free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
         )
-    needed, smallest = least
+    else:
+        why = _too_slow(*least, minutes=minutes, compiling=compiling)
+    elapsed = spent + time.perf_counter() - begin
+    return _plan_without_network(sizes, preset, rates.candidates(preset), kept, minutes, elapsed, why)
+
+
+def _is_cheapest(options: Mapping[str, Any], kept: Collection[str]) -> bool:
+    """Whether subgraphs have the smallest reach that is allowed."""
+    return all(options.get(name) == value for name, value in REACH[-1][1].items() if name not in kept)
+
+
+def _too_slow(needed: float, smallest: FitPlan, *, minutes: float, compiling: float) -> str:
+    """Why no plan with the network ends in time, and which command would train it."""
     takes = f"{needed:.0f} seconds" if needed < 90 else f"{needed / 60:.0f} minutes"
-    again = "run the same command again, as kernels had to be compiled, once for this machine; or "
-    raise InputError(
-        f"the smallest plan for this graph takes about {takes} ({smallest.sentence}):"
+    again = "run the same command in a new folder, as kernels had to be compiled, once for this machine; or "
+    return (
+        f"its smallest plan for this graph takes about {takes} ({smallest.sentence}): to train it,"
         f" {again if needed - compiling <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to"
         " take all the time it needs"
     )
 
 
-def add_margin(ahead: Forecast) -> float:
-    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong, and a smaller one
-    where a heuristic takes the network's place, which is rare.
+def _plan_without_network(
+    sizes: SplitSizes,
+    preset: Preset,
+    candidates: CandidateRates,
+    kept: Collection[str],
+    minutes: float,
+    elapsed: float,
+    why: str,
+) -> FitPlan:
+    """The plan that looks at most links and candidates and still ends in time, the smallest one in any case: a score
+    without a network costs about what the statistics of a pair do.
     """
-    return max(SAFETY * ahead.seconds, SAFETY_OF_FALLBACK * ahead.at_most)
+    each = candidates.describe_pair
+    links = LinkRates(encode=0.0, train=0.0, score=each, score_encoded=0.0, mean_size=0.0, largest=0)
+    for cost, options in EVALUATION:
+        free = {name: value for name, value in options.items() if name not in kept and _less(preset, name, value)}
+        planned = apply_effective_options(preset, free)
+        ahead = compute_forecast(sizes, planned.resolve_defaults(sizes.train), links, candidates)
+        ahead = replace(ahead, links=0, num_bytes=0)
+        found = FitPlan(planned, ahead, cost if free else 0.0, minutes, why)
+        if elapsed + add_margin(ahead) <= 60 * minutes:
+            break
+    return found
+
+
+def add_margin(ahead: Forecast) -> float:
+    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong."""
+    return SAFETY * ahead.at_most
 
 
 def apply_effective_options(preset: Preset, options: Mapping[str, Any]) -> Preset:
@@ -300,13 +345,20 @@ class RateCache:
         self._links: dict[tuple[int | None, ...], LinkRates] = {}
         self._candidates: CandidateRates | None = None
 
-    def links(self, preset: Preset) -> LinkRates:
+    def _key(self, preset: Preset) -> tuple[int | None, ...]:
         # on a CPU a link takes as long in small batches as in large ones
         batch = preset.train.batch_size if self.device.type == "cuda" else None
-        by = preset.basis.hops, preset.basis.max_nodes_per_hop, preset.basis.stored_bits, batch
+        return preset.basis.hops, preset.basis.max_nodes_per_hop, preset.basis.stored_bits, batch
+
+    def links(self, preset: Preset) -> LinkRates:
+        by = self._key(preset)
         if by not in self._links:
             self._links[by] = measure_link_rates(self.split, preset, self.features, preset.basis, self.device)
         return self._links[by]
+
+    def has_links(self, preset: Preset) -> bool:
+        """Whether links of this reach were measured already."""
+        return self._key(preset) in self._links
 
     def candidates(self, preset: Preset) -> CandidateRates:
         if self._candidates is None:  # the length of a list hardly matters: it is found among all nodes

@@ -126,7 +126,6 @@ def save(folder: Path, run: Run) -> None:
             model.config,
             fitted.calibration,
             fitted.ranking,
-            fitted.fallback,
         )
         write_text(partial / CONFIG, json.dumps(config.as_dict(), indent=2) + "\n")
         write_manifest(partial)
@@ -151,13 +150,12 @@ def save(folder: Path, run: Run) -> None:
 
 
 def find_leftovers(folder: Path) -> list[Path]:
-    """The files that an interrupted fit can leave behind: a checkpoint, a partly written one, a partly written run, its
+    """The files that an interrupted fit can leave behind: checkpoints, partly written ones, a partly written run, its
     lock.
     """
-    whole = (CHECKPOINT, LOCK) if is_finished(folder) else (CHECKPOINT, LOCK, PLAN)
-    return [
-        p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(PARTIAL_PREFIX)
-    ]
+    whole = (LOCK,) if is_finished(folder) else (LOCK, PLAN)
+    starts = (PARTIAL_PREFIX, Path(CHECKPOINT).stem)
+    return [p for p in folder.iterdir() if p.name in whole or p.name.endswith(PARTIAL) or p.name.startswith(starts)]
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -223,9 +221,7 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     weights = {k[4:]: t for k, t in model.items() if k.startswith("net.")}
     restored = MODELS[config.model].load().from_state(config.options, weights, graph, features)
     restored.history = history
-    fitted = FitResult(
-        restored, config.seed, compactor, features, config.calibration, config.ranking, metrics, config.fallback
-    )
+    fitted = FitResult(restored, config.seed, compactor, features, config.calibration, config.ranking, metrics)
     split = LinkSplit.load(folder / SPLIT, graph)
     check_split(folder, split, graph.num_nodes)
     return Run(fitted, graph, split, config.info, _texts(stored, "node_types"), read_plan(folder))

@@ -15,7 +15,6 @@ from llwlc._candidates.node_types import NodeTypes
 from llwlc._fitting.fingerprint import content_digest, fingerprint
 from llwlc._fitting.fit import fit_model, prepare_features
 from llwlc._planning.forecast import Forecast, measure_forecast
-from llwlc._planning.plan import describe_plan
 from llwlc._runs import directory
 from llwlc._runs.directory import CHECKPOINT, Run
 from llwlc._runs.fit_folder import find_finished_run, make_run_folder
@@ -25,7 +24,9 @@ from llwlc._runs.plan_source import OnPlan, describe_kept_plan, find_plan, make_
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
-from llwlc.models._base import Distributable, LinkModel, Plannable
+from llwlc.models._base import Distributable, LinkModel, Plannable, Reducible
+from llwlc.models._blend_members import HEURISTIC_MEMBERS
+from llwlc.models._registry import make
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._loop import OnEpoch
@@ -77,7 +78,8 @@ def fit_run(
                 graph, split, model, minutes, base,
                 node_types=allowed, device=device, begin=begin, on_plan=on_plan,
             )  # fmt: skip
-        model = model if written is None else model.with_preset(written.preset)
+        if written is not None:
+            model = _by_plan(model, written)
     elif plan is not None:
         raise InputError(f"{model.title} takes no plan: leave it out; a time budget bounds its training")
     elif minutes is not None:
@@ -108,7 +110,6 @@ def fit_run(
             resources=resources,
             checkpoint=None if out is None else Checkpoint(out / CHECKPOINT, mark),
             known=prepared,
-            fall_back=written is not None,
             node_types=allowed,
             on_epoch=on_epoch,
             on_features=None if written is not None else _forecaster(model, split, allowed, device, on_forecast),
@@ -124,6 +125,20 @@ def fit_run(
     return run
 
 
+def _by_plan(model: LinkModel, plan: SavedPlan) -> LinkModel:
+    """The model that a plan allows: where that is not our network, the other members of the blend, or a blend of
+    heuristics.
+    """
+    assert isinstance(model, Plannable)
+    planned: LinkModel = model.with_preset(plan.preset)
+    if plan.network_left_out and not isinstance(planned, Reducible):
+        planned = make("blend", members=(planned, HEURISTIC_MEMBERS))
+    if not isinstance(planned, Reducible):
+        return planned
+    left_out = (*plan.left_out, planned.planned_member) if plan.network_left_out else plan.left_out
+    return planned.without(left_out) if left_out else planned
+
+
 def _written(
     out: Path | None, base: str, model: Plannable, minutes: float | None, plan: Path | None
 ) -> SavedPlan | None:
@@ -135,7 +150,7 @@ def _written(
         print_notice(describe_kept_plan(saved, str(out), minutes))
     elif plan is not None:
         saved = repeat_plan(plan, base, model.preset, model.explicit)
-        print_notice(f"as in {plan}: {describe_plan(saved.preset, saved.cost)}")
+        print_notice(f"as in {plan}: {saved.sentence}")
     return saved
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from llwlc._candidates.config import CandidateConfig
-from llwlc._fitting.fallback import Fallback
 from llwlc._support.files import file_digest, write_text
 from llwlc._support.json_file import read_json
 from llwlc._support.records import read_record, to_mapping
@@ -75,15 +74,13 @@ class RunConfig:
     """The configuration of the fitted model (`LinkModel.config`)."""
     calibration: Calibration
     ranking: RankingConfig | None = None
-    fallback: Fallback | None = None
 
     def as_dict(self) -> dict[str, Any]:
         about = {name: getattr(self.info, name) for name in ("graph_name", "fingerprint", "parameters", "needs")}
         parts = {"seed": self.seed, "model": self.model, "options": dict(self.options)}
         parts |= {"calibration": to_mapping(self.calibration)}
-        for name in ("ranking", "fallback"):
-            if getattr(self, name) is not None:
-                parts[name] = to_mapping(getattr(self, name))
+        if self.ranking is not None:
+            parts["ranking"] = to_mapping(self.ranking)
         return {"format": FORMAT, "llwlc": VERSION, **about, **parts}
 
 
@@ -133,7 +130,7 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
         raise RunFolderError(f"{where} names no model with its options: copy it again, or fit again")
     if type(seed) is not int or not 0 <= seed < 1 << 64:
         raise RunFolderError(f"{where} cannot be used: the seed is {str(seed)[:60]!r}")
-    ranking, fallback = config.get("ranking"), config.get("fallback")
+    ranking = config.get("ranking")
     info = RunInfo(str(config["graph_name"]), str(config["fingerprint"]), config["parameters"], config["needs"])
     return RunConfig(
         info,
@@ -142,7 +139,6 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
         options,
         read_record(Calibration, config["calibration"], where),
         None if ranking is None else _ranking(ranking, where),
-        None if fallback is None else read_record(Fallback, fallback, where),
     )
 
 

@@ -68,11 +68,9 @@ def result_notes(fitted: FitResult, split: LinkSplit) -> str:
 
 
 def first_sentence(fitted: FitResult) -> str:
-    """What a reader must know before any number: that the run ranks by a heuristic, or that nothing was learned;
-    "" if neither is so.
+    """What a reader must know before any number: what a blend chose, or that nothing was learned; "" if neither is
+    so.
     """
-    if fitted.fallback is not None:
-        return fitted.fallback.sentence
     test = fitted.metrics.test
     pos, neg = max(test.num_positives, 1), max(test.num_negatives, 1)
     chance = 2 * math.sqrt((pos + neg + 1) / (12 * pos * neg))  # two standard errors of the AUC of a random score
@@ -82,7 +80,7 @@ def first_sentence(fitted: FitResult) -> str:
             f" chance does (AUC {100 * test['auc']:.1f}, chance reaches {100 * (0.5 + chance):.1f}). Its"
             " recommendations are worth nothing."
         )
-    return ""
+    return fitted.model.remark
 
 
 def model_card(fitted: FitResult, graph: Graph, split: LinkSplit) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llwlc._planning.plan import FitPlan
+from llwlc._planning.plan import FitPlan, describe_plan
 from llwlc._runs.format import PLAN
 from llwlc._support.files import write_text
 from llwlc._support.json_file import read_json
@@ -32,9 +32,13 @@ class SavedPlan:
     minutes: float
     cost: float
     forecast: Mapping[str, Any]
+    left_out: tuple[str, ...] = ()
+    """The members of a blend that the budget did not allow."""
+    network_left_out: str = ""
+    """Why the network is not trained, "" where it is."""
 
     @classmethod
-    def of(cls, base: str, plan: FitPlan) -> SavedPlan:
+    def of(cls, base: str, plan: FitPlan, left_out: tuple[str, ...] = ()) -> SavedPlan:
         ahead = plan.forecast
         forecast = {
             "stages": dict(ahead.stages),
@@ -44,12 +48,20 @@ class SavedPlan:
             "at_least": ahead.at_least,
             "bytes": ahead.num_bytes,
         }
-        return cls(base, plan.preset, float(plan.minutes or 0.0), plan.cost, forecast)
+        minutes = float(plan.minutes or 0.0)
+        return cls(base, plan.preset, minutes, plan.cost, forecast, left_out, plan.network_left_out)
+
+    @property
+    def sentence(self) -> str:
+        """What is left out, in plain words."""
+        return describe_plan(self.preset, self.cost, self.network_left_out)
 
 
 def write_plan(folder: Path, plan: SavedPlan) -> None:
     parts = {name: getattr(plan, name) for name in ("base", "minutes", "cost")}
     content = {"format": PLAN_FORMAT, **parts, "preset": to_mapping(plan.preset), "forecast": dict(plan.forecast)}
+    content |= {"left_out": list(plan.left_out)} if plan.left_out else {}
+    content |= {"network_left_out": plan.network_left_out} if plan.network_left_out else {}
     write_text(folder / PLAN, json.dumps(content, indent=2) + "\n")
 
 
@@ -63,9 +75,9 @@ def read_plan(folder: Path) -> SavedPlan | None:
         if data["format"] != PLAN_FORMAT:
             raise RunFolderError(f"{path} has format {data['format']}, this version reads {PLAN_FORMAT}: update llwlc")
         minutes, cost = float(data["minutes"]), float(data["cost"])
-        return SavedPlan(
-            str(data["base"]), read_preset(data["preset"], str(path)), minutes, cost, dict(data["forecast"])
-        )
+        preset, left_out = read_preset(data["preset"], str(path)), tuple(map(str, data.get("left_out", ())))
+        why = str(data.get("network_left_out", ""))
+        return SavedPlan(str(data["base"]), preset, minutes, cost, dict(data["forecast"]), left_out, why)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InputError):
             raise

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
+
+import torch
 
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._fitting.fit import prepare_features
-from llwlc._planning.plan import FitPlan, apply_plan, describe_plan, make_plan
+from llwlc._planning.plan import FitPlan, apply_plan, make_plan
 from llwlc._runs import directory as run_directory
 from llwlc._runs.plan_file import SavedPlan, read_plan
+from llwlc._support.progress import print_notice
 from llwlc.errors import InputError, RunFolderError
 from llwlc.graph._graph import Graph
-from llwlc.models._base import Plannable
+from llwlc.models._base import LinkModel, Plannable, Reducible
 from llwlc.models._llwlc.presets import Preset
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._compact_features import Compactor
 from llwlc.training._node_features import NodeFeatures
+from llwlc.training._resources import Resources
 
+LEAST_SECONDS = 5.0
+"""What the other members of a blend may take in any case, where the budget has it."""
 OnPlan = Callable[[FitPlan], None]
 
 
@@ -36,7 +43,7 @@ def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
 
 def describe_kept_plan(plan: SavedPlan, folder: str, minutes: float | None) -> str:
     """The notice about the plan that a folder has already, which is kept."""
-    sentence = f"by the plan in {folder}: {describe_plan(plan.preset, plan.cost)}"
+    sentence = f"by the plan in {folder}: {plan.sentence}"
     if minutes is not None and plan.minutes and plan.minutes != minutes:
         sentence += f". It was made for {plan.minutes:g} minutes: for {minutes:g}, choose another --out"
     return sentence
@@ -48,7 +55,8 @@ def repeat_plan(run: Path, base: str, preset: Preset, kept: Collection[str]) -> 
     """
     saved = read_plan(run)
     if saved is not None:
-        return SavedPlan(base, apply_plan(preset, saved.preset, kept), saved.minutes, saved.cost, {})
+        planned = apply_plan(preset, saved.preset, kept)
+        return SavedPlan(base, planned, saved.minutes, saved.cost, {}, saved.left_out, saved.network_left_out)
     other = run_directory.load(run).fitted.model
     if not isinstance(other, Plannable):
         raise InputError(f"{run} is a run of {other.title} and has no plan: name another run")
@@ -58,7 +66,7 @@ def repeat_plan(run: Path, base: str, preset: Preset, kept: Collection[str]) -> 
 def make_new_plan(
     graph: Graph,
     split: LinkSplit,
-    model: Plannable,
+    model: LinkModel,
     minutes: float,
     base: str,
     *,
@@ -70,18 +78,42 @@ def make_new_plan(
     """A plan from a short measurement, and the compact features that were computed for it; `begin`: when the budget
     began.
     """
-    prepared = prepare_features(graph, model)  # type: ignore[arg-type]
-    spent = time.perf_counter() - begin
-    new_plan = make_plan(
-        split,
-        model.preset,
-        minutes,
-        features=prepared[1],
-        kept=model.explicit,
-        node_types=node_types,
-        device=device,
-        spent=spent,
-    )
+    assert isinstance(model, Plannable)
+    prepared = prepare_features(graph, model)
+    resources = Resources(torch.device(device))
+    own = model if isinstance(model, Reducible) else None
+    costs = {} if own is None else own.member_costs(split, prepared[1], resources=resources)
+
+    def plan_for(members: float) -> FitPlan:
+        return make_plan(
+            split,
+            model.preset,
+            minutes,
+            features=prepared[1],
+            kept=model.explicit,
+            node_types=node_types,
+            device=device,
+            spent=time.perf_counter() - begin,
+            trainings=model.trainings(split),
+            members=members,
+        )
+
+    reserved = 0.0 if own is None else min(sum(costs.values()), own.most_time * 60 * minutes)
+    new_plan = plan_for(reserved)
+    if reserved and new_plan.network_left_out:
+        reserved, new_plan = 0.0, plan_for(0.0)
+    room = reserved if own is None else min(reserved, max(LEAST_SECONDS, own.most_of_first * new_plan.forecast.seconds))
+    if new_plan.network_left_out:  # all that is left of the budget is theirs
+        room = max(LEAST_SECONDS, 60 * minutes - (time.perf_counter() - begin) - new_plan.forecast.seconds)
+    left_out, members = [], 0.0
+    for name, cost in costs.items():
+        if members + cost > room:
+            left_out.append(name)
+        else:
+            members += cost
+    new_plan = replace(new_plan, forecast=replace(new_plan.forecast, members=members))
+    if left_out:
+        print_notice(f"left out of the blend, as time does not allow them: {', '.join(left_out)}")
     if on_plan is not None:
         on_plan(new_plan)
-    return SavedPlan.of(base, new_plan), prepared
+    return SavedPlan.of(base, new_plan, tuple(left_out)), prepared

@@ -12,7 +12,7 @@ from threading import RLock, Semaphore, local
 from typing import Any
 
 import torch
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 # least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads
 # wait for the last run
@@ -150,3 +150,10 @@ def _find_blas() -> Any:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas_turn.cache_clear)  # a thread that has its turn is not in the child
+
+
+@contextmanager
+def use_one_openmp_thread() -> Iterator[None]:
+    """scikit-learn's own loops on one thread, so that its last bits do not depend on their number."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from llwlc._support.threads import use_one_thread
 from llwlc.bases._encoded_links import EncodedLinks, encode_pairs
 from llwlc.bases._kernel_compilation import compile_basis_kernels
 from llwlc.errors import InputError
+from llwlc.explain._blended import AnyPopulation, BesideNetwork
 from llwlc.explain._explanation import Explanation
 from llwlc.explain._layout import layout_nodes
 from llwlc.explain._parts import list_parts, log_odds_of, logits, shapley_values
@@ -37,7 +38,7 @@ from llwlc.explain._records import (
 from llwlc.explain._removal import EnclosingSubgraph
 from llwlc.explain._spectrum import apply_gates, make_ablations
 from llwlc.graph._graph import Graph
-from llwlc.models._base import CANDIDATES, RANDOM, Explainable, score_pairs
+from llwlc.models._base import CANDIDATES, RANDOM, Blended, Explainable, score_pairs
 from llwlc.models._llwlc.model import LLwLC
 from llwlc.models._llwlc.scoring import OUTPUTS, Scorer, split_by_size
 from llwlc.ranking._ranking import RankingConfig
@@ -57,27 +58,27 @@ MAX_DRAWN_NODES = 60
 """Nodes that are drawn of a subgraph."""
 MAX_LISTED = 10
 """Shared features and similar links that are named."""
+BLENDED_ABOUT = "beside the network, in this blend"
+OF_A_BLEND = (
+    "This run is a blend: edges, paths, eigenvectors and filters are those of one network; what the other members add"
+    " is held fixed."
+)
 
 
 def why_not_explainable(fitted: FitResult) -> str:
     """Why the scores of a fitted model cannot be explained; "" if they can."""
     if isinstance(fitted.model, Explainable):
         return ""
-    if fitted.fallback is not None:
-        return (
-            f"this run ranks by {fitted.title}, which did better on validation, and only scores of the network can be"
-            " explained: fit with --plan full (minutes=None in Python) for the network whatever it scores"
-        )
     return (
-        f"this is a run of {fitted.title}, which has no constrained eigenbasis to explain a score by: fit without"
-        " --model (model= in Python) for an explainable one"
+        f"this is a run of {fitted.title}, which has no constrained eigenbasis to explain a score by: fit with --model"
+        " llwlc (model='llwlc' in Python) for an explainable one"
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Explainer:
     """A fitted network on its graph. `non_links [m, 2]`: random pairs, of which some serve as the reference; what all
-    explanations share is computed once.
+    explanations share is computed once. `blend`: the model that the network is a part of, None where it is alone.
     """
 
     graph: Graph
@@ -85,15 +86,17 @@ class Explainer:
     calibration: Calibration
     ranking: RankingConfig
     non_links: Tensor
+    blend: Blended | None = None
 
     @classmethod
     def of(cls, graph: Graph, fitted: FitResult, ranking: RankingConfig, non_links: Tensor) -> Explainer:
         """The explainer of a fitted model; an error for one that has no constrained eigenbasis."""
         if reason := why_not_explainable(fitted):
             raise InputError(reason)
-        model = cast(LLwLC, fitted.model)
+        model: Any = fitted.model
         compile_basis_kernels(graph, model.basis)
-        return cls(graph, model, fitted.calibration, ranking, non_links)
+        blend = model if isinstance(model, Blended) and not model.alone else None
+        return cls(graph, cast(LLwLC, model.explained), fitted.calibration, ranking, non_links, blend)
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -102,7 +105,20 @@ class Explainer:
     @cached_property
     def references(self) -> Tensor:
         """The readouts `[R, width]` of random pairs that are not links."""
-        return self.readouts(_spread(self.non_links.reshape(-1, 2), REFERENCES))
+        return self.readouts(self.reference_pairs)
+
+    @property
+    def reference_pairs(self) -> Tensor:
+        return _spread(self.non_links.reshape(-1, 2), REFERENCES)
+
+    def beside(self, pairs: Tensor, population: CalibratedPopulation) -> BesideNetwork | None:
+        """What other members of the blend add to the scores of pairs."""
+        return None if self.blend is None else BesideNetwork.of(self.blend, self.graph, pairs, population)
+
+    def of_pairs(self, pairs: Tensor, population: CalibratedPopulation) -> AnyPopulation:
+        """The population as the network of a blend sees it at these pairs."""
+        beside = self.beside(pairs, population)
+        return population if beside is None or self.blend is None else beside.at(self.blend, population)
 
     @cached_property
     def links(self) -> tuple[Tensor, Tensor]:
@@ -137,7 +153,7 @@ class Explainer:
     def enclosing_subgraph(self, u: int, v: int) -> EnclosingSubgraph:
         return EnclosingSubgraph.of(self.graph, (u, v), self.model.basis, self.scorer.inputs)
 
-    def without(self, around: EnclosingSubgraph, removed: Tensor, population: CalibratedPopulation) -> Tensor:
+    def without(self, around: EnclosingSubgraph, removed: Tensor, population: AnyPopulation) -> Tensor:
         """The log-odds `[M]` of the pair where the marked edges `[M, E]` are gone."""
         parts = [torch.zeros(0, dtype=torch.float64)]
         with torch.inference_mode(), use_one_thread():
@@ -160,33 +176,41 @@ class Explainer:
             raise InputError(f"a pair has two nodes, got {self.graph.name(u)!r} twice")
         if max_edges < 0:
             raise InputError(f"max_edges is at least 0, got {max_edges}")
-        target_population = self.population(population, prior, missing_share)
-        other = self.population("candidates" if population == "random" else "random", prior, missing_share)
+        target = self.population(population, prior, missing_share)
+        opposite = self.population("candidates" if population == "random" else "random", prior, missing_share)
         around = self.enclosing_subgraph(u, v)
         low, high = around.pair
+        pair = torch.tensor([[low, high]])
         for each in (
             RANDOM,
             CANDIDATES,
         ):  # a pair whose score is refused has no reasons, even where 64 bits, as used below, would give a number
-            score_pairs(self.model, self.graph, torch.tensor([[low, high]]), each)
+            score_pairs(self.model, self.graph, pair, each)
+        target_population, other = self.of_pairs(pair, target), self.of_pairs(pair, opposite)
         with torch.inference_mode(), use_one_thread():
             whole = around.encoded(torch.zeros(1, around.num_edges, dtype=torch.bool))[0]
-            readout = self.readouts(torch.tensor([[low, high]]))
-            effects = shapley_values(self.scorer.net, readout, self.references, target_population)
+            readout = self.readouts(pair)
+            mine, theirs = self.beside(pair, target), self.beside(self.reference_pairs, target)
+            beside = None if mine is None or theirs is None else (mine, theirs)
+            effects = shapley_values(self.scorer.net, readout, self.references, target_population, beside)
             eigenvectors, filters, vectors = self._spectrum(whole, target_population)
             removals = self._removals(around, target_population, max_edges)
-            reference = float(log_odds_of(self.scorer.net, self.references, target_population).mean())
+            usual = self.of_pairs(self.reference_pairs, target)
+            reference = float(log_odds_of(self.scorer.net, self.references, usual).mean())
         cosine, features = self._features(low, high)
         return Explanation(
             source=self.graph.name(low),
             target=self.graph.name(high),
             linked=bool(self.graph.has_edges(torch.tensor([[low, high]]))[0]),
-            predictions=(self._predict(readout, target_population), self._predict(readout, other)),
+            predictions=(
+                self._predict(pair, readout, target_population),
+                self._predict(pair, readout, other),
+            ),
             reference=reference,
             references=len(self.references),
             parts=tuple(
-                PartEffect(part.name, part.about, effect)
-                for part, effect in zip(list_parts(self.scorer.net), effects, strict=True)
+                PartEffect(name, about, effect)
+                for (name, about), effect in zip(self._part_names(mine), effects, strict=True)
             ),
             eigenvectors=eigenvectors,
             filters=filters,
@@ -196,22 +220,30 @@ class Explainer:
             paths=removals.paths,
             cosine=cosine,
             features=features,
-            similar=self._similar(low, high, readout, target_population),
+            similar=self._similar(low, high, readout, target),
             drawing=self._drawing(around, removals.loss, vectors),
-            notes=_notes(len(removals.edges), around.num_edges, len(removals.paths), removals.more_paths),
+            notes=(
+                *_notes(len(removals.edges), around.num_edges, len(removals.paths), removals.more_paths),
+                *((OF_A_BLEND,) if self.blend is not None else ()),
+            ),
         )
 
-    def _predict(self, readout: Tensor, population: CalibratedPopulation) -> Prediction:
+    def _part_names(self, beside: BesideNetwork | None) -> list[tuple[str, str]]:
+        own = [(part.name, part.about) for part in list_parts(self.scorer.net)]
+        return own + [(name, BLENDED_ABOUT) for name in (() if beside is None else beside.names)]
+
+    def _predict(self, pair: Tensor, readout: Tensor, population: AnyPopulation) -> Prediction:
         with torch.inference_mode():
             out, sharing = logits(self.scorer.net, readout)
         own = out[:, population.output]
         odds = float(population.log_odds(own, sharing)[0])
         low, high = population.range(own, sharing) or (None, None)
-        score = float(self.calibration.log_odds(out[:, OUTPUTS[RANDOM]])[0])
+        random = self.of_pairs(pair, RandomPopulation(self.calibration))
+        score = float(random.log_odds(out[:, OUTPUTS[RANDOM]], sharing)[0])
         return Prediction(population.name, population.about, score, odds, _sigmoid(odds), low, high)
 
     def _spectrum(
-        self, whole: EncodedLinks, population: CalibratedPopulation
+        self, whole: EncodedLinks, population: AnyPopulation
     ) -> tuple[tuple[EigenvectorEffect, ...], tuple[FilterEffect, ...], Tensor]:
         """What each eigenvector and each filter carries, and the eigenvectors `[n, live]` with their signs made
         definite.
@@ -237,7 +269,7 @@ class Explainer:
         )
         return eigen, filters, vectors
 
-    def _removals(self, around: EnclosingSubgraph, population: CalibratedPopulation, max_edges: int) -> Removals:
+    def _removals(self, around: EnclosingSubgraph, population: AnyPopulation, max_edges: int) -> Removals:
         """Every edge, every common neighbour and every short path removed, in one batch."""
         edges, total = around.edges, around.num_edges
         affordable = max(MAX_COPIED_EDGES // max(total, 1), 1)
@@ -300,7 +332,7 @@ class Explainer:
         order = torch.argsort(distance, stable=True)[:MAX_LISTED]
         order = order[distance[order].isfinite()]
         with torch.inference_mode():
-            odds = log_odds_of(self.scorer.net, existing[order], population)
+            odds = log_odds_of(self.scorer.net, existing[order], self.of_pairs(links[order], population))
         return tuple(
             SimilarLink(self.graph.name(a), self.graph.name(b), float(d), _sigmoid(o))
             for (a, b), d, o in zip(links[order].tolist(), distance[order].tolist(), odds.tolist(), strict=True)

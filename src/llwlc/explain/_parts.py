@@ -16,8 +16,11 @@ import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
-from llwlc.explain._population import CalibratedPopulation
+from llwlc.explain._blended import AnyPopulation, BesideNetwork, BlendedPopulation
 from llwlc.nn._net import LLwLCNet
+
+COALITIONS = 1 << 8
+"""Coalitions that are valued together."""
 
 
 class ReadoutPart(NamedTuple):
@@ -66,7 +69,7 @@ def logits(net: LLwLCNet, readout: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([out, torch.where(sharing, both[:, 0], both[:, 1]).unsqueeze(1)], 1), sharing
 
 
-def log_odds_of(net: LLwLCNet, readout: Tensor, population: CalibratedPopulation) -> Tensor:
+def log_odds_of(net: LLwLCNet, readout: Tensor, population: AnyPopulation) -> Tensor:
     """The log-odds `[B]` of links in a population, all of them finite."""
     out, sharing = logits(net, readout)
     odds = population.log_odds(out[:, population.output], sharing)
@@ -78,18 +81,32 @@ def log_odds_of(net: LLwLCNet, readout: Tensor, population: CalibratedPopulation
     return odds
 
 
-def shapley_values(net: LLwLCNet, link: Tensor, references: Tensor, population: CalibratedPopulation) -> list[float]:
-    """The Shapley values of `list_parts(net)` for one link's readout `[1, width]` against those of reference pairs
-    `[R, width]`.
+def shapley_values(
+    net: LLwLCNet,
+    link: Tensor,
+    references: Tensor,
+    population: AnyPopulation,
+    beside: tuple[BesideNetwork, BesideNetwork] | None = None,
+) -> list[float]:
+    """The Shapley values of `list_parts(net)`, then of the other members of a blend, for one link's readout
+    `[1, width]` against those of reference pairs `[R, width]`; `beside`: what the other members add to either.
     """
     parts = list_parts(net)
-    count = len(parts)
+    others = 0 if beside is None else len(beside[0].names)
+    count = len(parts) + others
     member = (torch.arange(2**count).unsqueeze(1) >> torch.arange(count)) & 1 == 1
     columns = torch.zeros(2**count, references.shape[1], dtype=torch.bool)
     for i, part in enumerate(parts):
         columns[:, part.begin : part.end] = member[:, i : i + 1]
-    rows = torch.where(columns.unsqueeze(1), link, references)
-    value = log_odds_of(net, rows.flatten(0, 1), population).view(2**count, -1).mean(1)
+    value = torch.empty(2**count, dtype=references.dtype)
+    for some in torch.split(torch.arange(2**count), COALITIONS):
+        rows = torch.where(columns[some].unsqueeze(1), link, references).flatten(0, 1)
+        asked = population
+        if beside is not None and isinstance(population, BlendedPopulation):
+            mine, theirs = (each.parts for each in beside)
+            added = torch.where(member[some, len(parts) :].unsqueeze(1), mine, theirs).sum(2)
+            asked = BlendedPopulation(population.population, population.blend, added.flatten())
+        value[some] = log_odds_of(net, rows, asked).view(len(some), -1).mean(1)
     size = member.sum(1)
     share = torch.tensor([1 / (count * math.comb(count - 1, k)) for k in range(count)], dtype=value.dtype)
     effects = []

@@ -1,4 +1,4 @@
-"""Scores by common neighbours: their number, Adamic–Adar, resource allocation."""
+"""Scores by common neighbours and degrees."""
 
 from __future__ import annotations
 
@@ -61,6 +61,24 @@ def resource_allocation(graph: Graph, pairs: Tensor) -> Tensor:
     [1.0, 0.0]
     """
     return _statistic(graph, pairs, "resource allocation")
+
+
+def preferential_attachment(graph: Graph, pairs: Tensor) -> Tensor:
+    """d(u) d(v), the product of the degrees (networkx's `preferential_attachment`), without the pair's own link.
+
+    Args:
+        graph: the links that are known.
+        pairs: `[m, 2]`.
+
+    Returns:
+        Scores `[m]`.
+
+    >>> import torch
+    >>> square = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    >>> preferential_attachment(square, torch.tensor([[0, 2], [0, 1]])).tolist()
+    [4.0, 1.0]
+    """
+    return _statistic(graph, pairs, "smaller degree") * _statistic(graph, pairs, "larger degree")
 
 
 def _statistic(graph: Graph, pairs: Tensor, name: str) -> Tensor:

@@ -32,7 +32,7 @@ def compute_pair_statistics(graph: Graph, pairs: Integers) -> Floats:
     [[2.0, 2.89, 1.0, 2.0, 2.0], [0.0, 0.0, 0.0, 1.0, 1.0]]
     """
     indptr, indices = graph.indptr.cpu().numpy(), graph.indices.cpu().numpy()
-    pairs = _inside(pairs, graph.num_nodes)
+    pairs = check_inside(pairs, graph.num_nodes)
     out = np.zeros((len(pairs), len(STATISTICS)))
     run_over_links(
         len(pairs),
@@ -42,7 +42,7 @@ def compute_pair_statistics(graph: Graph, pairs: Integers) -> Floats:
     return out
 
 
-def _inside(pairs: Integers, num_nodes: int) -> Integers:
+def check_inside(pairs: Integers, num_nodes: int) -> Integers:
     """The pairs, contiguous; one that names a node outside the graph is refused: compiled code does not check
     indices.
     """
@@ -83,7 +83,7 @@ def _fill(indptr: Integers, indices: Integers, pairs: Integers, out: Floats) -> 
 
 def row_cosines(indptr: Integers, indices: Integers, data: Floats, pairs: Integers) -> Floats:
     """⟨row u, row v⟩ of sparse rows of length one `[n, F]` in CSR with sorted columns, for each pair: `[m]`."""
-    pairs, out = _inside(pairs, len(indptr) - 1), np.zeros(len(pairs))
+    pairs, out = check_inside(pairs, len(indptr) - 1), np.zeros(len(pairs))
     run_over_links(
         len(pairs),
         choose_num_threads(len(pairs), 0),

@@ -48,6 +48,46 @@ HEURISTICS.add(
 )
 HEURISTICS.add(
     Heuristic(
+        "preferential-attachment",
+        "the product of the degrees",
+        f"{_PACKAGE}._neighbors:preferential_attachment",
+        "preferential attachment",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "three-paths",
+        "paths of length three, normalised by degree (L3)",
+        f"{_PACKAGE}._local_walks:three_paths",
+        "paths of length three",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "shortest-path",
+        "the length of the shortest path, short first",
+        f"{_PACKAGE}._paths:shortest_path",
+        "shortest path",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "spectral",
+        "an entry of the adjacency matrix at low rank",
+        f"{_PACKAGE}._spectral:spectral_dot_product",
+        "spectral dot product",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "local-random-walk",
+        "random walks of up to four steps",
+        f"{_PACKAGE}._local_walks:local_random_walk",
+        "local random walk",
+    )
+)
+HEURISTICS.add(
+    Heuristic(
         "cosine",
         "the cosine of features smoothed over two hops",
         f"{_PACKAGE}._cosine:feature_cosine",

@@ -9,6 +9,8 @@ from llwlc._support.lazy import lazy
 if TYPE_CHECKING:
     from llwlc.models._base import LinkModel as LinkModel
     from llwlc.models._baseline import Baseline as Baseline
+    from llwlc.models._blend import Auto as Auto
+    from llwlc.models._blend import Blend as Blend
     from llwlc.models._heuristic import HeuristicModel as HeuristicModel
     from llwlc.models._llwlc import LLwLC as LLwLC
     from llwlc.models._recipes import Recipe as Recipe
@@ -17,14 +19,18 @@ if TYPE_CHECKING:
     from llwlc.models._registry import make as make
     from llwlc.models._registry import names as names
     from llwlc.models._registry import register as register
+    from llwlc.models._stack import Stack as Stack
 
 _HOMES = {
+    "Auto": "_blend",
     "Baseline": "_baseline",
+    "Blend": "_blend",
     "HeuristicModel": "_heuristic",
     "LLwLC": "_llwlc",
     "LinkModel": "_base",
     "MODELS": "_registry",
     "Recipe": "_recipes",
+    "Stack": "_stack",
     "make": "_registry",
     "names": "_registry",
     "recipe": "_recipes",

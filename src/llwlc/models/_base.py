@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
@@ -74,6 +74,8 @@ class LinkModel(ABC):
     chunk: int = 1 << 14
     """Pairs that it scores at a time, between two steps of a progress bar."""
 
+    remark: str = ""
+    """What a reader must know before any number, in a sentence; "" for nothing."""
     history: Sequence[EpochRecord] = ()
     """One record per epoch."""
     validation: tuple[Tensor, Tensor] | None = None
@@ -112,6 +114,14 @@ class LinkModel(ABC):
             pairs: node numbers `[m, 2]`.
             population: the pairs that they are compared with.
         """
+
+    def trainings(self, split: LinkSplit) -> int:
+        """How often it is trained on a split, for a plan.
+
+        Args:
+            split: the split.
+        """
+        return 1
 
     def training_links(self, split: LinkSplit, seed: int) -> Tensor:
         """The training links that are used, `[m, 2]`.
@@ -275,11 +285,52 @@ class Plannable(Protocol):
 
 
 @runtime_checkable
+class Reducible(Protocol):
+    """A model of models, of which some can be left out to end in time. `most_time`: the share of a budget that is kept
+    for all but the first; `most_of_first`: and how many times the seconds of the first they may take.
+    """
+
+    most_time: float
+    most_of_first: float
+
+    @property
+    def planned_member(self) -> str:
+        """The name of the member that a plan is made for."""
+
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
+        """The expected seconds of each member but the first, by name."""
+
+    def without(self, names: Collection[str]) -> LinkModel:
+        """The same model without these members."""
+
+
+@runtime_checkable
 class Explainable(Protocol):
-    """A model whose scores can be explained: a network on constrained eigenbases."""
+    """A model whose scores can be explained: a network on constrained eigenbases. `explained`: the model of that
+    network, itself or a part of it.
+    """
 
     net: Any
     basis: Any
+
+    @property
+    def explained(self) -> Any:
+        """The model of the network."""
+
+
+@runtime_checkable
+class Blended(Protocol):
+    """A model whose score is that of `explained`, times a factor, and what other parts add."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether the score is that of one model as it is."""
+
+    def factor(self, population: Population, sharing: Tensor) -> Tensor:
+        """The factors `[m]` for pairs that share a neighbour, or do not."""
+
+    def beside(self, graph: Graph, pairs: Tensor, population: Population) -> dict[str, Tensor]:
+        """What other parts add to the scores of pairs, `[m]` each, by name."""
 
 
 @runtime_checkable

@@ -19,12 +19,13 @@ T = TypeVar("T", bound=type)
 @dataclass(frozen=True)
 class ModelRecord(Record):
     """A model: `target(*args, **options)` makes a `LinkModel`. `title`: its name in tables; `trained`: whether it
-    learns anything.
+    learns anything; `planned`: whether a time budget decides what it leaves out.
     """
 
     title: str = ""
     args: tuple[str, ...] = ()
     trained: bool = True
+    planned: bool = False
 
     def make(self, **options: Any) -> LinkModel:
         """The model with these options, not fitted."""
@@ -41,7 +42,27 @@ class ModelRecord(Record):
 MODELS: Registry[ModelRecord] = Registry("model")
 """All models, ours first: `MODELS[name].make(**options)`, `list(MODELS)`."""
 MODELS.add(
-    ModelRecord("llwlc", "our network on constrained eigenbases (--preset)", "llwlc.models._llwlc.model:LLwLC", "llwlc")
+    ModelRecord(
+        "llwlc",
+        "our network on constrained eigenbases, alone (--preset)",
+        "llwlc.models._llwlc.model:LLwLC",
+        "llwlc",
+        planned=True,
+    )
+)
+MODELS.add(
+    ModelRecord(
+        "blend",
+        "our network, the stack and heuristics: the best of them, or a blend",
+        "llwlc.models._blend:Blend",
+        "blend",
+        planned=True,
+    )
+)
+MODELS.add(
+    ModelRecord(
+        "auto", "the same with baselines, as far as time allows", "llwlc.models._blend:Auto", "auto", planned=True
+    )
 )
 for _heuristic in (*HEURISTICS.records(), *WALK_HEURISTICS.records()):
     MODELS.add(
@@ -54,6 +75,14 @@ for _heuristic in (*HEURISTICS.records(), *WALK_HEURISTICS.records()):
             trained=False,
         )
     )
+MODELS.add(
+    ModelRecord(
+        "stack",
+        "trees on statistics of pairs, and of their ends",
+        "llwlc.models._stack.model:Stack",
+        "topological stack",
+    )
+)
 for _name, _network, _title, _about in (
     ("mlp", "MLP", "MLP", "an MLP on features, no messages"),
     ("gcn", "GCN", "GCN", "GCN, an MLP on the product of the ends"),

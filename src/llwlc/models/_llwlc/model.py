@@ -288,6 +288,11 @@ class LLwLC(LinkModel):
         return self.net
 
     @property
+    def explained(self) -> Self:
+        """Itself: what explanations read of a blend is the part that is such a model."""
+        return self
+
+    @property
     def adjustable(self) -> bool:
         """Whether the network has an output for candidates."""
         return self.net is not None and self.net.ranking is not None

@@ -1,0 +1,87 @@
+"""The links by which a blend is chosen: hidden from every member, as those of an inner split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llwlc.graph._edge_list import EdgeList
+from llwlc.graph._graph import Graph
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.splits._making import fresh_negatives, training_non_edges
+from llwlc.splits._negatives import pair_number
+from llwlc.training._candidate_links import CandidateLinks
+
+ENOUGH_VALIDATION = 200
+"""With at least this many validation links they choose the weights; with fewer, training links are hidden."""
+HIDDEN = 200
+"""Training links that are hidden from one training of every member, or a fifth of them if that is less."""
+TRAININGS = ((300, 3), (800, 2))
+"""Graphs of at most so many training links take seconds, so that every member is trained several times, each time
+without another fold of `1 / FOLDS` of them; the scores of all trainings are averaged."""
+FOLDS = 5
+FEWEST_LINKS = 20
+"""With fewer training links none are hidden."""
+
+
+class Fold(NamedTuple):
+    """An inner split, and the pairs that choose the weights: `pos [m, 2]`, `neg [k, 2]`, none of which it trains on."""
+
+    split: LinkSplit
+    pos: Tensor
+    neg: Tensor
+
+
+def make_folds(split: LinkSplit, seed: int) -> list[Fold]:
+    """An inner split for each training of the members; one without hidden links where validation links are enough, or
+    where negatives are hard ones, which hidden links have none of.
+    """
+    count, wide = len(split.train_pos), split.valid_neg.ndim == 3
+    whole = [Fold(split, split.valid_pos[:0], split.valid_neg.reshape(-1, 2)[:0])]
+    if wide or len(split.valid_pos) >= ENOUGH_VALIDATION or count < FEWEST_LINKS:
+        return whole
+    trainings = next((times for most, times in TRAININGS if count <= most), 1)
+    size = min(HIDDEN, count // FOLDS) if trainings == 1 else count // FOLDS
+    rng = np.random.default_rng([seed, 32])
+    order = torch.from_numpy(rng.permutation(count))
+    free = training_non_edges(split)
+    wanted = min(trainings * size, len(free) // 3)
+    if wanted < trainings:
+        return whole
+    negatives = free.sample(wanted, rng).chunk(trainings)
+    return [_hide(split, order[k * size : (k + 1) * size], negatives[k]) for k in range(trainings)]
+
+
+def _hide(split: LinkSplit, at: Tensor, neg: Tensor) -> Fold:
+    """The split without the training links at these places: they join the test links, which nobody looks at."""
+    stays = torch.ones(len(split.train_pos), dtype=torch.bool)
+    stays[at] = False
+    pos = split.train_pos[at]
+    train = _without(split.train_graph, pos)
+    inner = replace(
+        split,
+        train_pos=split.train_pos[stays],
+        train_graph=train,
+        valid_graph=train if split.valid_graph is split.train_graph else _without(split.valid_graph, pos),
+        test_pos=torch.cat([split.test_pos, pos]),
+        test_neg=torch.cat([split.test_neg.reshape(-1, 2), neg]),
+    )
+    return Fold(replace(inner, train_neg=fresh_negatives(inner, epoch=0)), pos, neg)
+
+
+def _without(graph: Graph, pairs: Tensor) -> Graph:
+    edges = EdgeList(graph)
+    numbers = edges.numbers(pairs)
+    return edges.select(~edges.flags(numbers[numbers >= 0]))
+
+
+def candidates_within(candidates: CandidateLinks, before: Tensor, after: Tensor, nodes: int) -> CandidateLinks:
+    """The candidates of a split where only the training links `after [m, 2]` of `before` are trained on."""
+    if len(before) == len(after):
+        return candidates
+    members = pair_number(before[candidates.member], nodes)
+    return replace(candidates, member=torch.isin(pair_number(after, nodes), members))

@@ -1,0 +1,44 @@
+"""The members of a blend: made by their names, and which of them a graph allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llwlc.errors import InputError
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
+from llwlc.models._base import LinkModel, Reducible
+from llwlc.models._registry import MODELS
+
+HEURISTIC_MEMBERS = "heuristics"
+"""Stands for every heuristic in the list of members."""
+MEMBERS = ("llwlc", "stack", HEURISTIC_MEMBERS)
+BASELINES = ("gae", "ncn", "ncnc", "buddy")
+
+
+def make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -> list[LinkModel]:
+    members: list[LinkModel] = []
+    for part in given:
+        if isinstance(part, LinkModel):
+            members.append(part)
+            continue
+        heuristics = [record.name for kind in (HEURISTICS, WALK_HEURISTICS) for record in kind.records()]
+        for name in heuristics if part.strip() == HEURISTIC_MEMBERS else [part.strip()]:
+            members.append(MODELS[name].make(**(options if not members else {})))
+    names = [member.name for member in members]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None or any(isinstance(member, Reducible) for member in members):
+        raise InputError(
+            f"a blend has each model once, and {'no blend' if twice is None else repr(twice)} is among its members"
+            f"{' twice' if twice else ''}: name others, as in members='llwlc,katz'"
+        )
+    return members
+
+
+def allows(member: LinkModel, graph: Graph) -> bool:
+    try:
+        member.check(graph)
+    except InputError:
+        return False
+    return True

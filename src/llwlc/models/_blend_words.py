@@ -1,0 +1,51 @@
+"""What a blend says of itself: its parts, and why they were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llwlc.models._base import LinkModel
+from llwlc.models._blend_weights import BlendWeights
+
+FEW_LINKS = 50
+"""With fewer hidden links, a choice may be chance."""
+
+
+def describe_parts(parts: Sequence[Sequence[LinkModel]], share: Sequence[float]) -> str:
+    """The parts with their shares of the weight, and what each is."""
+    own = " ".join(copies[0].about for copies in parts)
+    if len(parts) == 1:
+        several = f" The scores of {len(parts[0])} trainings are averaged." if len(parts[0]) > 1 else ""
+        return f"{own}{several}"
+    what = [
+        f"{copies[0].title} ({100 * part:.0f} % of the weight{_times(copies)})"
+        for copies, part in zip(parts, share, strict=True)
+    ]
+    return f"A blend by `llwlc` of {listed_all(what)}. {own}"
+
+
+def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: int) -> str:
+    """What was chosen and by how many links; "" where the first member stays alone."""
+    titles, best = [member.title for member in members], chosen.best
+    few = f" There are only {links} such links, so this may be chance." if links < FEW_LINKS else ""
+    if len(chosen.kept) > 1:
+        names = listed_all([titles[i] for i in chosen.kept])
+        return (
+            f"This run blends {names}: of {links:,} links hidden from all of them, the blend predicts each better than"
+            f" {titles[best]} alone, by {chosen.gain:.3f} in log loss (standard error {chosen.error:.3f}).{few}"
+        )
+    if best:
+        return (
+            f"{titles[best]} did better on {links:,} hidden links than {titles[0]} (AUC {100 * chosen.auc[best]:.1f}"
+            f" against {100 * chosen.auc[0]:.1f}), so this run ranks by it.{few}"
+        )
+    return ""
+
+
+def _times(copies: Sequence[LinkModel]) -> str:
+    return f", the mean of {len(copies)} trainings" if len(copies) > 1 else ""
+
+
+def listed_all(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

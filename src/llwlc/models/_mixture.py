@@ -1,0 +1,97 @@
+"""Mixture: what the weights of a blend make of the scores of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import log1p
+from torch import Tensor
+
+from llwlc._support.threads import use_one_thread
+from llwlc.graph._graph import Graph
+from llwlc.models._base import LinkModel, Population, score_pairs
+from llwlc.models._blend_folds import Fold
+from llwlc.models._blend_weights import BlendWeights, choose_weights
+from llwlc.splits._linksplit import LinkSplit
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """score ↦ `offset [1]` + Σ `slope [P]` · t(score of part), t(s) = s, or sign(s) log(1 + |s| / unit) where
+    `unit [P]` is above 0; `share [P]` of the weight, for people.
+    """
+
+    unit: Tensor
+    slope: Tensor
+    share: Tensor
+    offset: Tensor
+
+    def parts(self, scores: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """What each part adds to the score, `[m]`; None where it was not asked."""
+        numbers = zip(scores, self.unit.tolist(), self.slope.tolist(), strict=True)
+        return [None if score is None else slope * straighten(score, unit) for score, unit, slope in numbers]
+
+
+def straighten(score: Tensor, unit: float) -> Tensor:
+    """sign(s) log(1 + |s| / unit), which keeps a few large counts from deciding; s itself where `unit` is 0. By scipy:
+    torch computes the last few of a batch by another routine.
+    """
+    if not unit:
+        return score
+    return score.sign() * torch.from_numpy(np.asarray(log1p((score.abs() / unit).numpy())))
+
+
+def mean_score(copies: Sequence[LinkModel], graph: Graph, pairs: Tensor, population: Population) -> Tensor:
+    """The mean score `[m]` of several trainings."""
+    total = score_pairs(copies[0], graph, pairs, population)
+    for model in copies[1:]:
+        total = total + score_pairs(model, graph, pairs, population)
+    return total / len(copies)
+
+
+def score_hidden_links(model: LinkModel, fold: Fold, sample: LinkSplit) -> tuple[Tensor, Tensor]:
+    """The scores of the pairs that choose the weights: those that the fold hides, or the validation links."""
+    if not len(fold.pos):
+        pos, neg = sample.valid_pos, sample.valid_neg.reshape(-1, 2)
+        known = model.validation
+        if known is not None and (len(known[0]), known[1].numel()) == (len(pos), len(neg)):
+            return known[0].double(), known[1].double().flatten()
+        graph = sample.valid_graph
+    else:
+        pos, neg, graph = fold.pos, fold.neg, fold.split.valid_graph
+    with use_one_thread():
+        scores = score_pairs(model, graph, torch.cat([pos, neg]))
+    return scores[: len(pos)], scores[len(pos) :]
+
+
+def mix(
+    members: Sequence[LinkModel], pos: Sequence[Tensor], neg: Sequence[Tensor], seed: int
+) -> tuple[BlendWeights, Mixture]:
+    """The weights by scores of links and non-links, and what they make of a score."""
+    units, centres, spreads, rows = [], [], [], []
+    for member, *sides in zip(members, pos, neg, strict=True):
+        both = torch.cat(sides)
+        size = both.abs()[both != 0]
+        unit = (float(size.median()) if len(size) else 1.0) if member.unit == "own" else 0.0
+        values = straighten(both, unit)
+        units.append(unit)
+        centres.append(float(values.mean()))
+        spreads.append(float(values.std(correction=0)) or 1.0)
+        rows.append((values.numpy() - centres[-1]) / spreads[-1])
+    links = len(pos[0])
+    chosen = choose_weights(np.stack(rows)[:, :links], np.stack(rows)[:, links:], seed)
+    weight, spread = chosen.weight, np.array(spreads)
+    share = torch.from_numpy(weight / weight.sum() if weight.sum() else np.eye(len(members))[chosen.best])
+    if len(chosen.kept) < 2 and members[chosen.best].unit == "log_odds":
+        alone = torch.zeros(len(members), dtype=torch.float64)
+        alone[chosen.best] = 1.0
+        return chosen, Mixture(torch.zeros_like(alone), alone, alone, torch.zeros(1, dtype=torch.float64))
+    slope = weight / spread
+    if not weight.any():  # a score without any information: its order is kept
+        slope[chosen.best] = 1e-6
+    offset = chosen.offset - float(slope @ np.array(centres))
+    bends, constant = (torch.tensor(part, dtype=torch.float64) for part in (units, [offset]))
+    return chosen, Mixture(bends, torch.from_numpy(slope), share, constant)

@@ -1,0 +1,155 @@
+"""Stack: trees on statistics of pairs, as in "Stacking models for nearly optimal link prediction" (PNAS 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from llwlc._support.bounds import require_whole
+from llwlc.errors import InputError, NotFittedError, RunFolderError
+from llwlc.graph._graph import Graph
+from llwlc.models._base import RANDOM, LinkModel, Population
+from llwlc.models._stack.folds import fold_numbers, without_fold
+from llwlc.models._stack.statistics import PairStatistics
+from llwlc.models._stack.trees import Trees
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.splits._negatives import NonEdges
+from llwlc.training._node_features import NodeFeatures
+from llwlc.training._resources import Resources
+
+FOLDS = 5
+
+
+class Stack(LinkModel):
+    """The topological stack: some fifty statistics of a pair and its ends (common neighbours, paths, walks, PageRank,
+    degrees, spectral coordinates), and trees that learn which of them tell links from non-links on this graph.
+
+    The training links are divided into five folds. Those of a fold are the positives on the graph without that fold,
+    beside `negatives` non-links for each. A pair that is linked in the graph it is scored on is scored on that graph
+    without its fold, so no link sees itself.
+
+    Args:
+        negatives: non-links for each link.
+        max_links: links that are learned from. A graph of more takes fewer folds, at least one, and of that a sample.
+
+    >>> import networkx, llwlc
+    >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
+    >>> fitted = llwlc.LinkPredictor(model="stack", minutes=None).fit(graph)
+    >>> bool(fitted.score([("0", "9")]).score > fitted.score([("16", "9")]).score)
+    True
+    """
+
+    name = "stack"
+    compact_features = 0
+    chunk = 1 << 16
+    inductive: Literal[True] = True
+
+    def __init__(self, *, negatives: int = 10, max_links: int = 4000) -> None:
+        require_whole("negatives", negatives, least=1, most=1000)
+        require_whole("max_links", max_links, least=1, most=10**6)
+        self.negatives, self.max_links = int(negatives), int(max_links)
+        self.trees: Trees | None = None
+        self.features = False
+        self._known: tuple[Graph, dict[int | None, PairStatistics]] | None = None  # of the graph scored on last
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": None}
+
+    @property
+    def title(self) -> str:
+        return "topological stack"
+
+    @property
+    def about(self) -> str:
+        return "A forest on statistics of pairs (topological stacking, PNAS 2020), fitted by `llwlc`."
+
+    @property
+    def num_parameters(self) -> int:
+        return 0 if self.trees is None else len(self.trees.value)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"negatives": self.negatives, "max_links": self.max_links}
+
+    def fit(self, split: LinkSplit, features: NodeFeatures, *, seed: int, resources: Resources, **how: Any) -> Self:
+        graph = split.train_graph
+        self.features, self._known = graph.x is not None, None
+        with resources.watch("statistics"):
+            rows, label = self._training_rows(split, np.random.default_rng([seed, 11]))
+        with resources.watch("training"):
+            self.trees = Trees.fit(rows, label, seed)
+        return self
+
+    def _training_rows(self, split: LinkSplit, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Statistics `[m, s]` of hidden links and of non-links, and which are links `[m]`."""
+        graph, links = split.train_graph, split.train_pos
+        free = NonEdges(graph.num_nodes, [graph.edges, links], split.nodes)
+        fold = fold_numbers(graph, links, FOLDS)
+        rows: list[Any] = []
+        label: list[Any] = []
+        left = self.max_links
+        for number in range(FOLDS):
+            hidden = links[fold == number]
+            if not len(hidden) or not left or (rows and len(hidden) > left):
+                continue
+            if len(hidden) > left:
+                hidden = hidden[torch.from_numpy(rng.choice(len(hidden), left, replace=False))]
+            others = free.sample(min(self.negatives * len(hidden), len(free)), rng)
+            statistics = PairStatistics(without_fold(graph, number, FOLDS), features=self.features)
+            rows.append(statistics(torch.cat([hidden, others]).numpy()))
+            label += [np.ones(len(hidden), dtype=np.bool_), np.zeros(len(others), dtype=np.bool_)]
+            left -= len(hidden)
+        found = np.concatenate(label) if label else np.zeros(0, dtype=np.bool_)
+        if found.all() or not found.any():
+            raise InputError(
+                "the stack learns from links and from pairs without one, and this graph has not both: give a larger"
+                " graph, or choose a heuristic"
+            )
+        return np.concatenate(rows), found
+
+    def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
+        """Log-odds, links and non-links being equally many."""
+        if self.trees is None:
+            raise NotFittedError("this stack is not fitted yet: call fit, or from_state")
+        if self.features and graph.x is None:
+            raise InputError("this stack was fitted with node features and the graph has none: give them")
+        last = self._known  # as a name of this call: another thread may score on another graph meanwhile
+        if last is None or last[0] is not graph:
+            last = self._known = graph, {}
+        out = torch.zeros(len(pairs), dtype=torch.float64)
+        linked = graph.has_edges(pairs)
+        fold = torch.where(linked, fold_numbers(graph, pairs, FOLDS), -1)
+        for number in sorted(set(fold.tolist())):
+            mine = fold == number
+            if number not in last[1]:
+                seen = graph if number < 0 else without_fold(graph, number, FOLDS)
+                last[1][number] = PairStatistics(seen, features=self.features)
+            rows = last[1][number](pairs[mine].numpy())
+            out[mine] = torch.from_numpy(self.trees.log_odds(rows))
+        return out
+
+    def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> Stack:
+        other = Stack(**self.config)
+        other.trees, other.features = self.trees, self.features
+        return other
+
+    def state(self) -> dict[str, Tensor]:
+        if self.trees is None:
+            raise NotFittedError("this stack is not fitted yet: call fit, or from_state")
+        return self.trees.state() | {"features": torch.tensor(self.features)}
+
+    @classmethod
+    def from_state(
+        cls, config: Mapping[str, Any], state: Mapping[str, Tensor], graph: Graph, features: NodeFeatures
+    ) -> Stack:
+        model, arrays = cls(**config), dict(state)
+        with_features = arrays.pop("features", None)
+        if with_features is None or with_features.numel() != 1:
+            raise RunFolderError("the stack does not say whether it reads features: copy the run again, or fit again")
+        model.features = bool(with_features)
+        model.trees = Trees.from_state(arrays, len(PairStatistics.names(features=model.features)))
+        return model

@@ -1,0 +1,250 @@
+"""A blend is one model: fitted, stored, resumed and asked like any other, never worse than the evidence allows."""
+
+import numpy as np
+import pytest
+import torch
+
+from llwlc import splits
+from llwlc._predictor import LinkPredictor
+from llwlc.errors import InputError, RunFolderError
+from llwlc.metrics import auc
+from llwlc.models import Blend, LinkModel, make
+from llwlc.models._base import RANDOM, Explainable, Plannable
+from llwlc.models._blend_folds import make_folds
+from llwlc.models._mixture import straighten
+from llwlc.models._registry import MODELS
+from llwlc.splits._negatives import pair_number
+from llwlc.training._node_features import NodeFeatures
+from llwlc.training._resources import Resources
+from people import people
+
+PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
+SMALL = {"members": "llwlc,adamic-adar,katz", "epochs": 2, "steps": 4}
+
+
+class Half(LinkModel):
+    """Knows the links whose ends have an even sum, or an odd one; of the others it knows nothing."""
+
+    unit = "own"
+
+    def __init__(self, odd: int, links: tuple[tuple[int, int], ...], nodes: int) -> None:
+        self.odd, self.links, self.nodes = odd, links, nodes
+
+    def fit(self, split, features, **how):
+        return self
+
+    def score(self, graph, pairs, population=RANDOM):
+        known = torch.isin(pair_number(pairs, self.nodes), pair_number(torch.tensor(self.links), self.nodes))
+        noise = torch.sin(pair_number(pairs, self.nodes).double() * (1.7 + self.odd) * 1e3)
+        return torch.where(pairs.sum(1) % 2 == self.odd, 2.5 * known.double(), 0.0) + noise
+
+
+def halves(graph):
+    links = tuple(map(tuple, graph.edges.tolist()))
+    return [type(f"Half{odd}", (Half,), {"name": f"half{odd}"})(odd, links, graph.num_nodes) for odd in (0, 1)]
+
+
+def fitted(blend, split, **how):
+    return blend.fit(split, NodeFeatures(), seed=0, resources=Resources(), **how)
+
+
+def test_members_that_complete_each_other_beat_the_best_of_them_on_test_links():
+    graph = people(features=False)
+    split = splits.make(graph, protocol="random", seed=0, val=0.05, test=0.3)
+    blend = fitted(Blend(halves(graph)), split)
+    assert len(blend.parts) == 2
+    assert blend.remark.startswith("This run blends half0 and half1")
+    scores = {
+        name: auc(model.score(split.test_graph, split.test_pos), model.score(split.test_graph, split.test_neg))
+        for name, model in {"blend": blend, **dict(enumerate(halves(graph)))}.items()
+    }
+    assert scores["blend"] > max(scores[0], scores[1]) + 0.05
+
+
+def test_hidden_links_are_hidden_and_no_negative_is_a_link():
+    graph = people()
+    split = splits.make(graph, protocol="random", seed=0)
+    n = graph.num_nodes
+    folds = make_folds(split, 0)
+    links = set(pair_number(graph.edges, n).tolist())
+    seen = []
+    for fold in folds:
+        inner, hidden = fold.split, set(pair_number(fold.pos, n).tolist())
+        trained = set(pair_number(inner.train_pos, n).tolist())
+        assert hidden
+        assert hidden | trained == set(pair_number(split.train_pos, n).tolist())
+        assert not hidden & trained
+        assert trained == set(pair_number(inner.train_graph.edges, n).tolist())
+        assert inner.valid_graph is inner.train_graph
+        assert not links & set(pair_number(fold.neg, n).tolist())
+        assert not (links | set(pair_number(fold.neg, n).tolist())) & set(pair_number(inner.train_neg, n).tolist())
+        seen += sorted(hidden)
+    assert len(set(seen)) == len(seen)
+    enough = splits.make(graph, protocol="random", seed=0, val=0.3)
+    assert len(enough.valid_pos) < 200 or [len(fold.pos) for fold in make_folds(enough, 0)] == [0]
+
+
+def test_the_fold_of_a_weighted_graph_keeps_the_weights_of_its_links():
+    graph = people()
+    weighted = type(graph).from_edges(graph.edges, weight=torch.arange(1.0, graph.num_edges + 1))
+    split = splits.make(weighted, protocol="random", seed=0)
+    inner = make_folds(split, 0)[0].split.train_graph
+    whole = weighted.to_scipy()
+    part = inner.to_scipy().tocoo()
+    assert np.array_equal(part.data, np.asarray(whole[part.row, part.col]).ravel())
+
+
+def test_straighten_keeps_the_order_and_the_sign_and_depends_on_no_batch():
+    score = torch.cat([torch.linspace(-50, 50, 1001, dtype=torch.float64), torch.zeros(1)])
+    bent = straighten(score, 3.0)
+    assert bool((bent[1:1001] > bent[:1000]).all())
+    assert torch.equal(bent.sign(), score.sign())
+    assert torch.equal(bent, torch.cat([straighten(part, 3.0) for part in score.split(7)]))
+    plain = score.numpy()
+    assert bent.numpy() == pytest.approx(np.sign(plain) * np.log1p(np.abs(plain / 3.0)))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A fitted blend, and its folder."""
+    folder = tmp_path_factory.mktemp("blend") / "run"
+    return LinkPredictor(model="blend", minutes=None, cache=None, **SMALL).fit(people(), out=folder), folder
+
+
+def test_a_stored_blend_gives_the_same_scores(run):
+    made, folder = run
+    read = LinkPredictor.load(folder)
+    assert read.model_.title == made.model_.title
+    assert torch.equal(read.score(PAIRS).score, made.score(PAIRS).score)
+    assert torch.equal(read.score(PAIRS).probability, made.score(PAIRS).probability)
+    assert [p.score for p in read.recommend(top=5)] == [p.score for p in made.recommend(top=5)]
+    assert made.metrics_["parameters"] == read.model_.num_parameters
+    assert read.model_.fresh().members[0].preset.basis == made.model_.members[0].preset.basis
+    assert {p.name for p in folder.iterdir() if p.name.startswith("checkpoint")} == set()
+
+
+def test_a_score_depends_on_no_other_pair_and_no_order_of_ends(run):
+    made, _ = run
+    whole = made.score(PAIRS).score
+    assert torch.equal(torch.cat([made.score(part).score for part in PAIRS.split(13)]), whole)
+    assert torch.equal(made.score(PAIRS.flip(1)).score, whole)
+    assert torch.equal(made.score(PAIRS.flip(0)).score.flip(0), whole)
+
+
+def test_the_parts_add_up_to_the_score(run):
+    model = run[0].model_
+    graph = run[0].graph_
+    parts = model.part_scores(graph, PAIRS)
+    total = sum(parts.values()) + model.mixtures[RANDOM].offset
+    assert total.numpy() == pytest.approx(model.score(graph, PAIRS).numpy())
+    assert list(parts) == [copies[0].title for copies in model.parts]
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_a_stopped_fit_goes_on_and_ends_with_the_same_bits(tmp_path, run):
+    epochs = []
+
+    def stop(record):
+        epochs.append(record.epoch)
+        if len(epochs) == 3:  # in the second training
+            raise Stopped
+
+    how = {"model": "blend", "minutes": None, "cache": None, **SMALL}
+    with pytest.raises(Stopped):
+        LinkPredictor(**how).fit(people(), out=tmp_path / "run", on_epoch=stop)
+    files = {path.name for path in (tmp_path / "run").iterdir()}
+    assert "checkpoint-0-ended.safetensors" in files
+    after = []
+    resumed = LinkPredictor(**how).fit(people(), out=tmp_path / "run", on_epoch=after.append)
+    whole, folder = run
+    trainings = len(make_folds(whole.run_.split, 0))
+    assert len(after) == 2 * trainings - 3  # an epoch is reported when its checkpoint is written
+    assert torch.equal(resumed.score(PAIRS).score, whole.score(PAIRS).score)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith("checkpoint")]
+
+
+def test_a_checkpoint_that_is_another_runs_or_damaged_is_refused(tmp_path):
+    def stop(record):
+        if record.epoch == 1:
+            stop.ended += 1
+        if stop.ended == 2:
+            raise Stopped
+
+    stop.ended = 0
+    how = {"model": "blend", "minutes": None, "cache": None, **SMALL}
+    out = tmp_path / "run"
+    with pytest.raises(Stopped):
+        LinkPredictor(**how).fit(people(), out=out, on_epoch=stop)
+    with pytest.raises(RunFolderError, match="another run"):
+        LinkPredictor(**how | {"seed": 1}).fit(people(), out=out)
+    ended = out / "checkpoint-0-ended.safetensors"
+    data = bytearray(ended.read_bytes())
+    data[-1] ^= 1
+    ended.write_bytes(bytes(data))
+    with pytest.raises(RunFolderError, match="is damaged"):
+        LinkPredictor(**how).fit(people(), out=out)
+
+
+def test_one_member_alone_scores_as_it_does_without_a_blend():
+    how = {"minutes": None, "cache": None, "epochs": 2, "steps": 4}
+    graph = people()
+    split = splits.make(graph, protocol="random", seed=0, val=0.49, test=0.1)
+    assert len(split.valid_pos) >= 200  # so nothing is hidden from the members
+    alone = LinkPredictor(model="llwlc", **how).fit(graph, split=split)
+    blend = LinkPredictor(model="blend", members="llwlc", **how).fit(graph, split=split)
+    assert blend.model_.title == "llwlc"
+    assert torch.equal(alone.score(PAIRS).score, blend.score(PAIRS).score)
+    assert [p.score for p in alone.recommend(top=5)] == [p.score for p in blend.recommend(top=5)]
+
+
+def test_what_a_blend_can_do_is_what_its_members_can():
+    assert isinstance(make("blend", members="llwlc,katz"), Plannable)
+    without = make("blend", members="adamic-adar,katz")
+    assert not isinstance(without, Plannable)
+    graph = people(features=False)
+    split = splits.make(graph, protocol="random", seed=0)
+    assert not isinstance(fitted(without, split), Explainable)
+
+
+def test_members_that_a_graph_does_not_allow_are_left_out_but_the_first():
+    graph = people(features=False)
+    blend = fitted(make("blend", members="katz,cosine"), splits.make(graph, protocol="random", seed=0))
+    assert blend.title == "Katz"
+    with pytest.raises(InputError, match="compares features"):
+        LinkPredictor(model="blend", members="cosine,katz").fit(graph)
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ("llwlc,nothing", "no model is called"),
+        ("katz,katz", "'katz' is among its members twice"),
+        ("blend,katz", "no blend"),
+    ],
+)
+def test_bad_members_are_refused(members, message):
+    with pytest.raises(InputError, match=message):
+        make("blend", members=members)
+
+
+def test_a_hostile_configuration_is_refused(run):
+    model, graph = run[0].model_, run[0].graph_
+    config, state = dict(model.config), model.state()
+    bad = [
+        {"members": []},
+        {"members": [{"name": "blend"}], "parts": config["parts"]},
+        {"members": [{"name": "os"}]},
+        {"parts": [{"name": "mlp", "trainings": [{}]}]},
+        {"parts": [{"name": "katz", "trainings": [{}] * 99}]},
+        {"adjusted_inputs": -1},
+    ]
+    for part in bad:
+        with pytest.raises((RunFolderError, InputError)):
+            Blend.from_state(config | part, state, graph, NodeFeatures())
+    with pytest.raises(RunFolderError, match="below 0"):
+        Blend.from_state(config, state | {"random.parts": -state["random.parts"] - 1}, graph, model.features)
+    assert MODELS["blend"].load().shapes(config, "here").keys() == state.keys()
