@@ -121,6 +121,14 @@ graph; half of the free memory if that is less.
 """
 
 
+class TimeTooShortError(InputError):
+    """No plan fits in the time budget; the smallest one takes these `minutes`."""
+
+    def __init__(self, message: str, minutes: float) -> None:
+        super().__init__(message)
+        self.minutes = minutes
+
+
 @dataclass(frozen=True)
 class FitPlan:
     """`preset`: the settings to keep to; `cost`: points of AUC that what is left out is known to cost; `minutes`: the
@@ -260,10 +268,11 @@ def make_plan(
     needed, smallest = least
     takes = f"{needed:.0f} seconds" if needed < 90 else f"{needed / 60:.0f} minutes"
     again = "run the same command again, as kernels had to be compiled, once for this machine; or "
-    raise InputError(
+    raise TimeTooShortError(
         f"the smallest plan for this graph takes about {takes} ({smallest.sentence}):"
         f" {again if needed - compiling <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to"
-        " take all the time it needs"
+        " take all the time it needs",
+        minutes=needed / 60,
     )
 
 
