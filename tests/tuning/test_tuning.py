@@ -4,6 +4,7 @@ import json
 import math
 import shlex
 from dataclasses import replace
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 import llwlc
 from llwlc import splits
 from llwlc._cli.app import app
-from llwlc._tuning.search import choose_metric
+from llwlc._tuning.search import TimeTooShortError, choose_metric
 from llwlc._tuning.space import DEFAULT_MODELS, SPACE, Setting, draw_setting
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
@@ -149,6 +150,29 @@ def test_a_search_ends_with_its_time_and_says_what_is_missing():
     assert all(len(trial.scores) < 3 for trial in found)
     with pytest.raises(InputError, match=r"no setting was fitted on all 3 folds.*give more minutes"):
         _ = found.best
+
+
+@pytest.mark.parametrize(("minutes", "own", "enough"), [(4.0, 10.0, True), (0.7, 10.0, False), (4.0, 0.3, False)])
+def test_a_model_that_needs_more_than_its_share_is_given_it_where_the_time_allows(monkeypatch, minutes, own, enough):
+    """A fit of half a minute, in a search whose shares are a twelfth of the time."""
+    asked = []
+
+    def fit(setting, known, fold, options, node_types, given):
+        asked.append(given)
+        if given < 0.5:
+            raise TimeTooShortError("too short", minutes=0.5)
+        return SimpleNamespace(test={"auc": 0.75})
+
+    monkeypatch.setattr("llwlc._tuning.search._fit", fit)
+    predictor = llwlc.LinkPredictor(model="katz", minutes=own)
+    found = predictor.tune(people(), models=["katz"], minutes=minutes, metric="auc", trials=1)
+    assert asked[0] == pytest.approx(min(minutes / 12, own))
+    if enough:
+        assert found[0].scores == (0.75,) * 3
+        assert all(0.5 <= given <= own for given in asked[1:])
+    else:
+        assert len(asked) == 1
+        assert found[0].problem == "a fit takes 0.5 minutes at least: give more time"
 
 
 def test_a_setting_that_fails_stands_last_with_its_reason():

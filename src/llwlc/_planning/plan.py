@@ -123,7 +123,8 @@ graph; half of the free memory if that is less.
 @dataclass(frozen=True)
 class FitPlan:
     """`preset`: the settings to keep to; `cost`: points of AUC that what is left out is known to cost; `minutes`: the
-    budget, None for none; `network_left_out`: why the network is not trained, "" where it is.
+    budget, None for none; `network_left_out`: why the network is not trained, "" where it is; `network_minutes`: what
+    its smallest plan takes then.
     """
 
     preset: Preset
@@ -131,6 +132,7 @@ class FitPlan:
     cost: float
     minutes: float | None
     network_left_out: str = ""
+    network_minutes: float = math.inf
 
     @property
     def sentence(self) -> str:
@@ -270,7 +272,8 @@ def make_plan(
     else:
         why = _too_slow(*least, minutes=minutes, compiling=compiling)
     elapsed = spent + time.perf_counter() - begin
-    return _plan_without_network(sizes, preset, rates.candidates(preset), kept, minutes, elapsed, why)
+    found = _plan_without_network(sizes, preset, rates.candidates(preset), kept, minutes, elapsed)
+    return replace(found, network_left_out=why, network_minutes=math.inf if least is None else least[0] / 60)
 
 
 def _is_cheapest(options: Mapping[str, Any], kept: Collection[str]) -> bool:
@@ -296,7 +299,6 @@ def _plan_without_network(
     kept: Collection[str],
     minutes: float,
     elapsed: float,
-    why: str,
 ) -> FitPlan:
     """The plan that looks at most links and candidates and still ends in time, the smallest one in any case: a score
     without a network costs about what the statistics of a pair do.
@@ -308,7 +310,7 @@ def _plan_without_network(
         planned = apply_effective_options(preset, free)
         ahead = compute_forecast(sizes, planned.resolve_defaults(sizes.train), links, candidates)
         ahead = replace(ahead, links=0, num_bytes=0)
-        found = FitPlan(planned, ahead, cost if free else 0.0, minutes, why)
+        found = FitPlan(planned, ahead, cost if free else 0.0, minutes)
         if elapsed + add_margin(ahead) <= 60 * minutes:
             break
     return found

@@ -9,21 +9,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
+from llwlc._candidates.node_types import NodeTypes
+from llwlc._fitting.fit import fit_model
+from llwlc._fitting.fit_metrics import FitMetrics
+from llwlc._planning.plan import FitPlan
 from llwlc._runs.fit_run import fit_run
 from llwlc._support.progress import print_notice, show_progress
 from llwlc._tuning.report import Trial, Tuning
 from llwlc._tuning.space import Setting, draw_setting, first_settings
 from llwlc.errors import InputError, LLwLCError
 from llwlc.graph._graph import Graph
+from llwlc.models._base import Plannable, Reducible
 from llwlc.splits._folds import make_folds
 from llwlc.splits._linksplit import LinkSplit
+from llwlc.training._resources import Resources
 
 METRICS = ("auc", "ap", "mrr", "hits@10", "hits@20", "hits@50", "hits@100")
 SETTINGS_AT_LEAST = 4
 """Settings that the time is enough for: a fit takes at most its part of the time, divided by these and by folds."""
+MARGIN = 1.3
+"""A fit whose smallest plan takes longer than its share of the time is given this multiple of what that takes."""
 MOST_REPEATS = 50
 """Settings drawn one after the other that were tried already; then the search ends."""
+
+
+class TimeTooShortError(InputError):
+    """No plan of our network fits in its share of the time; the smallest one takes these `minutes`."""
+
+    def __init__(self, message: str, minutes: float) -> None:
+        super().__init__(message)
+        self.minutes = minutes
 
 
 @dataclass(frozen=True)
@@ -108,34 +125,69 @@ def _try(
     """The scores of a setting on the folds, one after the other, as far as the time goes."""
     scores: list[float] = []
     begin, problem = time.perf_counter(), ""
+    share = math.inf if per_fit is None else per_fit
     try:
-        for fold in folds:
+        while len(scores) < len(folds):
             left = remaining() / 60
             if left <= 0:
                 problem = "the time ended"
                 break
-            minutes = min(left, math.inf if per_fit is None else per_fit)
-            with show_progress(False):
-                run = fit_run(
-                    known,
-                    setting.make_model(),
-                    fold,
-                    seed=options.seed,
-                    device=options.device,
-                    cache=options.cache,
-                    out=None,
-                    graph_name="graph",
-                    parameters={},
-                    node_types=node_types,
-                    minutes=minutes if math.isfinite(minutes) else None,
-                    plan=None,
-                    begin=time.perf_counter(),
-                )
-            assert run is not None  # there is one process
-            scores.append(run.fitted.metrics.test[metric])
+            try:
+                with show_progress(False):
+                    found = _fit(setting, known, folds[len(scores)], options, node_types, min(left, share))
+            except TimeTooShortError as error:  # our network needs more than its share of the time
+                most = min(left / (len(folds) - len(scores)), options.minutes_per_fit or math.inf)
+                if not share < error.minutes <= most:
+                    problem = f"a fit takes {max(error.minutes, 0.1):.1f} minutes at least: give more time"
+                    break
+                share = min(MARGIN * error.minutes, most)
+                continue
+            scores.append(found.test[metric])
     except LLwLCError as error:
         problem = str(error)
     return Trial(setting, tuple(scores), time.perf_counter() - begin, problem)
+
+
+def _fit(
+    setting: Setting,
+    known: Graph,
+    fold: LinkSplit,
+    options: SearchOptions,
+    node_types: Sequence[str] | None,
+    minutes: float,
+) -> FitMetrics:
+    """What `fit` would measure on a fold; lists of candidates are made only for a model that is trained on them."""
+    model, limited = setting.make_model(), math.isfinite(minutes)
+    if not isinstance(model, Plannable):
+        labels = None if node_types is None else NodeTypes.from_links(tuple(map(str, node_types)), fold.train_graph)
+        resources = Resources(torch.device(options.device), options.cache, seconds=60 * minutes if limited else None)
+        return fit_model(
+            model, known, fold, seed=options.seed, resources=resources, rank_candidates=False, node_types=labels
+        ).metrics
+    run = fit_run(
+        known,
+        model,
+        fold,
+        seed=options.seed,
+        device=options.device,
+        cache=options.cache,
+        out=None,
+        graph_name="graph",
+        parameters={},
+        node_types=node_types,
+        minutes=minutes if limited else None,
+        plan=None,
+        begin=time.perf_counter(),
+        on_plan=None if isinstance(model, Reducible) else _require_network,
+    )
+    assert run is not None  # there is one process
+    return run.fitted.metrics
+
+
+def _require_network(plan: FitPlan) -> None:
+    """A setting of our network is judged by our network."""
+    if plan.network_left_out:
+        raise TimeTooShortError(plan.sentence, plan.network_minutes)
 
 
 def _outcome(trial: Trial, metric: str) -> str:

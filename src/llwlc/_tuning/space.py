@@ -55,7 +55,7 @@ SPACE: Mapping[str, Mapping[str, Choices]] = {
     "buddy": _COUNTED,
 }
 """The options that are searched, by model; other models are tried as they are."""
-DEFAULT_MODELS = ("llwlc", "common-neighbors", "adamic-adar", "resource-allocation", "cosine", "katz", "gcn", "ncn")
+DEFAULT_MODELS = ("llwlc", "stack", "adamic-adar", "resource-allocation", "three-paths", "cosine", "katz", "gcn", "ncn")
 """Models that are tried unless some are named."""
 
 
@@ -91,7 +91,7 @@ class Setting:
     def words(self) -> list[str]:
         """The setting as arguments of `llwlc fit`."""
         words = [] if self.preset is None else ["--preset", self.preset]
-        words += [] if self.model == "llwlc" else ["--model", self.model]
+        words += ["--model", self.model]
         for name, value in self.plain_options.items():
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool | None) else value}"]
         return words
