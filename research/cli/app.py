@@ -7,13 +7,14 @@ import typer
 from llwlc._cli.console import Group
 from research.cli.bench import bench
 from research.cli.expressivity import expressivity
+from research.cli.outside import outside
 from research.cli.reproduce import reproduce
 
 
 class ResearchGroup(Group):
     """The error messages and exit codes of `llwlc`."""
 
-    resumed = ("reproduce",)
+    resumed = ("reproduce", "outside")
 
 
 app = typer.Typer(
@@ -24,5 +25,5 @@ app = typer.Typer(
     add_completion=False,
     help="Reproduces the study of the paper, from the root of a checkout.",
 )
-for command in (reproduce, expressivity, bench):
+for command in (reproduce, expressivity, bench, outside):
     app.command()(command)

@@ -125,10 +125,10 @@ def fit_model(
     with watch("measuring"):
         valid = model.validation or score_links(model, sample.valid_graph, sample.valid_pos, sample.valid_neg)
         calibration = fit_calibration(valid[0], valid[1].flatten())
-    ranking = report = better = None
+    calibrated = ranking = report = better = None
     if rank_candidates and prepared is not None:
         with watch("calibration"):
-            ranking = calibrate_candidates(model, split, prepared, features)
+            calibrated = calibrate_candidates(model, split, prepared, features)
     if fall_back:  # decided on validation links; test links are looked at for the model that stays alone
         with watch("heuristics"):
             better = find_fallback(split.valid_graph, _comparisons(model, sample, valid, prepared), model.title)
@@ -147,9 +147,11 @@ def fit_model(
         return replace(other, fallback=better)
     with watch("measuring"):
         test, error, share = measure(model, sample, calibration)
-    if ranking is not None:
+    if calibrated is not None:
         with watch("ranking"):
-            report = measure_list(model, split, features, ranking, node_types=node_types, device=device, seed=seed)
+            report, ranking = measure_list(
+                model, split, features, calibrated, node_types=node_types, device=device, seed=seed
+            )
     with watch("heuristics"):
         beside = measure_heuristics(sample)
     seconds = time.perf_counter() - begin

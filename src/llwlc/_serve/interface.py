@@ -159,7 +159,7 @@ class Interface:
             # the longest list allowed: a shorter one is its beginning, and costs the same
             found = self.model.recommend(node=node, top=self.limits.links)
             return {
-                "population": f"candidates, if {100 * found.missing_share:.3g} % of all links are missing",
+                "population": f"candidates, {found.condition}",
                 "calibrated": found.calibrated,
                 "links": [vars(link) for link in found],
             }
