@@ -50,10 +50,11 @@ def find_networks(use: str, names: Sequence[str] | None, least: int) -> list[Net
 
 
 def read_links(network: Network) -> Pairs:
-    """The links of a network `[m, 2]`, by numbers of nodes, each once."""
+    """The links of a network `[m, 2]`, by numbers of nodes, each once and none of a node with itself."""
     with gzip.open(data_root() / "corpus" / f"{network.name}.txt.gz", "rt") as lines:
         pairs = np.loadtxt(lines, dtype=np.int64, usecols=(0, 1), ndmin=2)
-    return np.unique(np.sort(pairs, axis=1), axis=0)
+    links: Pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    return links
 
 
 def hide_links(links: Pairs, name: str, share: float, hiding: int) -> tuple[Pairs, Pairs]:

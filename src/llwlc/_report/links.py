@@ -7,17 +7,17 @@ from typing import Any
 from llwlc._predictor import LinkPredictor
 from llwlc._support.progress import track
 from llwlc.explain._records import Reasons, Removal
-from llwlc.ranking._recommendations import Recommendation
+from llwlc.ranking._recommendations import Recommendation, Recommendations
 
 EDGES, NODES, ROWS = 60, 36, 6
 """Edges that are removed one by one for each link, nodes that are drawn, rows of each table."""
 
 
-def explain_links(model: LinkPredictor, top: int) -> tuple[list[str], list[dict[str, Any]]]:
+def explain_links(found: Recommendations, model: LinkPredictor) -> tuple[list[str], list[dict[str, Any]]]:
     """The names of all nodes that occur, and the links, best first, which call nodes by their place among the names."""
     names: dict[str, int] = {}
     links = []
-    for link in track(list(model.recommend(top=top)), "explaining links"):
+    for link in track(list(found), "explaining links"):
         reasons = model.explain(link.source, link.target, population="candidates", max_edges=EDGES)
         links.append(_compact(link, reasons, names))
     return list(names), links

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -65,7 +66,7 @@ class HiddenRanking:
     links: Tensor
     nodes: int
 
-    @property
+    @cached_property
     def hit(self) -> Tensor:
         """Which of all candidates, in the order of the ranking, are hidden links `[m]`."""
         n = self.task.graph.num_nodes
