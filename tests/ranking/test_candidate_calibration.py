@@ -7,11 +7,24 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from llwlc.errors import InputError
 from llwlc.ranking import _curve_fitting as curve_fitting
-from llwlc.ranking._candidate_calibration import CalibrationCurve, CandidateCalibration, ratio_from_share
-from llwlc.ranking._curve_fitting import REFITS, fit_candidate_calibration, fit_curve
+from llwlc.ranking._candidate_calibration import (
+    CalibrationCurve,
+    CandidateCalibration,
+    piece_factors,
+    ratio_from_share,
+)
+from llwlc.ranking._curve_fitting import (
+    REFITS,
+    Likelihood,
+    StageCounts,
+    fit_candidate_calibration,
+    fit_counts,
+    fit_curve,
+)
 from llwlc.training._calibration import Calibration
 
 
@@ -195,3 +208,27 @@ def test_a_share_of_missing_links_is_turned_into_their_number_for_each_known_one
     for share in (0, 1, -0.1, 1.5, math.nan, math.inf):
         with pytest.raises(InputError, match="above 0 and below 1, got"):
             ratio_from_share(share)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_fit_is_as_likely_as_the_one_that_scipy_finds(seed):
+    """Few candidates, most of them hidden links near the top: there a long step leads to infinite odds, and stays."""
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=400) - 2 * (rng.random(400) < 0.8)
+    hidden = rng.random(400) < 0.3 / (1 + np.exp(-3 * score))
+    stage = StageCounts.of(torch.from_numpy(score), torch.from_numpy(hidden), 0.05, 0.2)
+    curve = fit_counts([stage])
+    hits, count = np.array(stage.hits), np.array(stage.count)
+    pieces = piece_factors(torch.tensor(stage.score), curve.centre, curve.knots).numpy()
+    likelihood = Likelihood(stage.rho, stage.other)
+    first = likelihood.log_ratio(hits, count)
+
+    def loss(theta: np.ndarray) -> float:
+        slopes = theta[1:]
+        prior = ((theta[0] - first) / curve_fitting.OFFSET) ** 2 + (slopes[0] / curve_fitting.SLOPE) ** 2
+        prior += (((np.diff(slopes) + curve_fitting.DROP) / curve_fitting.CHANGE) ** 2).sum()
+        return prior / 2 - likelihood(pieces @ np.append(theta[:1], np.exp(slopes)), hits, count)
+
+    start = np.append(first, np.zeros(len(curve.weights) - 1))
+    best = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 20_000, "fatol": 1e-9, "xatol": 1e-6})
+    assert loss(np.array(curve.weights)) <= best.fun + 1e-4

@@ -37,6 +37,8 @@ FEW, BEYOND = 20, 0.1
 that is rare among validation links said nothing about scores ten higher, and such pairs stood first, with a probability
 of 1 and none of them true (ogbl-ddi)."""
 REFITS = 50
+LONGEST_STEP = 1.0
+"""Of a step of the fit, in the offset or the logarithm of a slope."""
 ALONE, GROWTH = 200, 0.05
 """The best candidates are counted one by one, since curves differ at the top; below, a bin holds this share of the
 candidates above it."""
@@ -195,9 +197,12 @@ def _fitted(
         slope = pieces * np.append(1.0, np.exp(np.minimum(theta[1:], 20)))
         gradient = rows.T @ (rows @ theta - expected) - slope.T @ first_derivative
         move = np.linalg.solve(slope.T @ (slope * curvature[:, None]) + rows.T @ rows, gradient)
-        length, now = 1.0, loss(theta)
-        while length > 1e-4 and loss(theta - length * move) > now:
+        # a long step ends where every odds are infinite, which costs little where few candidates are, and is flat
+        length, now = min(1.0, LONGEST_STEP / max(float(np.abs(move).max()), 1e-12)), loss(theta)
+        while (then := loss(theta - length * move)) > now and length > 1e-4:
             length /= 2
+        if then > now:
+            break
         theta = theta - length * move
         if np.abs(length * move).max() < 1e-6:
             break
