@@ -13,8 +13,8 @@ from llwlc.heuristics._neighbors import common_neighbors
 from llwlc.metrics import average_precision
 from llwlc.models._llwlc.scoring import CANDIDATES_OUTPUT, Scorer
 from llwlc.ranking import _ranking as ranking
-from llwlc.ranking._candidate_calibration import fit_candidate_calibration
-from llwlc.ranking._evaluation import hide_links, measure_ranking
+from llwlc.ranking._curve_fitting import fit_candidate_calibration
+from llwlc.ranking._evaluation import hide_links, rank_hidden, report_ranking
 from llwlc.ranking._list_quality import RankingReport
 from llwlc.ranking._ranking import make_candidate_scorer, retriever_of
 from llwlc.splits._negatives import pair_number
@@ -104,8 +104,8 @@ def test_a_sample_of_nodes_is_measured_on_their_own_pairs(model):
     run, fitted = model.run_, model.fitted_
     scores = make_candidate_scorer(fitted.model)
     task = hide_links(run.split)
-    some = measure_ranking(task, fitted.features, scores, fitted.ranking, sample=30)
-    whole = measure_ranking(task, fitted.features, scores, fitted.ranking, sample=90)
+    some = report_ranking(rank_hidden(task, fitted.features, scores, fitted.ranking, sample=30))
+    whole = report_ranking(rank_hidden(task, fitted.features, scores, fitted.ranking, sample=90))
     assert (some.sampled, whole.sampled) == (True, False)
     assert some.candidates < whole.candidates
     assert some.hidden < whole.hidden == len(task.links)

@@ -2,6 +2,7 @@
 links.
 """
 
+import json
 import math
 from dataclasses import replace
 from functools import cache
@@ -15,7 +16,9 @@ from typer.main import get_command
 
 from llwlc._candidates.retrieval import find_candidates
 from llwlc._cli.app import app
+from llwlc._cli.tables import describe_expected_links
 from llwlc._predictor import LinkPredictor
+from llwlc._runs.format import write_manifest
 from llwlc.errors import InputError, NotFittedError
 from llwlc.graph._graph import Graph
 from llwlc.graph._pair_file import resolve_pairs
@@ -186,8 +189,9 @@ def test_recommendations_are_the_best_of_all_candidates(model):
     every = find_candidates(retriever_of(graph, fitted.features, fitted.ranking.candidates)).pairs
     scorer = Scorer(fitted.model.fitted, fitted.features)
     score = torch.cat(list(scorer.pairs(graph, every, fitted.model.basis, CANDIDATES_OUTPUT)))
-    log_ratio = fitted.ranking.calibration.log_ratio(score, common_neighbors(graph, every) > 0)
     found = model.recommend(top=25)
+    calibration = fitted.ranking.calibrate(found.missing_per_known).calibration
+    log_ratio = calibration.log_ratio(score, common_neighbors(graph, every) > 0)
     assert [r.candidate_score for r in found] == pytest.approx(log_ratio.sort(descending=True).values[:25].tolist())
     share = torch.sigmoid(log_ratio + math.log(found.missing_per_known)).sort(descending=True).values[:25]
     assert [r.probability for r in found] == pytest.approx(share.tolist())
@@ -227,15 +231,55 @@ def test_a_nodes_list_is_the_whole_list_read_for_that_node(model):
     assert {frozenset((r.source, r.target)): r.probability for r in own} == pytest.approx(wanted)
 
 
-def test_more_missing_links_mean_larger_chances_in_the_same_order(model):
-    few, many = model.recommend(top=30, missing_share=0.02), model.recommend(top=30, missing_share=0.3)
-    assert [(r.source, r.target) for r in few] == [(r.source, r.target) for r in many]
-    odds = [
-        m.probability / (1 - m.probability) / (f.probability / (1 - f.probability))
-        for f, m in zip(few, many, strict=True)
-    ]
-    assert odds == pytest.approx([(0.3 / 0.7) / (0.02 / 0.98)] * 30)
+def test_more_missing_links_mean_larger_chances_by_more_than_their_number(model):
+    """With twenty-one times as many links missing, the odds grow by that, and further since pairs like the missing ones
+    are no longer taken for non-links where the curve is fitted.
+    """
+    few, many = (
+        {frozenset((r.source, r.target)): r.probability for r in model.recommend(top=30, missing_share=share)}
+        for share in (0.02, 0.3)
+    )
+    both = few.keys() & many.keys()
+    assert len(both) > 20
+    odds = [many[pair] / (1 - many[pair]) / (few[pair] / (1 - few[pair])) for pair in both]
+    assert min(odds) >= (0.3 / 0.7) / (0.02 / 0.98)
+
+
+def test_a_list_says_which_share_is_missing_and_whether_that_is_assumed(model):
+    few, usual = model.recommend(top=5, missing_share=0.02), model.recommend(top=5)
     assert few.missing_share == pytest.approx(0.02)
+    assert (few.share_assumed, usual.share_assumed) == (False, True)
+    assert few.condition == "if 2 % of all links are missing"
+    assert usual.condition.endswith("% of all links are missing, which is assumed")
+    assert "as stated" in describe_expected_links(few)
+    assert "an assumption" in describe_expected_links(usual)
+    assert (
+        "which is assumed"
+        in model.explain(usual[0].source, usual[0].target, population="candidates").predictions[0].about
+    )
+
+
+def test_explanation_and_list_give_a_pair_the_same_probability(model):
+    for share in (0.02, 0.3):
+        link = model.recommend(top=1, missing_share=share)[0]
+        told = model.explain(link.source, link.target, population="candidates", missing_share=share).predictions[0]
+        assert (told.probability, told.low, told.high) == pytest.approx(
+            (link.probability, link.probability_low, link.probability_high), abs=1e-3
+        )
+
+
+def test_a_saved_run_is_calibrated_for_a_share_as_the_fitted_one(model, tmp_path):
+    model.save(tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    again = LinkPredictor.load(tmp_path / "run", cache=None)
+    assert again.fitted_.ranking == model.fitted_.ranking
+    assert list(again.recommend(top=5, missing_share=0.2)) == list(model.recommend(top=5, missing_share=0.2))
+    del config["ranking"]["counts"]  # as an older version wrote it
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    write_manifest(tmp_path / "run")
+    older = LinkPredictor.load(tmp_path / "run", cache=None).recommend(top=5, missing_share=0.2)
+    assert not older.refitted
+    assert "fitted by an older version" in describe_expected_links(older)
 
 
 def test_a_prior_is_the_share_of_candidates_and_a_precision_that_of_the_list(model):

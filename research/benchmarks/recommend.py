@@ -37,7 +37,7 @@ def measure(name: str, seed: int, protocol: str, device: str, method: str) -> di
     from llwlc._fitting.fit import fit_model
     from llwlc.heuristics._registry import HEURISTICS
     from llwlc.models import make
-    from llwlc.ranking._evaluation import estimate_precision, hide_links, measure_ranking
+    from llwlc.ranking._evaluation import estimate_precision, hide_links, rank_hidden, report_ranking
     from llwlc.ranking._list_quality import compute_list_quality
     from llwlc.ranking._ranking import find_candidates, make_candidate_scorer, rank, retriever_of
     from llwlc.splits._negatives import pair_number
@@ -48,7 +48,7 @@ def measure(name: str, seed: int, protocol: str, device: str, method: str) -> di
     fitted = fit_model(make(method), graph, split, seed=seed, resources=Resources(torch.device(device)))
     features, score_candidates = fitted.features, make_candidate_scorer(fitted.model)
     held = hide_links(split, "held-out")
-    report = measure_ranking(held, features, score_candidates, fitted.ranking, device=device, title=OURS)
+    report = report_ranking(rank_hidden(held, features, score_candidates, fitted.ranking, device=device), title=OURS)
     # which heuristic is best is decided on validation links
     n, pairs = (
         graph.num_nodes,

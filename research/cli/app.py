@@ -8,13 +8,14 @@ from llwlc._cli.console import Group
 from research.cli.bench import bench
 from research.cli.corpus import corpus
 from research.cli.expressivity import expressivity
+from research.cli.outside import outside
 from research.cli.reproduce import reproduce
 
 
 class ResearchGroup(Group):
     """The error messages and exit codes of `llwlc`."""
 
-    resumed = ("reproduce", "corpus")
+    resumed = ("reproduce", "corpus", "outside")
 
 
 app = typer.Typer(
@@ -25,5 +26,5 @@ app = typer.Typer(
     add_completion=False,
     help="Reproduces the study of the paper, from the root of a checkout.",
 )
-for command in (reproduce, expressivity, bench, corpus):
+for command in (reproduce, expressivity, bench, corpus, outside):
     app.command()(command)

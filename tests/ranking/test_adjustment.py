@@ -18,7 +18,7 @@ from llwlc.models._llwlc.scoring import CANDIDATES_OUTPUT, RANDOM_OUTPUT, Scorer
 from llwlc.nn._config import NetConfig
 from llwlc.nn._net import LLwLCNet
 from llwlc.ranking._adjustment import OFFSET, SLOPE, WEIGHT, fit_adjustment
-from llwlc.ranking._candidate_calibration import Likelihood
+from llwlc.ranking._curve_fitting import Likelihood
 from llwlc.training._adjustment import Adjustment
 from llwlc.training._node_features import NodeFeatures
 

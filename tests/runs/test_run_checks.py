@@ -92,6 +92,19 @@ def curves(kind: str, part: str, change):
     return damage
 
 
+def counts(part: str, change):
+    """Other counts of the first stage of the candidates' calibration."""
+
+    def damage(run: Path) -> None:
+        config = json.loads((run / "config.json").read_text())
+        stage = config["ranking"]["counts"]["sharing"][0]
+        stage[part] = change(stage[part])
+        (run / "config.json").write_text(json.dumps(config))
+        write_manifest(run)
+
+    return damage
+
+
 def text(file: str, content: str):
     def damage(run: Path) -> None:
         (run / file).write_text(content)
@@ -198,6 +211,12 @@ DAMAGE = {
     "a slope less": (curves("sharing", "weights", lambda w: w[1:]), "does not fit together"),
     "a knot of text": (curves("sharing", "knots", lambda k: ["x", *k[1:]]), "does not fit together"),
     "an infinite knot": (curves("sharing", "knots", lambda k: [*k[:-1], 1e999]), "NaN, infinite or negative"),
+    "a count less": (counts("count", lambda c: c[1:]), "counts of the candidates' calibration do not fit"),
+    "more links than candidates": (counts("hits", lambda h: [9.0, *h[1:]]), "calibration do not fit together"),
+    "a count of nothing": (counts("count", lambda c: [0.0, *c[1:]]), "calibration do not fit together"),
+    "a NaN score": (counts("score", lambda s: [float("nan"), *s[1:]]), "counts .* are NaN, infinite or negative"),
+    "no share of hidden links": (counts("rho", lambda r: 0.0), "negative share of hidden links"),
+    "counts in words": (counts("count", lambda c: "many"), "does not fit together"),
     "options in a list": (options("parameters", "options", value=[1]), "not a list of options"),
     "an option that is a parameter": (
         options("parameters", "options", value={"seed": 1}),

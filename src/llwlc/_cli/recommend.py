@@ -59,7 +59,7 @@ def recommend(
     if_exists: Annotated[str, typer.Option(help="A table of --to URL that is there already: fail or append.")] = "fail",
     missing_share: Annotated[
         float | None,
-        typer.Option(help="Assumed share of all links that is missing; by default the share of the validation links."),
+        typer.Option(help="Share of all links that is missing; if not stated, that of validation links is assumed."),
     ] = None,
     prior: Annotated[
         float | None,

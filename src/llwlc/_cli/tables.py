@@ -83,15 +83,19 @@ def describe_expected_links(recommendations: Recommendations) -> str:
             f" longer list."
         )
     text = (
-        f"{count:,} links of {recommendations.candidates:,} candidates. If {100 * recommendations.missing_share:.3g}"
-        f" % of all links are"
-        f" missing (--missing-share), expect {share * count:.0f} of these {count:,} to be missing links"
-        f" ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
+        f"{count:,} links of {recommendations.candidates:,} candidates. If {100 * recommendations.missing_share:.3g} %"
+        f" of all links are missing ({_source_of_share(recommendations)}), expect {share * count:.0f} of these"
+        f" {count:,} to be missing links ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
     )
     if recommendations.sources is not None:
         text += (
             f" Only the lists of {recommendations.sources:,} nodes, drawn at random, were used here; llwlc recommend"
             " uses all."
+        )
+    if not recommendations.refitted:
+        text += (
+            " This run was fitted by an older version, whose probabilities may be off by a factor of two or more; fit"
+            " again."
         )
     if not recommendations.calibrated:
         text += (
@@ -99,6 +103,12 @@ def describe_expected_links(recommendations: Recommendations) -> str:
             " too high here; fit again."
         )
     return text
+
+
+def _source_of_share(recommendations: Recommendations) -> str:
+    if recommendations.share_assumed:
+        return "an assumption, which sets these numbers: state yours with --missing-share"
+    return "as stated"
 
 
 FORMATS = ("csv", "tsv", "parquet", "jsonl")

@@ -117,15 +117,17 @@ def fit_model(
     with watch("measuring"):
         valid = model.validation or score_links(model, sample.valid_graph, sample.valid_pos, sample.valid_neg)
         calibration = fit_calibration(valid[0], valid[1].flatten())
-    ranking = report = None
+    calibrated = ranking = report = None
     if rank_candidates and prepared is not None:
         with watch("calibration"):
-            ranking = calibrate_candidates(model, split, prepared, features)
+            calibrated = calibrate_candidates(model, split, prepared, features)
     with watch("measuring"):
         test, error, share = measure(model, sample, calibration)
-    if ranking is not None:
+    if calibrated is not None:
         with watch("ranking"):
-            report = measure_list(model, split, features, ranking, node_types=node_types, device=device, seed=seed)
+            report, ranking = measure_list(
+                model, split, features, calibrated, node_types=node_types, device=device, seed=seed
+            )
     with watch("heuristics"):
         beside = measure_heuristics(sample)
     seconds = time.perf_counter() - begin

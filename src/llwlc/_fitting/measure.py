@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,8 +16,9 @@ from llwlc.graph._graph import Graph
 from llwlc.heuristics._registry import HEURISTICS
 from llwlc.models._base import Adjustable, LinkModel, score_pairs
 from llwlc.ranking._adjustment import fit_adjustment
-from llwlc.ranking._candidate_calibration import fit_candidate_calibration
-from llwlc.ranking._evaluation import hide_links, measure_ranking
+from llwlc.ranking._calibration_counts import CalibrationCounts, SplitSizes, StageScores
+from llwlc.ranking._curve_fitting import fit_candidate_calibration
+from llwlc.ranking._evaluation import hide_links, rank_hidden, report_ranking
 from llwlc.ranking._list_quality import RankingReport
 from llwlc.ranking._ranking import PreparedCandidates, RankingConfig, choose_eval_nodes, make_candidate_scorer, rank
 from llwlc.splits._linksplit import LinkSplit
@@ -72,9 +74,17 @@ def measure_heuristics(split: LinkSplit) -> dict[str, metrics.Evaluation]:
     return evaluation
 
 
+class CalibratedRanking(NamedTuple):
+    """The ranking, calibrated for the links of its own split; the validation stage, and the unit of its scores."""
+
+    config: RankingConfig
+    valid: StageScores
+    unit: float
+
+
 def calibrate_candidates(
     model: LinkModel, split: LinkSplit, prepared: PreparedCandidates, features: NodeFeatures
-) -> RankingConfig:
+) -> CalibratedRanking:
     """The ranking with the scores of its candidates calibrated on the validation links among them; an `Adjustable`
     model's output for candidates is adjusted before.
     """
@@ -82,7 +92,8 @@ def calibrate_candidates(
     ranked = rank(
         graph, prepared.valid, features, make_candidate_scorer(model), prepared.config, size=model.limits.shortlist
     )
-    hidden = torch.isin(pair_number(ranked.pairs, n), pair_number(split.valid_pos, n))
+    numbers = pair_number(ranked.pairs, n)
+    hidden = torch.isin(numbers, pair_number(split.valid_pos, n))
     num_known, score = max(graph.num_edges, 1), ranked.score
     # test links are among the candidates too; only their number is used, not which candidates they are
     rho, other = max(len(split.valid_pos), 1) / num_known, len(split.test_pos) / num_known
@@ -94,33 +105,38 @@ def calibrate_candidates(
     own = model.unit == "own" and len(score)
     unit = (float(score.double().std(correction=0)) or 1.0) if own else 1.0
     curves = fit_candidate_calibration(score, ranked.sharing, hidden, rho=rho, other=other, unit=unit)
-    return replace(prepared.config, calibration=curves)
+    stage = StageScores(numbers, score, ranked.sharing, hidden)
+    return CalibratedRanking(replace(prepared.config, calibration=curves), stage, unit)
 
 
 def measure_list(
     model: LinkModel,
     split: LinkSplit,
     features: NodeFeatures,
-    ranking: RankingConfig,
+    calibrated: CalibratedRanking,
     *,
     node_types: NodeTypes | None,
     device: str,
     seed: int,
-) -> RankingReport:
-    """How well the test links are found; measured on a sample of nodes where all nodes would take long."""
-    task, graph, limits = hide_links(split), split.test_graph, model.limits
+) -> tuple[RankingReport, RankingConfig]:
+    """How well the test links are found, measured on a sample of nodes where all nodes would take long; and the ranking
+    with the counts of both stages, by which `recommend` is calibrated for the share of missing links that is stated.
+    """
+    task, graph, limits, config = hide_links(split), split.test_graph, model.limits, calibrated.config
     n = graph.num_nodes
-    sample, sampled_lists_only = choose_eval_nodes(n, graph.num_edges, limits, ranking.candidates.budget_for(n))
-    return measure_ranking(
+    sample, sampled_lists_only = choose_eval_nodes(n, graph.num_edges, limits, config.candidates.budget_for(n))
+    found = rank_hidden(
         task,
         features,
         make_candidate_scorer(model),
-        ranking,
+        config,
         node_types=node_types,
         size=limits.shortlist,
         sample=sample,
         sampled_lists_only=sampled_lists_only,
         device=device,
         seed=seed,
-        title=model.title,
     )
+    sizes = SplitSizes(max(split.valid_graph.num_edges, 1), graph.num_edges, len(split.valid_pos), len(split.test_pos))
+    counts = CalibrationCounts.of(calibrated.valid, found.scores, sizes, calibrated.unit)
+    return report_ranking(found, title=model.title), replace(config, counts=counts)

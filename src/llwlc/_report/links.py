@@ -8,19 +8,18 @@ from llwlc._predictor import LinkPredictor
 from llwlc._support.progress import track
 from llwlc.explain._explainer import why_not_explainable
 from llwlc.explain._records import Reasons, Removal
-from llwlc.ranking._recommendations import Recommendation
+from llwlc.ranking._recommendations import Recommendation, Recommendations
 
 EDGES, NODES, ROWS = 60, 36, 6
 """Edges that are removed one by one for each link, nodes that are drawn, rows of each table."""
 
 
-def explain_links(model: LinkPredictor, top: int) -> tuple[list[str], list[dict[str, Any]]]:
+def explain_links(recommendations: Recommendations, model: LinkPredictor) -> tuple[list[str], list[dict[str, Any]]]:
     """The names of all nodes that occur, and the links, best first, which call nodes by their place among the names;
     without reasons where the model's scores cannot be explained."""
     names: dict[str, int] = {}
-    recommendations = model.recommend(top=top)
     if why_not_explainable(model.fitted_):
-        about = f"among candidates, if {100 * recommendations.missing_share:.3g} % of all links are missing"
+        about = f"among candidates, {recommendations.condition}"
         links = [
             _describe_link(link, names) | {"predictions": [[about, round(link.probability, 4)]]}
             for link in recommendations

@@ -29,6 +29,7 @@ from llwlc._support.text import html_text
 from llwlc._support.version import VERSION
 from llwlc.explain._explainer import why_not_explainable
 from llwlc.explain._parts import list_parts
+from llwlc.ranking._recommendations import Recommendations
 
 TOP = 100
 
@@ -50,7 +51,8 @@ def escape_for_script(data: Any) -> str:
 
 
 def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
-    names, links = explain_links(model, top)
+    found = model.recommend(top=top)
+    names, links = explain_links(found, model)
     unexplained = why_not_explainable(model.fitted_)
     parts = [] if unexplained else [[part.name, part.about] for part in list_parts(model.explainer_.model.fitted)]
     data = {"names": names, "links": links, "parts": parts, "unexplained": unexplained}
@@ -61,7 +63,7 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
         " 'none'"
     )
     title = html_text(f"{model.run_.info.graph_name}: missing links")
-    body = "".join(_sections(model, measure_test_links(model), len(links)))
+    body = "".join(_sections(model, measure_test_links(model), found))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -74,9 +76,9 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
     )
 
 
-def _sections(model: LinkPredictor, measurements: LinkMeasurements, links: int) -> list[str]:
+def _sections(model: LinkPredictor, measurements: LinkMeasurements, found: Recommendations) -> list[str]:
     fitted, split, graph = model.fitted_, model.run_.split, model.graph_
-    parts = [_links_section(links)]
+    parts = [_links_section(found)]
     history = fitted.history
     curves = {"validation, random pairs": [(float(r.epoch), r.valid_auc) for r in history]}
     if history and history[0].valid_candidates is not None:
@@ -156,8 +158,11 @@ def list_graph_rows(model: LinkPredictor) -> list[tuple[str, str]]:
     return rows
 
 
-def _links_section(links: int) -> str:
-    return f"""<section id="links"><h2>The {links:,} likeliest missing links</h2>
+def _links_section(found: Recommendations) -> str:
+    share, low, high = (100 * value for value in found.expected)
+    return f"""<section id="links"><h2>The {len(found):,} likeliest missing links</h2>
+<p>Probability among candidates, {found.condition}: {share:.0f} % of these are expected to be missing links
+({low:.0f} to {high:.0f} % in nine cases of ten).</p>
 <div class="tools"><label>Search <input id="search" type="search" placeholder="a name"></label>
 <label>Probability at least <input id="least" type="number" min="0" max="1" step="0.01" value="0"></label>
 <label>Ends <select id="kind"><option value="">all</option><option value="share">share a neighbour</option>

@@ -22,6 +22,7 @@ from llwlc.graph._csr_check import SYMMETRY_FAULT, find_csr_fault
 from llwlc.graph._graph import Graph
 from llwlc.graph._sorted_search import RANGE_FAULT
 from llwlc.models._registry import MODELS
+from llwlc.ranking._calibration_counts import CalibrationCounts
 from llwlc.ranking._ranking import RankingConfig
 from llwlc.splits._linksplit import PARTS, STAGES, LinkSplit
 from llwlc.training._compact_features import RawFeatures
@@ -87,6 +88,8 @@ def _check_ranking(where: Path, ranking: RankingConfig) -> None:
         if any(slope > MAX_SLOPE for weights in (curve.weights, *curve.others) for slope in weights[1:]):
             raise _wrong(where, "a curve of the candidates' calibration is too steep")
         numbers += [curve.centre, *curve.knots, *curve.weights, *(value for other in curve.others for value in other)]
+    if ranking.counts is not None:
+        _check_counts(where, ranking.counts)
     if len(ranking.calibration.sharing.others) != len(ranking.calibration.apart.others):
         raise _wrong(where, "the two curves of the candidates' calibration were refitted unequally often")
     if ranking.shortlist is not None:
@@ -96,6 +99,21 @@ def _check_ranking(where: Path, ranking: RankingConfig) -> None:
         numbers += [*centre, *scale, *weight]
     if not all(math.isfinite(value) for value in numbers) or ranking.missing_per_known <= 0:
         raise _wrong(where, "the candidates' calibration is NaN, infinite or negative")
+
+
+def _check_counts(where: Path, counts: CalibrationCounts) -> None:
+    """Checks that the counts of the calibration are finite, of equal length, and hidden links among candidates."""
+    numbers = [counts.known_per_training, counts.unit]
+    for stage in (*counts.sharing, *counts.apart):
+        if not len(stage.score) == len(stage.hits) == len(stage.count) or not all(
+            0 <= hits <= count and count > 0 for hits, count in zip(stage.hits, stage.count, strict=True)
+        ):
+            raise _wrong(where, "the counts of the candidates' calibration do not fit together")
+        if stage.rho <= 0 or stage.other < 0:
+            raise _wrong(where, "the counts of the candidates' calibration have a negative share of hidden links")
+        numbers += [stage.rho, stage.other, *stage.score, *stage.count]
+    if not all(_is_number(value) for value in numbers) or counts.known_per_training < 1 or counts.unit <= 0:
+        raise _wrong(where, "the counts of the candidates' calibration are NaN, infinite or negative")
 
 
 def check_links(folder: Path, stored: Mapping[str, Tensor], names: object) -> None:

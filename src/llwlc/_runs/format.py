@@ -26,7 +26,9 @@ from llwlc.constraints._registry import FAMILIES
 from llwlc.errors import InputError, RunFolderError
 from llwlc.models._registry import MODELS
 from llwlc.nn._registry import READOUTS
+from llwlc.ranking._calibration_counts import CalibrationCounts
 from llwlc.ranking._candidate_calibration import CalibrationCurve, CandidateCalibration
+from llwlc.ranking._curve_fitting import StageCounts
 from llwlc.ranking._ranking import RankingConfig
 from llwlc.ranking._shortlist import Shortlist
 from llwlc.training._calibration import Calibration
@@ -143,7 +145,7 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
 
 
 def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:
-    shortlist, curves = parts["shortlist"], parts["calibration"]
+    shortlist, curves, counts = parts["shortlist"], parts["calibration"], parts.get("counts")
     return RankingConfig(
         read_record(CandidateConfig, parts["candidates"], where),
         (
@@ -153,7 +155,18 @@ def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:
         ),
         CandidateCalibration(*(_curve(curves[name]) for name in ("sharing", "apart"))),
         float(parts["missing_per_known"]),
+        None if counts is None else _counts(counts),
     )
+
+
+def _counts(parts: Mapping[str, Any]) -> CalibrationCounts:
+    sharing, apart = (tuple(_stage(stage) for stage in parts[kind]) for kind in ("sharing", "apart"))
+    return CalibrationCounts(sharing, apart, float(parts["known_per_training"]), float(parts["unit"]))
+
+
+def _stage(parts: Mapping[str, Any]) -> StageCounts:
+    score, hits, count = (_numbers(parts[name]) for name in ("score", "hits", "count"))
+    return StageCounts(score, hits, count, float(parts["rho"]), float(parts["other"]))
 
 
 def _curve(parts: Mapping[str, Any]) -> CalibrationCurve:

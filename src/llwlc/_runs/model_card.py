@@ -116,8 +116,8 @@ graph and compares only within one protocol.
     llwlc recommend RUN --top 100 -o top.csv
 
 `score` gives the chance among random pairs at the stated prior; `recommend` gives the chance among candidates where \
-a stated share of all links is missing
-(`--missing-share`). Links are undirected; a node that has no link yet is scored by its features alone.
+a stated share of all links is missing (`--missing-share`; that of the validation links is assumed if none is stated).
+Links are undirected; a node that has no link yet is scored by its features alone.
 """
 
 

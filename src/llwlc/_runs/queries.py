@@ -161,7 +161,7 @@ class Queries:
             node: the name of a node, for links of this node only.
             top: number of links; by default 20, unless `precision` is given.
             precision: instead of `top`, the longest list with an expected precision of at least this.
-            missing_share: the assumed share of missing links; by default that of the validation links.
+            missing_share: the share of missing links; if not given, that of the validation links is assumed.
             prior: instead of `missing_share`, the assumed share of candidates that are missing links.
             between: two node types, of those given to `fit`, that the links must join.
             budget: maximum number of candidates that a node may propose.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from llwlc._runs.directory import Run
 from llwlc._runs.update import transfer_pairs, transfer_run
 from llwlc.graph._graph import Graph
-from llwlc.ranking._evaluation import hide_links, measure_ranking
+from llwlc.ranking._evaluation import hide_links, rank_hidden, report_ranking
 from llwlc.ranking._list_quality import RankingReport
 from llwlc.ranking._ranking import RankingConfig, make_candidate_scorer
 from llwlc.ranking._recommender import Recommender
@@ -48,7 +48,7 @@ def transfer_recommender(here: Recommender, run: Run, graph: Graph) -> Recommend
 def measure_recommendations(here: Recommender, run: Run, hidden: str) -> RankingReport:
     """How well the recommender finds the links that the run's split hides."""
     task = hide_links(run.split, hidden)
-    return measure_ranking(
+    found = rank_hidden(
         task,
         here.features,
         make_candidate_scorer(here.model),
@@ -56,5 +56,5 @@ def measure_recommendations(here: Recommender, run: Run, hidden: str) -> Ranking
         node_types=replace(here, graph=task.graph, known=None).linked_node_types,
         device=here.device,
         size=here.model.limits.shortlist,
-        title=here.model.title,
     )
+    return report_ranking(found, title=here.model.title)

@@ -159,7 +159,7 @@ class Interface:
             # the longest list allowed: a shorter one is its beginning, and costs the same
             recommendations = self.model.recommend(node=node, top=self.limits.links)
             return {
-                "population": f"candidates, if {100 * recommendations.missing_share:.3g} % of all links are missing",
+                "population": f"candidates, {recommendations.condition}",
                 "calibrated": recommendations.calibrated,
                 "links": [vars(link) for link in recommendations],
             }

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from llwlc.models._llwlc.scoring import CANDIDATES_OUTPUT, RANDOM_OUTPUT
-from llwlc.ranking._candidate_calibration import ratio_from_share
+from llwlc.ranking._candidate_calibration import describe_share, ratio_from_share
 from llwlc.ranking._ranking import RankingConfig
 from llwlc.training._calibration import Calibration, log_odds
 
@@ -39,20 +39,24 @@ class RandomPopulation:
 
 @dataclass(frozen=True)
 class CandidatePopulation:
-    """The population of `recommend`: candidates, where `rho` links are missing for each known one."""
+    """The population of `recommend`: candidates, where `rho` links are missing for each known one; whether that is
+    `assumed`.
+    """
 
     ranking: RankingConfig
     rho: float
+    assumed: bool
     name = "candidates"
     output = CANDIDATES_OUTPUT
 
     @classmethod
     def of(cls, ranking: RankingConfig, missing_share: float | None = None) -> CandidatePopulation:
-        return cls(ranking, ranking.missing_per_known if missing_share is None else ratio_from_share(missing_share))
+        rho = ranking.missing_per_known if missing_share is None else ratio_from_share(missing_share)
+        return cls(ranking.calibrate(rho), rho, missing_share is None)
 
     @property
     def about(self) -> str:
-        return f"among candidates, if {100 * self.rho / (1 + self.rho):.3g} % of all links are missing"
+        return f"among candidates, {describe_share(self.rho, self.assumed)}"
 
     def log_odds(self, score: Tensor, sharing: Tensor) -> Tensor:
         return self.ranking.calibration.log_ratio(score, sharing) + math.log(self.rho)

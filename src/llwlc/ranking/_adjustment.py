@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from llwlc.ranking._candidate_calibration import Likelihood
+from llwlc.ranking._curve_fitting import Likelihood
 from llwlc.training._adjustment import Adjustment
 
 Floats = NDArray[np.float64]

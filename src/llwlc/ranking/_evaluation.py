@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from llwlc._candidates.retrieval import Candidates, find_candidates
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._registry import HEURISTICS
+from llwlc.ranking._calibration_counts import StageScores
 from llwlc.ranking._list_quality import RankingReport, Reliability, compute_list_quality
 from llwlc.ranking._ranking import RankedCandidates, RankingConfig, ScoreCandidates, rank, retriever_of
 from llwlc.splits._linksplit import LinkSplit
@@ -54,7 +56,33 @@ def hide_links(split: LinkSplit, hidden: str = "test") -> HiddenLinks:
     return HiddenLinks(hidden, graph, truth, other)
 
 
-def measure_ranking(
+@dataclass(frozen=True, eq=False)
+class HiddenRanking:
+    """The candidates of a task, ranked by the run's network; the hidden `links` that could be among them, and the
+    number of `nodes` whose pairs were looked at.
+    """
+
+    task: HiddenLinks
+    candidates: Candidates
+    ranked: RankedCandidates
+    links: Tensor
+    nodes: int
+
+    @cached_property
+    def hit(self) -> Tensor:
+        """Which of all candidates, in the order of the ranking, are hidden links `[m]`."""
+        n = self.task.graph.num_nodes
+        return torch.isin(pair_number(self.ranked.all_pairs, n), pair_number(self.links, n))
+
+    @property
+    def scores(self) -> StageScores:
+        """The candidates that the network scored."""
+        ranked = self.ranked
+        numbers = pair_number(ranked.pairs, self.task.graph.num_nodes)
+        return StageScores(numbers, ranked.score, ranked.sharing, self.hit[: len(numbers)])
+
+
+def rank_hidden(
     task: HiddenLinks,
     features: NodeFeatures,
     score_candidates: ScoreCandidates,
@@ -66,13 +94,12 @@ def measure_ranking(
     sampled_lists_only: bool = False,
     device: str = "cpu",
     seed: int = 0,
-    title: str = "llwlc",
-) -> RankingReport:
-    """Candidates as `recommend` generates them on what is known, ranked by the run's network and by each heuristic.
+) -> HiddenRanking:
+    """Candidates as `recommend` generates them on what is known, ranked by the run's network.
 
     `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end
     among a sample of nodes; `sampled_lists_only`: and of these only the pairs on their own candidate lists, so
-    that no other list is made. `title`: the name of the run's list in the report, where it is the first.
+    that no other list is made.
     """
     graph = task.graph
     n, sample_nodes = graph.num_nodes, None
@@ -91,8 +118,14 @@ def measure_ranking(
     if not len(links):
         raise InputError("no hidden link has an end among the sampled nodes: hold out more links")
     ranked = rank(graph, candidates, features, score_candidates, config, size=size)
+    return HiddenRanking(task, candidates, ranked, links, nodes)
+
+
+def report_ranking(found: HiddenRanking, *, title: str = "llwlc") -> RankingReport:
+    """How well the run's list, called `title`, and that of each heuristic find the hidden links."""
+    task, candidates, ranked, links = found.task, found.candidates, found.ranked, found.links
+    graph, hit = task.graph, found.hit
     truth = pair_number(links, graph.num_nodes)
-    hit = torch.isin(pair_number(ranked.all_pairs, graph.num_nodes), truth)
     place = -np.arange(len(hit), dtype=np.float64)
     methods = {title: compute_list_quality(place, hit.numpy(), ranked.all_pairs.numpy(), links.numpy())}
     among = torch.isin(pair_number(candidates.pairs, graph.num_nodes), truth).numpy()
@@ -105,7 +138,7 @@ def measure_ranking(
     rho = len(task.links) / max(graph.num_edges, 1)
     reliable = compute_reliability(ranked, hit[: len(ranked.pairs)], rho)
     return RankingReport(
-        task.name, len(links), int(hit.sum()), len(candidates), nodes, graph.num_nodes, methods, reliable
+        task.name, len(links), int(hit.sum()), len(candidates), found.nodes, graph.num_nodes, methods, reliable
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from llwlc._candidates.weight_search import search_weights
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import CANDIDATES, LinkModel, score_pairs
+from llwlc.ranking._calibration_counts import CalibrationCounts
 from llwlc.ranking._candidate_calibration import CandidateCalibration
 from llwlc.ranking._shortlist import Shortlist, fit_shortlist
 from llwlc.splits._linksplit import LinkSplit
@@ -54,6 +55,15 @@ class RankingConfig:
     calibration: CandidateCalibration
     missing_per_known: float
     """Missing links for each known one, unless the user states another ratio: that of the validation links."""
+    counts: CalibrationCounts | None = None
+    """What `calibration` is fitted again on for the share of missing links that is stated; `calibration` itself is that
+    of the fit's own split. None in a run of an older version."""
+
+    def calibrate(self, missing_per_known: float) -> RankingConfig:
+        """The same with the calibration of a graph of which so many links are missing for each known one."""
+        if self.counts is None:
+            return self
+        return replace(self, calibration=self.counts.refit(missing_per_known))
 
     @classmethod
     def uncalibrated(cls, calibration: Calibration) -> RankingConfig:
@@ -74,6 +84,12 @@ class RankedCandidates:
     sharing: Tensor
     log_ratio: Tensor
     rest: Tensor
+
+    def sort_by(self, calibration: CandidateCalibration) -> RankedCandidates:
+        """The same candidates in the order of another calibration."""
+        log_ratio = calibration.log_ratio(self.score, self.sharing)
+        best = torch.argsort(log_ratio, descending=True, stable=True)
+        return RankedCandidates(self.pairs[best], self.score[best], self.sharing[best], log_ratio[best], self.rest)
 
     @property
     def all_pairs(self) -> Tensor:

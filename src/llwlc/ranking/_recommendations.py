@@ -18,6 +18,7 @@ from llwlc.bases._config import DEFAULT_CAP
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._neighbors import common_neighbors
+from llwlc.ranking._candidate_calibration import describe_share
 from llwlc.ranking._ranking import RankedCandidates, RankingConfig, ScoreCandidates
 from llwlc.subgraphs._extraction import stream
 
@@ -88,6 +89,10 @@ class Recommendations(Sequence[Recommendation]):
     """Nodes whose lists they were chosen from, None for all."""
     calibrated_on: int | None = None
     """How many candidates a node had when probabilities were calibrated, if this list of a node is longer."""
+    share_assumed: bool = False
+    """Whether the share of missing links is that of the fit's validation links, since none was stated."""
+    refitted: bool = True
+    """Whether the calibration was fitted again for this share; not in a run of an older version."""
 
     @overload
     def __getitem__(self, at: int) -> Recommendation: ...
@@ -103,6 +108,11 @@ class Recommendations(Sequence[Recommendation]):
     def missing_share(self) -> float:
         """Missing links ÷ known and missing ones."""
         return self.missing_per_known / (1 + self.missing_per_known)
+
+    @property
+    def condition(self) -> str:
+        """What every probability depends on, in words."""
+        return describe_share(self.missing_per_known, self.share_assumed)
 
     def to_arrow(self) -> pa.Table:
         """The links as an arrow table, whose columns have the same types where there is no link."""
@@ -130,10 +140,7 @@ class Recommendations(Sequence[Recommendation]):
             )
             for r in self
         ]
-        title = (
-            f"{len(self):,} links of {self.candidates:,} candidates, if {100 * self.missing_share:.3g} % of all links"
-            " are missing"
-        )
+        title = f"{len(self):,} links of {self.candidates:,} candidates, {self.condition}"
         return html_table(
             title, ("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows
         )
@@ -160,14 +167,17 @@ def find_cutoff(probability: Tensor, precision: float) -> int:
     return int((mean >= precision).sum())
 
 
-def find_ratio_for_prior(ranked: RankedCandidates, candidates: int, prior: float) -> float:
+def find_ratio_for_prior(ranked: RankedCandidates, config: RankingConfig, candidates: int, prior: float) -> float:
     """The number of missing links for each known one at which a share `prior` of all candidates are expected to be
     links.
     """
-    target, low, high = prior * candidates, -60.0, 60.0
-    for _ in range(80):
+    target, low, high = prior * candidates, -30.0, 30.0
+    for _ in range(40):
         middle = (low + high) / 2
-        if float(torch.sigmoid(ranked.log_ratio + middle).sum()) < target:
+        log_ratio = ranked.log_ratio
+        if config.counts is not None:
+            log_ratio = config.counts.refit(math.exp(middle), draws=False).log_ratio(ranked.score, ranked.sharing)
+        if float(torch.sigmoid(log_ratio + middle).sum()) < target:
             low = middle
         else:
             high = middle

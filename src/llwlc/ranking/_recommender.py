@@ -111,7 +111,9 @@ class Recommender:
         if request.missing_share is not None:
             rho = ratio_from_share(request.missing_share)
         if request.prior is not None:
-            rho = find_ratio_for_prior(ranked, len(candidates), request.prior)
+            rho = find_ratio_for_prior(ranked, config, len(candidates), request.prior)
+        config = config.calibrate(rho)
+        ranked = ranked.sort_by(config.calibration)
         top = 20 if request.top is None else request.top
         if request.precision is not None:
             top = find_cutoff(torch.sigmoid(ranked.log_ratio + math.log(rho)), request.precision)
@@ -122,7 +124,9 @@ class Recommender:
             links = tuple(_first(link, here.name(node)) for link in links)
         expected = estimate_precision(ranked, config, rho, len(links))
         some = None if request.sources is None or request.sources >= here.num_nodes else request.sources
-        return Recommendations(links, rho, expected, total, self.calibrated, some, before)
+        assumed = request.missing_share is None and request.prior is None
+        refitted = config.counts is not None or not self.calibrated
+        return Recommendations(links, rho, expected, total, self.calibrated, some, before, assumed, refitted)
 
     def _random_log_odds(self, graph: Graph, pairs: Tensor) -> Tensor:
         return self.calibration.log_odds(score_pairs(self.model, graph, pairs))

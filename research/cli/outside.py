@@ -1,0 +1,76 @@
+"""`python -m research outside`: whether the probabilities of `recommend` come true on a file that lacks links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from llwlc._cli.console import print_status
+from llwlc.errors import InputError
+
+COMMITTED = Path("research/results/outside.jsonl")
+
+
+def outside(
+    use: Annotated[str, typer.Option(help="Networks of this use: tune, or final (opened for final figures only).")] = (
+        "tune"
+    ),
+    network: Annotated[list[str] | None, typer.Option(help="Only this network; may be repeated.")] = None,
+    links: Annotated[int, typer.Option(min=1, help="Only networks with at least so many links.")] = 500,
+    model: Annotated[list[str] | None, typer.Option(help="A model by name; may be repeated; default: llwlc.")] = None,
+    share: Annotated[
+        list[float] | None, typer.Option(help="Share of the links to hide; may be repeated; default: 0.05, 0.1, 0.2.")
+    ] = None,
+    hidings: Annotated[int, typer.Option(min=1, help="How often links are hidden from each network.")] = 5,
+    minutes: Annotated[float, typer.Option(help="Time budget of each fit.")] = 1.0,
+    results: Annotated[Path, typer.Option(help="File of the trials, a line each.")] = COMMITTED,
+    show: Annotated[bool, typer.Option("--show", help="Print what is stored and run nothing.")] = False,
+    figure: Annotated[Path | None, typer.Option(help="Reliability picture, PNG or SVG.")] = None,
+) -> None:
+    """Hides links of networks before llwlc reads them, and compares predicted with observed shares of `recommend`.
+
+    Each trial fits once and asks for lists of 50, 200 and 1000 links, with the true --missing-share and with the
+    default. Stored trials are not repeated; an interrupted command continues when it is run again.
+
+    Examples:
+
+    `python -m research outside --model adamic-adar --share 0.1 --hidings 2 --results mine.jsonl`
+
+    `python -m research outside --show --figure outside.svg`
+    """
+    from research.outside.lines import read_lines, run_missing
+    from research.outside.networks import USES, find_networks
+    from research.outside.table import draw, render
+    from research.outside.trial import Trial
+
+    if use not in USES:
+        raise InputError(f"--use is {' or '.join(USES)}, got {use!r}")
+    shares = tuple(share or (0.05, 0.1, 0.2))
+    if not all(0 < part < 1 for part in shares):
+        raise InputError(f"--share is above 0 and below 1, got {', '.join(map(str, shares))}")
+    networks, models = find_networks(use, network, links), tuple(model or ("llwlc",))
+    trials = [
+        (Trial(each.name, part, hiding, name, minutes), each)
+        for name in models
+        for hiding in range(hidings)
+        for part in shares
+        for each in networks
+    ]
+    if not show:
+        run_missing(trials, results, print_status)
+    names, wanted = {each.name for each in networks}, set(models)
+    lines = [
+        line
+        for line in read_lines(results)
+        if line["network"] in names
+        and (model is None or line["model"] in wanted)
+        and (share is None or line["share"] in shares)
+    ]
+    if not lines:
+        raise InputError(f"{results} has no such trial: leave out --show to run some")
+    typer.echo(render(lines))
+    if figure is not None:
+        draw(lines, figure)
+        print_status(f"written to {figure}")

@@ -1,0 +1,119 @@
+"""Trials with hidden links: what is hidden, what is compared, what is stored."""
+
+import gzip
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from llwlc.errors import InputError
+from research.cli.app import app
+from research.outside import table
+from research.outside.lines import read_lines
+from research.outside.networks import find_networks, hide_links, read_links
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """Two small networks, one for each use."""
+    folder = tmp_path / "data" / "corpus"
+    folder.mkdir(parents=True)
+    rows = ["name\tdomain\tnodes\tedges\torigin\tuse"]
+    for name, use in (("clubs", "tune"), ("secret", "final")):
+        graph = nx.relaxed_caveman_graph(12, 7, 0.15, seed=len(name))
+        with gzip.open(folder / f"{name}.txt.gz", "wt") as file:
+            file.writelines(f"{b} {a}\n" for a, b in graph.edges)
+        rows.append(f"{name}\tsocial\t{len(graph)}\t{graph.number_of_edges()}\tmade here\t{use}")
+    (folder / "networks.tsv").write_text("\n".join(rows) + "\n")
+    monkeypatch.setenv("LLWLC_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+def test_hidden_and_known_links_are_all_links_and_depend_on_the_hiding_alone(share):
+    links = np.column_stack([np.arange(500), np.arange(500) + 1])
+    known, hidden = hide_links(links, "a", share, 0)
+    assert len(hidden) == round(500 * share)
+    both = np.concatenate([known, hidden])
+    np.testing.assert_array_equal(both[np.lexsort(both.T[::-1])], links)
+    np.testing.assert_array_equal(hidden, hide_links(links, "a", share, 0)[1])
+    for other in (("a", share, 1), ("b", share, 0)):
+        assert not np.array_equal(hidden, hide_links(links, *other)[1])
+
+
+def test_a_network_of_another_use_is_not_opened_by_name(corpus):
+    assert [network.name for network in find_networks("tune", None, 1)] == ["clubs"]
+    links = read_links(find_networks("tune", ["clubs"], 1)[0])
+    assert (links[:, 0] < links[:, 1]).all()
+    with pytest.raises(InputError, match=r"no network of use 'tune' .* is called 'secret'"):
+        find_networks("tune", ["secret"], 1)
+    with pytest.raises(InputError, match="with 5000 links or more"):
+        find_networks("tune", ["clubs"], 5_000)
+
+
+def line(network: str, expected: float, low: float, high: float, observed: float, **more) -> dict:
+    bins = [[50.0] + [0.0] * 9, [50 * expected] + [0.0] * 9, [50 * observed] + [0.0] * 9]
+    lists = {"50": [expected, low, high, observed], "bins": bins, "assumed": 0.1}
+    trial = {"network": network, "share": 0.1, "hiding": 0, "model": "m", "minutes": 1.0, "hidden": 30, "use": "tune"}
+    return trial | {"commit": "abc", "stated": lists, "default": lists} | more
+
+
+def test_the_table_has_errors_of_network_means_and_the_coverage_of_lists():
+    lines = [
+        line("a", 0.5, 0.4, 0.6, 0.4),
+        line("a", 0.5, 0.4, 0.6, 0.7, hiding=1),
+        line("b", 0.2, 0.1, 0.3, 0.1),
+        line("c", 0.9, 0.8, 1.0, 0.0, hidden=20),  # fewer than half as many links are hidden
+    ]
+    first = dict(zip(table.COLUMNS, table.make_rows(lines)[0], strict=True))
+    assert first["lists, networks"] == "3, 2"
+    assert first["predicted / observed"] == "35.0 / 32.5"
+    assert first["mean |error|"] == "7.5"  # |50 − 55| and |20 − 10|
+    assert first["largest"] == "10.0"
+    assert first["mean error"] == "+2.5"
+    assert first["in 90 % range"] == "67"
+    deviations = (2 * 1.6449 / 0.2) * np.array([0.1, -0.2, 0.1])
+    assert float(first["variance of standardised errors"]) == pytest.approx(float((deviations**2).mean()), abs=0.01)
+
+
+def test_trials_are_run_once_and_shown_with_a_picture(corpus):
+    results, picture = corpus / "outside.jsonl", corpus / "outside.png"
+    words = f"outside --model adamic-adar --share 0.1 --hidings 1 --links 50 --results {results}".split()
+    first = CliRunner().invoke(app, [*words, "--figure", str(picture)])
+    assert first.exit_code == 0, first.output
+    stored = results.read_text()
+    found = read_lines(results)
+    assert [each["network"] for each in found] == ["clubs"]
+    predicted, low, high, observed = found[0]["stated"]["50"]
+    assert 0 <= low <= high <= 1
+    assert observed * 50 == pytest.approx(round(observed * 50))
+    assert found[0]["stated"]["assumed"] == 0.1 != found[0]["default"]["assumed"]
+    assert 0 < predicted < 1
+    assert picture.stat().st_size > 1_000
+    again = CliRunner().invoke(app, words)
+    assert (again.exit_code, results.read_text()) == (0, stored)
+    shown = CliRunner().invoke(app, [*words, "--show"])
+    assert "adamic-adar, true share, 10 %" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("outside --use both", "--use is tune or final"),
+        ("outside --share 1.5", "--share is above 0 and below 1"),
+        ("outside --show --results none.jsonl", "has no such trial"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(corpus, line, message):
+    result = CliRunner().invoke(app, line.split())
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    file = tmp_path / "lines.jsonl"
+    file.write_text(json.dumps(line("a", 0.5, 0.4, 0.6, 0.4)) + "\n{\n")
+    with pytest.raises(InputError, match="line 2 is damaged"):
+        read_lines(file)

@@ -1,0 +1,43 @@
+"""Scores of a denser graph, taken back to those of the graph that was calibrated."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llwlc.ranking._score_drift import Drift, count_steps
+
+
+@given(st.floats(-2, 2), st.floats(0.5, 2), st.floats(0, 3), st.floats(0, 3))
+def test_two_parts_of_the_way_are_the_whole_way(shift, slope, first, second):
+    drift, score = Drift(shift, slope), np.array([-1.0, 0.0, 2.5])
+    np.testing.assert_allclose(
+        drift.times(second)(drift.times(first)(score)), drift.times(first + second)(score), atol=1e-6
+    )
+    np.testing.assert_allclose(drift.times(1)(score), drift(score), atol=1e-6)
+    np.testing.assert_allclose(drift.times(0)(score), score, atol=1e-9)
+
+
+def test_a_linear_growth_is_found_although_pairs_change_places():
+    rng = np.random.default_rng(0)
+    before = rng.gamma(2.0, size=5_000)
+    after = 0.2 + 1.1 * rng.permutation(before)  # the same scores, of other pairs
+    drift = Drift.between(before, after)
+    assert (drift.shift, drift.slope) == pytest.approx((0.2, 1.1))
+
+
+@pytest.mark.parametrize("number", [0, 3, 19])
+def test_too_few_pairs_say_nothing(number):
+    assert Drift.between(np.arange(float(number)), 5 + np.arange(float(number))) == Drift()
+
+
+def test_equal_scores_are_shifted_alone_and_slopes_stay_in_bounds():
+    assert Drift.between(np.ones(50), np.full(50, 3.0)) == Drift(2.0, 1.0)
+    assert Drift.between(np.arange(50.0), 100 * np.arange(50.0)).slope == 2.0
+    assert Drift.between(np.arange(50.0), -np.arange(50.0)).slope >= 0.5
+
+
+def test_steps_are_counted_by_factors_of_the_number_of_links():
+    assert count_steps(850, 900, 900) == 0
+    assert count_steps(100, 200, 800) == pytest.approx(2)
+    assert count_steps(100, 100, 120) == 0  # validation links that stay hidden show no growth
