@@ -1,10 +1,14 @@
 """A blend is one model: fitted, stored, resumed and asked like any other, never worse than the evidence allows."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from llwlc import splits
+from llwlc._cli.app import app
 from llwlc._predictor import LinkPredictor
 from llwlc.errors import InputError, RunFolderError
 from llwlc.metrics import auc
@@ -250,3 +254,37 @@ def test_a_hostile_configuration_is_refused(run):
     with pytest.raises(RunFolderError, match="below 0"):
         Blend.from_state(config, state | {"random.parts": -state["random.parts"] - 1}, graph, model.features)
     assert MODELS["blend"].load().shapes(config, "here").keys() == state.keys()
+
+
+def test_the_default_is_a_blend_and_presets_and_options_mean_the_network_alone():
+    assert LinkPredictor().make_model().name == "blend"
+    assert LinkPredictor("paper").make_model().name == "llwlc"
+    assert LinkPredictor(epochs=3).make_model().name == "llwlc"
+    assert LinkPredictor(model="llwlc").make_model().name == "llwlc"
+    names = [member.name for member in LinkPredictor().make_model().members]
+    assert names[:2] == ["llwlc", "stack"]
+    assert "katz" in names
+    more = [member.name for member in LinkPredictor(model="auto").make_model().members]
+    assert more[: len(names)] == names
+    assert set(more) - set(names) == {"gae", "ncn", "ncnc", "buddy"}
+
+
+def test_the_default_fit_from_the_command_line_to_a_list_of_a_grown_graph(tmp_path):
+    graph = people(features=False)
+    rows = [f"{graph.name(a)},{graph.name(b)}" for a, b in graph.edges.tolist()]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target", *rows]) + "\n")
+    (tmp_path / "pairs.csv").write_text("source,target\nPerson 01,Person 07\nNewcomer,Person 07\n")
+    grown = ["source,target", *rows, "Newcomer,Person 01", "Newcomer,Person 02"]
+    (tmp_path / "grown.csv").write_text("\n".join(grown) + "\n")
+    run = str(tmp_path / "run")
+    call = partial(CliRunner().invoke, app)
+    done = call(["fit", str(tmp_path / "edges.csv"), "--out", run])
+    assert done.exit_code == 0, done.output
+    read = LinkPredictor.load(run)
+    assert read.get_params()["model"] is None
+    assert read.model_.name == "blend"
+    assert read.model_.about.split()[0] in (tmp_path / "run" / "MODEL_CARD.md").read_text()
+    asked = [str(tmp_path / "pairs.csv"), "--graph", str(tmp_path / "grown.csv"), "-o", str(tmp_path / "scores.csv")]
+    scored = call(["score", run, *asked])
+    assert scored.exit_code == 0, scored.output
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 3
