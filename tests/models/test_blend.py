@@ -1,10 +1,14 @@
 """A blend is one model: fitted, stored, resumed and asked like any other, never worse than the evidence allows."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from llwlc import splits
+from llwlc._cli.app import app
 from llwlc._predictor import LinkPredictor
 from llwlc.errors import InputError, RunFolderError
 from llwlc.metrics import auc
@@ -68,7 +72,9 @@ def test_hidden_links_are_hidden_and_no_negative_is_a_link():
     folds = make_folds(split, 0)
     links = set(pair_number(graph.edges, n).tolist())
     seen = []
-    for fold in folds:
+    assert folds.whole.split is split
+    assert folds.small
+    for fold in folds.inner:
         inner, hidden = fold.split, set(pair_number(fold.pos, n).tolist())
         trained = set(pair_number(inner.train_pos, n).tolist())
         assert hidden
@@ -81,14 +87,14 @@ def test_hidden_links_are_hidden_and_no_negative_is_a_link():
         seen += sorted(hidden)
     assert len(set(seen)) == len(seen)
     enough = splits.make(graph, protocol="random", seed=0, val=0.3)
-    assert len(enough.valid_pos) < 200 or [len(fold.pos) for fold in make_folds(enough, 0)] == [0]
+    assert len(enough.valid_pos) < 200 or not make_folds(enough, 0).inner
 
 
 def test_the_fold_of_a_weighted_graph_keeps_the_weights_of_its_links():
     graph = people()
     weighted = type(graph).from_edges(graph.edges, weight=torch.arange(1.0, graph.num_edges + 1))
     split = splits.make(weighted, protocol="random", seed=0)
-    inner = make_folds(split, 0)[0].split.train_graph
+    inner = make_folds(split, 0).inner[0].split.train_graph
     whole = weighted.to_scipy()
     part = inner.to_scipy().tocoo()
     assert np.array_equal(part.data, np.asarray(whole[part.row, part.col]).ravel())
@@ -160,7 +166,7 @@ def test_a_stopped_fit_goes_on_and_ends_with_the_same_bits(tmp_path, run):
     after = []
     resumed = LinkPredictor(**how).fit(people(), out=tmp_path / "run", on_epoch=after.append)
     whole, folder = run
-    trainings = len(make_folds(whole.run_.split, 0))
+    trainings = whole.model_.trainings(whole.run_.split)
     assert len(after) == 2 * trainings - 3  # an epoch is reported when its checkpoint is written
     assert torch.equal(resumed.score(PAIRS).score, whole.score(PAIRS).score)
     assert (tmp_path / "run" / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
@@ -248,3 +254,37 @@ def test_a_hostile_configuration_is_refused(run):
     with pytest.raises(RunFolderError, match="below 0"):
         Blend.from_state(config, state | {"random.parts": -state["random.parts"] - 1}, graph, model.features)
     assert MODELS["blend"].load().shapes(config, "here").keys() == state.keys()
+
+
+def test_the_default_is_a_blend_and_presets_and_options_mean_the_network_alone():
+    assert LinkPredictor().make_model().name == "blend"
+    assert LinkPredictor("paper").make_model().name == "llwlc"
+    assert LinkPredictor(epochs=3).make_model().name == "llwlc"
+    assert LinkPredictor(model="llwlc").make_model().name == "llwlc"
+    names = [member.name for member in LinkPredictor().make_model().members]
+    assert names[:2] == ["llwlc", "stack"]
+    assert "katz" in names
+    more = [member.name for member in LinkPredictor(model="auto").make_model().members]
+    assert more[: len(names)] == names
+    assert set(more) - set(names) == {"gae", "ncn", "ncnc", "buddy"}
+
+
+def test_the_default_fit_from_the_command_line_to_a_list_of_a_grown_graph(tmp_path):
+    graph = people(features=False)
+    rows = [f"{graph.name(a)},{graph.name(b)}" for a, b in graph.edges.tolist()]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target", *rows]) + "\n")
+    (tmp_path / "pairs.csv").write_text("source,target\nPerson 01,Person 07\nNewcomer,Person 07\n")
+    grown = ["source,target", *rows, "Newcomer,Person 01", "Newcomer,Person 02"]
+    (tmp_path / "grown.csv").write_text("\n".join(grown) + "\n")
+    run = str(tmp_path / "run")
+    call = partial(CliRunner().invoke, app)
+    done = call(["fit", str(tmp_path / "edges.csv"), "--out", run])
+    assert done.exit_code == 0, done.output
+    read = LinkPredictor.load(run)
+    assert read.get_params()["model"] is None
+    assert read.model_.name == "blend"
+    assert read.model_.about.split()[0] in (tmp_path / "run" / "MODEL_CARD.md").read_text()
+    asked = [str(tmp_path / "pairs.csv"), "--graph", str(tmp_path / "grown.csv"), "-o", str(tmp_path / "scores.csv")]
+    scored = call(["score", run, *asked])
+    assert scored.exit_code == 0, scored.output
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 3

@@ -50,8 +50,9 @@ class Blend(LinkModel):
     """The sum of what several models say of a pair, as log-odds: each by a weight, at least 0, that held-out links
     support, else the single best alone.
 
-    Every member is fitted on the training links, on small graphs several times. Links that are hidden from all of them
-    choose the weights: the validation links where there are some hundred, else training links.
+    Links that are hidden from every member choose the weights: the validation links where there are some hundred, else
+    training links, which are hidden from further trainings; on small graphs the scores of all trainings of our network
+    are averaged.
 
     Args:
         members: names of models, joined by commas, or a sequence of names and `LinkModel`s; "heuristics" stands for all
@@ -144,7 +145,7 @@ class Blend(LinkModel):
         return first + sum(self.member_costs(split, features, resources=resources).values())
 
     def trainings(self, split: LinkSplit) -> int:
-        return len(make_folds(split, 0))
+        return len(make_folds(split, 0).trained_on(False))
 
     def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
         """The expected seconds of each member but the first, by name.
@@ -154,7 +155,7 @@ class Blend(LinkModel):
             features: the features of all nodes.
             resources: device, cache, time.
         """
-        times, others = self.trainings(split), self._usable(split.train_graph)[1:]
+        times, others = len(make_folds(split, 0).trained_on(True)), self._usable(split.train_graph)[1:]
         return {member.name: times * member.cost(split, features, resources=resources) for member in others}
 
     def without(self, names: Collection[str]) -> Self:
@@ -195,9 +196,12 @@ class Blend(LinkModel):
         evidence: list[list[tuple[Tensor, Tensor]]] = []
         number = 0
         for member in members:
+            quick = not isinstance(member, Plannable)
             copies: list[LinkModel] = []
-            for k, fold in enumerate(folds):
-                own = (seed + (k << 20)) if k else seed
+            asked = folds.trained_on(quick)
+            for fold in asked:
+                k = 0 if fold is folds.whole else 1 + folds.inner.index(fold)
+                own = seed + (k << 20)
                 model = read_ended(checkpoint, number, member, fold.split.train_graph, features)
                 if model is None:
                     model = copy.deepcopy(member).fit(
@@ -213,10 +217,10 @@ class Blend(LinkModel):
                 copies.append(model.to(resources.device))
                 number += 1
             with resources.watch("blending"):
-                evidence.append(
-                    [score_hidden_links(model, fold, sample) for model, fold in zip(copies, folds, strict=True)]
-                )
-            trained.append(copies[:1] if not copies[0].state() else copies)
+                pairs = zip(copies, asked, strict=True)
+                hiding = [(model, fold) for model, fold in pairs if len(fold.pos) or not folds.inner]
+                evidence.append([score_hidden_links(model, fold, sample) for model, fold in hiding])
+            trained.append(copies[:1] if quick else copies)
         with resources.watch("blending"):
             self._choose(members, trained, evidence, sample, candidates, seed)
         self.features, self.history = features, next((c[0].history for c in trained if c[0].history), ())

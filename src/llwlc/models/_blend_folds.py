@@ -18,42 +18,57 @@ from llwlc.training._candidate_links import CandidateLinks
 
 ENOUGH_VALIDATION = 200
 """With at least this many validation links they choose the weights; with fewer, training links are hidden."""
-HIDDEN = 200
-"""Training links that are hidden from one training of every member, or a fifth of them if that is less."""
-TRAININGS = ((300, 3), (800, 2))
-"""Graphs of at most so many training links take seconds, so that every member is trained several times, each time
-without another fold of `1 / FOLDS` of them; the scores of all trainings are averaged."""
+MOST_HIDDEN, HIDDEN_SHARE = 200, 0.1
+"""Training links of a larger graph that are hidden, or this share of them if that is less."""
+TRAININGS = ((300, 2), (800, 1))
+"""Graphs of at most so many training links take seconds: further trainings, each without another fold of
+`1 / FOLDS` of them, choose the weights."""
 FOLDS = 5
 FEWEST_LINKS = 20
 """With fewer training links none are hidden."""
 
 
 class Fold(NamedTuple):
-    """An inner split, and the pairs that choose the weights: `pos [m, 2]`, `neg [k, 2]`, none of which it trains on."""
+    """A split to train on, and the pairs that it hides: `pos [m, 2]`, `neg [k, 2]`, by which weights are chosen."""
 
     split: LinkSplit
     pos: Tensor
     neg: Tensor
 
 
-def make_folds(split: LinkSplit, seed: int) -> list[Fold]:
-    """An inner split for each training of the members; one without hidden links where validation links are enough, or
-    where negatives are hard ones, which hidden links have none of.
+class Folds(NamedTuple):
+    """The whole split, and inner splits that hide some of its training links; `small`: every member is trained on the
+    whole split too, the network among them, whose trainings are averaged.
+    """
+
+    whole: Fold
+    inner: list[Fold]
+    small: bool
+
+    def trained_on(self, quick: bool) -> list[Fold]:
+        """The splits that a member is trained on; `quick`: it takes seconds."""
+        return [self.whole, *self.inner] if quick or self.small or not self.inner else self.inner
+
+
+def make_folds(split: LinkSplit, seed: int) -> Folds:
+    """The splits that choose the weights of a blend. None hides links where validation links are enough, or where
+    negatives are hard ones, which hidden links have none of.
     """
     count, wide = len(split.train_pos), split.valid_neg.ndim == 3
-    whole = [Fold(split, split.valid_pos[:0], split.valid_neg.reshape(-1, 2)[:0])]
+    whole = Fold(split, split.valid_pos[:0], split.valid_neg.reshape(-1, 2)[:0])
     if wide or len(split.valid_pos) >= ENOUGH_VALIDATION or count < FEWEST_LINKS:
-        return whole
-    trainings = next((times for most, times in TRAININGS if count <= most), 1)
-    size = min(HIDDEN, count // FOLDS) if trainings == 1 else count // FOLDS
-    rng = np.random.default_rng([seed, 32])
+        return Folds(whole, [], False)
+    times = next((times for most, times in TRAININGS if count <= most), 0)
+    size = count // FOLDS if times else min(MOST_HIDDEN, round(HIDDEN_SHARE * count))
+    rng, folds = np.random.default_rng([seed, 32]), max(times, 1)
     order = torch.from_numpy(rng.permutation(count))
     free = training_non_edges(split)
-    wanted = min(trainings * size, len(free) // 3)
-    if wanted < trainings:
-        return whole
-    negatives = free.sample(wanted, rng).chunk(trainings)
-    return [_hide(split, order[k * size : (k + 1) * size], negatives[k]) for k in range(trainings)]
+    wanted = min(folds * size, len(free) // 3)
+    if wanted < folds:
+        return Folds(whole, [], False)
+    negatives = free.sample(wanted, rng).chunk(folds)
+    inner = [_hide(split, order[k * size : (k + 1) * size], negatives[k]) for k in range(folds)]
+    return Folds(whole, inner, times > 0)
 
 
 def _hide(split: LinkSplit, at: Tensor, neg: Tensor) -> Fold:

@@ -3,11 +3,12 @@
 With z_i the standardised scores of member i, and links and non-links of equal total weight, the log-odds b + Σ w_i z_i
 minimise
 
-    mean log loss + λ/2 ‖w − a e_best‖²,   w ≥ 0,
+    mean log loss + λ/2 ‖w − c‖²,   w ≥ 0,
 
-where a is the slope of the single best member alone. λ, from infinity (the single best alone) downwards, is chosen by
-repeated cross-validation over the held-out pairs; infinity stays unless another value is better by more than a standard
-error of the paired difference.
+where c is the single best member alone, at its own slope. Few links do not say which member that is: c is the mean of
+what they say in `RESAMPLES` Bayesian bootstraps, so members that may be the best share it, and with many links one has
+it all. λ, from infinity (c itself) downwards, is chosen by repeated cross-validation over the held-out pairs; infinity
+stays unless another value is better by more than a standard error of the paired difference.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from scipy.optimize import Bounds, minimize
 from scipy.special import expit
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 """The values of λ that are tried, beside infinity."""
 FOLDS, MOST_REPEATS = 5, 4
 MOST_PAIRS = 4_000
 """Pairs of each class by which λ is chosen."""
 STANDARD_ERRORS = 1.0
-"""A blend must be better than the single best, and the single best than the first member, by this many."""
+"""Weights other than the centre must be better by this many."""
+RESAMPLES, LEAST_CHANCE = 200, 0.05
+"""Bootstraps of the held-out pairs, and the share of them in which a member must be the best to count."""
 LEAST_SHARE = 0.02
 """A member below this share of the weight is left out: it would cost time in every score."""
 
@@ -52,57 +56,84 @@ class BlendWeights:
 
 
 def choose_weights(pos: Floats, neg: Floats, seed: int = 0) -> BlendWeights:
-    """The weights by the standardised scores of held-out links `[M, m]` and non-links `[M, k]`. The first member is the
-    single best unless another one is better by more than a standard error.
-    """
-    auc, best = find_best(pos, neg)
-    slope, offset = fit_slope(pos[best], neg[best])
-    alone = np.zeros(len(pos))
-    alone[best] = slope
-    single = BlendWeights(alone, offset, best, auc, float(auc[best]))
-    if len(pos) == 1 or min(pos.shape[1], neg.shape[1]) < FOLDS:
-        return single
+    """The weights by the standardised scores of held-out links `[M, m]` and non-links `[M, k]`."""
     rng = np.random.default_rng([seed, 31])
-    penalty, gain, error = choose_penalty(_sample(pos, rng), _sample(neg, rng), best, rng)
-    if penalty is None:
-        return single
-    weight, offset = fit_blend(pos, neg, alone, penalty)
-    small = weight < LEAST_SHARE * weight.sum()
-    if small.any():
-        weight = np.zeros(len(pos))
-        weight[~small], offset = fit_blend(pos[~small], neg[~small], alone[~small], penalty)
-    if np.count_nonzero(weight) < 2:
-        return single
-    return BlendWeights(weight, offset, best, auc, float(placements(weight @ pos, weight @ neg)[0].mean()), gain, error)
-
-
-def find_best(pos: Floats, neg: Floats) -> tuple[Floats, int]:
-    """The AUC `[M]` of each member, and the single best: the first, unless the one of the largest AUC is better by more
-    than a standard error.
-    """
+    few_pos, few_neg = _sample(pos, rng), _sample(neg, rng)
+    chance = find_best(few_pos, few_neg, rng)
     auc = np.array([placements(a, b)[0].mean() for a, b in zip(pos, neg, strict=True)])
-    top = int(auc.argmax())
-    above, first, error = auc_difference(pos[top], neg[top], pos[0], neg[0])
-    return auc, top if above - first > STANDARD_ERRORS * error else 0
+    weight, offset = fit_centre(pos, neg, chance)
+    gain = error = 0.0
+    if len(pos) > 1 and min(pos.shape[1], neg.shape[1]) >= FOLDS:
+        penalty, gain, error = choose_penalty(few_pos, few_neg, chance, rng)
+        if penalty is not None:
+            weight, offset = _without_small(pos, neg, weight, penalty)
+    blend_auc = float(placements(weight @ pos, weight @ neg)[0].mean())
+    return BlendWeights(weight, offset, int(chance.argmax()), auc, blend_auc, gain, error)
 
 
-def choose_penalty(pos: Floats, neg: Floats, best: int, rng: np.random.Generator) -> tuple[float | None, float, float]:
-    """The λ of the largest gain in cross-validated log loss over the single best alone, of those above a standard
-    error; None where there is none. With it the gain and its standard error.
+def _without_small(pos: Floats, neg: Floats, centre: Floats, penalty: float) -> tuple[Floats, float]:
+    """The weights of this penalty, of members above the least share."""
+    weight, offset = fit_blend(pos, neg, centre, penalty)
+    large = weight >= LEAST_SHARE * weight.sum()
+    if not large.all():
+        weight = np.zeros(len(pos))
+        weight[large], offset = fit_blend(pos[large], neg[large], centre[large], penalty)
+    return weight, offset
+
+
+def find_best(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
+    """The chance `[M]` of each member to have the largest AUC, by Bayesian bootstraps of the pairs; small ones count
+    for nothing. Of equals, the first has it.
+    """
+    places: list[tuple[Integers, Integers, Integers]] = []
+    for above, others in zip(pos, neg, strict=True):
+        order = np.argsort(others, kind="stable")
+        ranked = others[order]
+        places.append((order, np.searchsorted(ranked, above, "left"), np.searchsorted(ranked, above, "right")))
+    wins = np.zeros(len(pos))
+    for _ in range(RESAMPLES):
+        of_pos, of_neg = rng.exponential(size=pos.shape[1]), rng.exponential(size=neg.shape[1])
+        auc = []
+        for order, left, right in places:
+            below = np.append(0.0, of_neg[order].cumsum())
+            auc.append(float(np.dot(of_pos, below[left] + below[right])))
+        wins[np.argmax(np.array(auc) * (1 - 1e-12 * np.arange(len(auc))))] += 1
+    wins[wins < LEAST_CHANCE * RESAMPLES] = 0
+    chance: Floats = wins / wins.sum()
+    return chance
+
+
+def fit_centre(pos: Floats, neg: Floats, chance: Floats) -> tuple[Floats, float]:
+    """The members by their chance of being the best, each at its own slope, and the offset: calibrated as one score."""
+    slope = np.zeros(len(pos))
+    for i in np.flatnonzero(chance):
+        slope[i] = fit_slope(pos[i], neg[i])[0]
+    weight = chance * slope
+    if np.count_nonzero(weight) < 2:
+        at = int(chance.argmax())
+        weight[at], offset = fit_slope(pos[at], neg[at])
+        return weight, offset
+    own, offset = fit_slope(weight @ pos, weight @ neg)
+    return own * weight, offset
+
+
+def choose_penalty(
+    pos: Floats, neg: Floats, chance: Floats, rng: np.random.Generator
+) -> tuple[float | None, float, float]:
+    """The λ of the largest gain in cross-validated log loss over the centre, of those above a standard error; None
+    where there is none. With it the gain and its standard error.
     """
     repeats = max(1, min(MOST_REPEATS, 1_000 // pos.shape[1]))
     gains = np.zeros((len(PENALTIES), pos.shape[1])), np.zeros((len(PENALTIES), neg.shape[1]))
     for _ in range(repeats):
         fold = [rng.permutation(part.shape[1]) % FOLDS for part in (pos, neg)]
         for k in range(FOLDS):
-            train = [part[:, at != k] for part, at in zip((pos, neg), fold, strict=True)]
+            learn_pos, learn_neg = (part[:, at != k] for part, at in zip((pos, neg), fold, strict=True))
             held = [part[:, at == k] for part, at in zip((pos, neg), fold, strict=True)]
-            slope, offset = fit_slope(train[0][best], train[1][best])
-            alone = np.zeros(len(pos))
-            alone[best] = slope
-            before = [_loss(sign * (slope * part[best] + offset)) for sign, part in zip((1, -1), held, strict=True)]
+            centre, offset = fit_centre(learn_pos, learn_neg, chance)
+            before = [_loss(sign * (centre @ part + offset)) for sign, part in zip((1, -1), held, strict=True)]
             for i, penalty in enumerate(PENALTIES):
-                weight, shift = fit_blend(train[0], train[1], alone, penalty)
+                weight, shift = fit_blend(learn_pos, learn_neg, centre, penalty)
                 for c, sign in enumerate((1, -1)):
                     after = _loss(sign * (weight @ held[c] + shift))
                     gains[c][i, fold[c] == k] += (before[c] - after) / repeats

@@ -30,9 +30,11 @@ def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: i
     few = f" There are only {links} such links, so this may be chance." if links < FEW_LINKS else ""
     if len(chosen.kept) > 1:
         names = listed_all([titles[i] for i in chosen.kept])
+        if not chosen.gain:
+            return f"This run blends {names}: {links:,} links hidden from all of them do not say which is best.{few}"
         return (
-            f"This run blends {names}: of {links:,} links hidden from all of them, the blend predicts each better than"
-            f" {titles[best]} alone, by {chosen.gain:.3f} in log loss (standard error {chosen.error:.3f}).{few}"
+            f"This run blends {names}: of {links:,} links hidden from all of them, it predicts each better than the"
+            f" best alone, by {chosen.gain:.3f} in log loss (standard error {chosen.error:.3f}).{few}"
         )
     if best:
         return (
