@@ -9,6 +9,7 @@ from llwlc._support.lazy import lazy
 if TYPE_CHECKING:
     from llwlc.models._base import LinkModel as LinkModel
     from llwlc.models._baseline import Baseline as Baseline
+    from llwlc.models._global import GlobalModel as GlobalModel
     from llwlc.models._heuristic import HeuristicModel as HeuristicModel
     from llwlc.models._llwlc import LLwLC as LLwLC
     from llwlc.models._recipes import Recipe as Recipe
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Baseline": "_baseline",
+    "GlobalModel": "_global",
     "HeuristicModel": "_heuristic",
     "LLwLC": "_llwlc",
     "LinkModel": "_base",

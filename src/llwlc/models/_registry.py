@@ -43,6 +43,14 @@ MODELS: Registry[ModelRecord] = Registry("model")
 MODELS.add(
     ModelRecord("llwlc", "our network on constrained eigenbases (--preset)", "llwlc.models._llwlc.model:LLwLC", "llwlc")
 )
+MODELS.add(
+    ModelRecord(
+        "global",
+        "learned filters on the eigenvectors of the whole graph, paths and walks",
+        "llwlc.models._global:GlobalModel",
+        "global",
+    )
+)
 for _heuristic in (*HEURISTICS.records(), *WALK_HEURISTICS.records()):
     MODELS.add(
         ModelRecord(
