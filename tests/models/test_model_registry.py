@@ -30,7 +30,7 @@ def test_every_model_has_a_name_and_a_line_about_it():
     untrained = {record.name for record in models.MODELS.records() if not record.trained}
     assert untrained == {*heuristics.HEURISTICS, *heuristics.WALK_HEURISTICS}
     networks = {"mlp", "gcn", "sage", "gae", "seal", "lanczosnet", "buddy", "ncn", "ncnc"}
-    assert set(models.names()) - untrained == {"llwlc", "blend", "auto", "stack", *networks}
+    assert set(models.names()) - untrained == {"llwlc", "blend", "auto", "global", "stack", *networks}
     assert all(record.title for record in models.MODELS.records())
     assert all(record.about for record in models.MODELS.records())
     assert all(models.make(name).name == name for name in models.names())

@@ -7,6 +7,8 @@ from llwlc._support.lazy import lazy
 if TYPE_CHECKING:
     from llwlc.bases._config import BasisConfig as BasisConfig
     from llwlc.bases._eigenbasis import eigenbasis as eigenbasis
+    from llwlc.bases._global_basis import GlobalBasis as GlobalBasis
+    from llwlc.bases._global_basis import global_basis as global_basis
     from llwlc.bases._link_bases import link_bases as link_bases
     from llwlc.bases._link_bases import stream_bases as stream_bases
     from llwlc.bases._starts import STARTS as STARTS
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BasisConfig": "_config",
+    "GlobalBasis": "_global_basis",
     "STARTS": "_starts",
     "StartInputs": "_starts",
     "eigenbasis": "_eigenbasis",
+    "global_basis": "_global_basis",
     "link_bases": "_link_bases",
     "register": "_starts",
     "stream_bases": "_link_bases",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from llwlc.models._baseline import Baseline as Baseline
     from llwlc.models._blend import Auto as Auto
     from llwlc.models._blend import Blend as Blend
+    from llwlc.models._global import GlobalModel as GlobalModel
     from llwlc.models._heuristic import HeuristicModel as HeuristicModel
     from llwlc.models._llwlc import LLwLC as LLwLC
     from llwlc.models._recipes import Recipe as Recipe
@@ -25,6 +26,7 @@ _HOMES = {
     "Auto": "_blend",
     "Baseline": "_baseline",
     "Blend": "_blend",
+    "GlobalModel": "_global",
     "HeuristicModel": "_heuristic",
     "LLwLC": "_llwlc",
     "LinkModel": "_base",

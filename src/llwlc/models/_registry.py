@@ -64,6 +64,14 @@ MODELS.add(
         "auto", "the same with baselines, as far as time allows", "llwlc.models._blend:Auto", "auto", planned=True
     )
 )
+MODELS.add(
+    ModelRecord(
+        "global",
+        "learned filters on the eigenvectors of the whole graph, paths and walks",
+        "llwlc.models._global:GlobalModel",
+        "global",
+    )
+)
 for _heuristic in (*HEURISTICS.records(), *WALK_HEURISTICS.records()):
     MODELS.add(
         ModelRecord(

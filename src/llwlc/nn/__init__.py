@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from llwlc.nn._config import NetConfig as NetConfig
     from llwlc.nn._conv import LLwLCConv as LLwLCConv
     from llwlc.nn._conv import SpectralMLP as SpectralMLP
+    from llwlc.nn._global_filters import GlobalFilters as GlobalFilters
+    from llwlc.nn._global_filters import GlobalNet as GlobalNet
     from llwlc.nn._learned_constraints import LearnedConstraints as LearnedConstraints
     from llwlc.nn._net import LLwLCNet as LLwLCNet
     from llwlc.nn._pooling import class_pool as class_pool
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from llwlc.nn._registry import register as register
 
 _HOMES = {
+    "GlobalFilters": "_global_filters",
+    "GlobalNet": "_global_filters",
     "LLwLCConv": "_conv",
     "LLwLCNet": "_net",
     "LearnedConstraints": "_learned_constraints",
