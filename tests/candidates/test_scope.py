@@ -112,3 +112,30 @@ def test_sets_without_a_pair_have_no_candidate():
     graph = of(nx.karate_club_graph())
     scope = CandidateScope.of(34, among=np.array([3]), source_nodes=np.array([4]))
     assert len(find_candidates(make_retriever(graph, None, CandidateConfig()).within(scope))) == 0
+
+
+def test_a_large_graph_with_features_has_nearly_the_best_lists_of_its_scope(monkeypatch):
+    """By the index, with the ten best partners of every node excluded and both ends in sets."""
+    pytest.importorskip("faiss")
+    monkeypatch.setattr(inner_product_index, "EXACT_NODES", 0)
+    monkeypatch.setattr(inner_product_index, "PROBED", 10_000)
+    graph, n, length = nx.barabasi_albert_graph(400, 3, seed=1), 400, 10
+    config, x = CandidateConfig(degree=0.1), features(n, 0, 8)
+    score = brute_scores(graph, x, config, NodeTypes.any(n))
+    best = np.argsort(-score, axis=1)[:, :length]
+    excluded = torch.from_numpy(np.stack([np.repeat(np.arange(n), length), best.ravel()], 1))
+    some = np.random.default_rng(3).permutation(n)
+    scope = CandidateScope.of(n, source_nodes=some[:150], target_nodes=some[100:], excluded=excluded)
+    first, second = scope.ends
+    allowed = np.outer(first, second) | np.outer(second, first)
+    allowed[excluded[:, 0], excluded[:, 1]] = allowed[excluded[:, 1], excluded[:, 0]] = False
+    score = np.where(allowed, score, -np.inf)
+    found = make_retriever(of(graph), x, config).within(scope)(np.arange(n), length)
+    agree = total = 0
+    for u in range(n):
+        partner = found.partner[u][found.partner[u] >= 0]
+        assert allowed[u, partner].all()
+        wanted = [v for v in np.argsort(-score[u])[:length] if score[u, v] > -np.inf]
+        assert len(partner) == len(wanted)  # none is shorter for what may not be proposed
+        agree, total = agree + len(set(wanted) & set(partner.tolist())), total + len(wanted)
+    assert agree > 0.8 * total
