@@ -1,5 +1,7 @@
 """The stack: scikit-learn's own probabilities from plain arrays, no link that sees itself, runs bit for bit."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -167,12 +169,17 @@ def test_a_limit_on_links_takes_fewer_folds_and_learns_still():
 
 
 def test_a_run_is_read_bit_for_bit_and_new_nodes_are_scored(tmp_path):
-    graph = people()
+    graph = people(features=False)
     model = LinkPredictor(model="stack", cache=None, minutes=None).fit(graph, out=tmp_path / "run")
     again = LinkPredictor.load(tmp_path / "run")
     pairs = torch.combinations(torch.arange(30))
     assert torch.equal(again.score(pairs).score, model.score(pairs).score)
     assert model.metrics_["auc"] > 0.7
+    names = [*graph.names, "Eve"]
+    joined = torch.cat([graph.edges, torch.tensor([[90, u] for u in range(12)])])
+    larger = Graph.from_edges(joined, num_nodes=91, names=names)
+    near, far = again.score([("Eve", "Person 20"), ("Eve", "Person 80")], graph=larger).score
+    assert near > far  # Eve knows some of the first circle
 
 
 def test_what_cannot_be_done_is_said():
@@ -186,8 +193,6 @@ def test_what_cannot_be_done_is_said():
     whole = torch.combinations(torch.arange(6))
     complete = Graph.from_edges(whole)
     split = splits.make(people(features=False), protocol="random", seed=0)
-    from dataclasses import replace
-
     dense = replace(split, train_graph=complete, train_pos=whole)
     with pytest.raises(InputError, match="pairs without one"):
         Stack().fit(dense, NodeFeatures(), seed=0, resources=Resources())
