@@ -126,6 +126,10 @@ def test_where_only_a_leak_could_win_nothing_is_won():
         scores = torch.cat([stack.score(graph, new), stack.score(graph, others)]).numpy()
         label = np.r_[np.ones(len(new)), np.zeros(len(others))]
         assert 0.35 < roc_auc_score(label, scores) < 0.65  # by chance 0.5 ± 0.035
+    rows, is_link = stack._training_rows(split, np.random.default_rng(0))  # nor can trees tell those they learn from
+    half = np.arange(len(rows)) % 2 == 0
+    judge = ExtraTreesClassifier(**RANDOMISED, random_state=0).fit(rows[half], is_link[half])
+    assert 0.35 < roc_auc_score(is_link[~half], judge.predict_proba(rows[~half])[:, 1]) < 0.65
     leaked = PairStatistics(whole)  # what it would be if links saw themselves
     names = PairStatistics.names(features=False)
     score = leaked(torch.cat([new, others]).numpy())[:, names.index("adjacency entry at rank 32")]
