@@ -288,3 +288,39 @@ def test_the_default_fit_from_the_command_line_to_a_list_of_a_grown_graph(tmp_pa
     scored = call(["score", run, *asked])
     assert scored.exit_code == 0, scored.output
     assert len((tmp_path / "scores.csv").read_text().splitlines()) == 3
+
+
+def test_hard_negatives_choose_the_weights_where_a_split_has_them():
+    graph = people()
+    split = splits.make(graph, protocol="heart", seed=0, num_hard=20)
+    assert not make_folds(split, 0).inner
+    blend = LinkPredictor(model="blend", minutes=None, cache=None, **SMALL).fit(graph, split=split)
+    remark = blend.model_.remark
+    assert not remark or f"{len(split.valid_pos)} links" in remark or f"{len(split.valid_pos)} hidden" in remark
+    assert len(blend.model_.parts[0]) == 1
+
+
+def test_a_member_that_cannot_learn_from_a_graph_is_left_out_and_named(capfd):
+    class Refuses(LinkModel):
+        name = "refuses"
+
+        def fit(self, split, features, **how):
+            raise InputError("nothing to learn from")
+
+        score = None
+
+    graph = people(features=False)
+    how = {"minutes": None, "cache": None, "verbose": True}
+    made = LinkPredictor(model=Blend(["katz", Refuses()]), **how).fit(graph)
+    assert made.model_.title == "Katz"
+    assert "left out of the blend: Refuses (nothing to learn from)" in capfd.readouterr().err.replace(
+        "refuses", "Refuses"
+    )
+
+
+def test_the_network_stays_in_a_blend_that_it_can_explain(run):
+    made, _ = run
+    assert isinstance(made.model_, Explainable)
+    first = made.recommend(top=1)[0]
+    found = made.explain(first.source, first.target)
+    assert found.reference + sum(part.effect for part in found.parts) == pytest.approx(found.predictions[0].log_odds)

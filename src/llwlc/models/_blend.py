@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +11,8 @@ import torch
 from torch import Tensor
 
 from llwlc._support.progress import print_notice
-from llwlc.errors import NotFittedError, RunFolderError
+from llwlc._support.text import describe_error
+from llwlc.errors import InputError, NotFittedError, RunFolderError
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
 from llwlc.models._base import (
@@ -25,12 +25,12 @@ from llwlc.models._base import (
     Plannable,
     Population,
 )
-from llwlc.models._blend_checkpoint import checkpoint_of, read_ended, write_ended
 from llwlc.models._blend_config import own_shapes, read_names, read_parts
-from llwlc.models._blend_folds import Fold, candidates_within, make_folds
+from llwlc.models._blend_folds import make_folds
 from llwlc.models._blend_members import BASELINES, HEURISTIC_MEMBERS, MEMBERS, allows, make_members
+from llwlc.models._blend_training import Training
 from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
-from llwlc.models._mixture import Mixture, mean_score, mix, score_hidden_links
+from llwlc.models._mixture import Mixture, mean_score, mix
 from llwlc.models._registry import MODELS
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._adjustment import Adjustment
@@ -190,56 +190,36 @@ class Blend(LinkModel):
         checkpoint: Checkpoint | None = None,
         on_epoch: OnEpoch | None = None,
     ) -> Self:
-        members, folds = self._usable(split.train_graph), make_folds(split, seed)
-        sample = subsample_evaluation(split, self.limits.num_eval_links, seed)
+        folds = make_folds(split, seed)
+        task = Training(
+            folds,
+            subsample_evaluation(split, self.limits.num_eval_links, seed),
+            features,
+            seed,
+            resources,
+            candidates,
+            checkpoint,
+            on_epoch,
+        )
+        members: list[LinkModel] = []
         trained: list[list[LinkModel]] = []
         evidence: list[list[tuple[Tensor, Tensor]]] = []
-        number = 0
-        for member in members:
-            quick = not isinstance(member, Plannable)
-            copies: list[LinkModel] = []
-            asked = folds.trained_on(quick)
-            for fold in asked:
-                k = 0 if fold is folds.whole else 1 + folds.inner.index(fold)
-                own = seed + (k << 20)
-                model = read_ended(checkpoint, number, member, fold.split.train_graph, features)
-                if model is None:
-                    model = copy.deepcopy(member).fit(
-                        fold.split,
-                        features,
-                        seed=own,
-                        resources=resources,
-                        candidates=self._candidates(member, candidates, split, fold, seed, own),
-                        checkpoint=checkpoint_of(checkpoint, number),
-                        on_epoch=on_epoch,
-                    )
-                    write_ended(checkpoint, number, model)
-                copies.append(model.to(resources.device))
-                number += 1
-            with resources.watch("blending"):
-                pairs = zip(copies, asked, strict=True)
-                hiding = [(model, fold) for model, fold in pairs if len(fold.pos) or not folds.inner]
-                evidence.append([score_hidden_links(model, fold, sample) for model, fold in hiding])
-            trained.append(copies[:1] if quick else copies)
+        for number, member in enumerate(self._usable(split.train_graph)):
+            try:
+                copies, scores = task.train(member, number * (1 + len(folds.inner)))
+            except InputError as error:
+                if not members or isinstance(error, RunFolderError):
+                    raise
+                print_notice(f"left out of the blend: {member.title} ({describe_error(error)})")
+                continue
+            members.append(member)
+            trained.append(copies)
+            evidence.append(scores)
         with resources.watch("blending"):
-            self._choose(members, trained, evidence, sample, candidates, seed)
+            self._choose(members, trained, evidence, task.sample, candidates, seed)
         self.features, self.history = features, next((c[0].history for c in trained if c[0].history), ())
         self._announce()
         return self
-
-    def _candidates(
-        self,
-        member: LinkModel,
-        candidates: CandidateLinks | None,
-        split: LinkSplit,
-        fold: Fold,
-        seed: int,
-        own: int,
-    ) -> CandidateLinks | None:
-        if candidates is None or not member.trains_on_candidates:
-            return None
-        before, after = member.training_links(split, seed), member.training_links(fold.split, own)
-        return candidates_within(candidates, before, after, split.train_graph.num_nodes)
 
     def _choose(
         self,

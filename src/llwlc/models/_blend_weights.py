@@ -51,15 +51,25 @@ class BlendWeights:
     error: float = 0.0
 
     @property
+    def alone(self) -> int:
+        """The member of the largest weight."""
+        return int(self.weight.argmax()) if self.weight.any() else self.best
+
+    @property
     def kept(self) -> list[int]:
         return np.flatnonzero(self.weight).tolist()
 
 
-def choose_weights(pos: Floats, neg: Floats, seed: int = 0) -> BlendWeights:
-    """The weights by the standardised scores of held-out links `[M, m]` and non-links `[M, k]`."""
+def choose_weights(pos: Floats, neg: Floats, seed: int = 0, *, first: float = 0.0) -> BlendWeights:
+    """The weights by the standardised scores of held-out links `[M, m]` and non-links `[M, k]`; `first`: the share of
+    the centre that the first member has in any case, at its own slope.
+    """
     rng = np.random.default_rng([seed, 31])
     few_pos, few_neg = _sample(pos, rng), _sample(neg, rng)
     chance = find_best(few_pos, few_neg, rng)
+    best = int(chance.argmax())
+    chance *= 1 - first
+    chance[0] += first
     auc = np.array([placements(a, b)[0].mean() for a, b in zip(pos, neg, strict=True)])
     weight, offset = fit_centre(pos, neg, chance)
     gain = error = 0.0
@@ -68,7 +78,7 @@ def choose_weights(pos: Floats, neg: Floats, seed: int = 0) -> BlendWeights:
         if penalty is not None:
             weight, offset = _without_small(pos, neg, weight, penalty)
     blend_auc = float(placements(weight @ pos, weight @ neg)[0].mean())
-    return BlendWeights(weight, offset, int(chance.argmax()), auc, blend_auc, gain, error)
+    return BlendWeights(weight, offset, best, auc, blend_auc, gain, error)
 
 
 def _without_small(pos: Floats, neg: Floats, centre: Floats, penalty: float) -> tuple[Floats, float]:
@@ -92,7 +102,7 @@ def find_best(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
         places.append((order, np.searchsorted(ranked, above, "left"), np.searchsorted(ranked, above, "right")))
     wins = np.zeros(len(pos))
     for _ in range(RESAMPLES):
-        of_pos, of_neg = rng.exponential(size=pos.shape[1]), rng.exponential(size=neg.shape[1])
+        of_pos, of_neg = (rng.standard_exponential((part.shape[1],)) for part in (pos, neg))
         auc = []
         for order, left, right in places:
             below = np.append(0.0, of_neg[order].cumsum())
@@ -109,8 +119,9 @@ def fit_centre(pos: Floats, neg: Floats, chance: Floats) -> tuple[Floats, float]
     for i in np.flatnonzero(chance):
         slope[i] = fit_slope(pos[i], neg[i])[0]
     weight = chance * slope
+    weight[weight < LEAST_SHARE * weight.sum()] = 0
     if np.count_nonzero(weight) < 2:
-        at = int(chance.argmax())
+        at = int(weight.argmax() if weight.any() else chance.argmax())
         weight[at], offset = fit_slope(pos[at], neg[at])
         return weight, offset
     own, offset = fit_slope(weight @ pos, weight @ neg)

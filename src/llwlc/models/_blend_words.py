@@ -28,20 +28,25 @@ def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: i
     """What was chosen and by how many links; "" where the first member stays alone."""
     titles, best = [member.title for member in members], chosen.best
     few = f" There are only {links} such links, so this may be chance." if links < FEW_LINKS else ""
+    hidden = f"{links:,} links hidden from all of them"
     if len(chosen.kept) > 1:
         names = listed_all([titles[i] for i in chosen.kept])
-        if not chosen.gain:
-            return f"This run blends {names}: {links:,} links hidden from all of them do not say which is best.{few}"
+        if chosen.gain:
+            gain = f"{chosen.gain:.3f} in log loss (standard error {chosen.error:.3f})"
+            return f"This run blends {names}: of {hidden}, it predicts each better than the best alone, by {gain}.{few}"
+        if best and set(chosen.kept) == {0, best}:
+            return f"This run blends {names}, mostly the latter, which did better on {hidden} ({_aucs(chosen)}).{few}"
+        return f"This run blends {names}: {hidden} do not say which is best.{few}"
+    if chosen.alone:
         return (
-            f"This run blends {names}: of {links:,} links hidden from all of them, it predicts each better than the"
-            f" best alone, by {chosen.gain:.3f} in log loss (standard error {chosen.error:.3f}).{few}"
-        )
-    if best:
-        return (
-            f"{titles[best]} did better on {links:,} hidden links than {titles[0]} (AUC {100 * chosen.auc[best]:.1f}"
-            f" against {100 * chosen.auc[0]:.1f}), so this run ranks by it.{few}"
+            f"{titles[chosen.alone]} did better on {links:,} hidden links than {titles[0]} ({_aucs(chosen)}), so this"
+            f" run ranks by it.{few}"
         )
     return ""
+
+
+def _aucs(chosen: BlendWeights) -> str:
+    return f"AUC {100 * chosen.auc[chosen.best]:.1f} against {100 * chosen.auc[0]:.1f}"
 
 
 def _times(copies: Sequence[LinkModel]) -> str:
