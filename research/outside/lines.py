@@ -16,18 +16,17 @@ Line = dict[str, Any]
 
 
 def read_lines(path: Path) -> list[Line]:
-    """The lines of a file, none where there is no file."""
+    """The lines of a file, none where there is no file. A trial that is there twice counts once, the first time."""
     if not path.exists():
         return []
-    lines = []
+    lines: dict[tuple[Any, ...], Line] = {}
     for number, text in enumerate(path.read_text().splitlines(), 1):
         try:
             line = json.loads(text)
-            key_of(line)
+            lines.setdefault(key_of(line), line)
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(f"{path}, line {number} is damaged: delete it, and the trial is run again") from error
-        lines.append(line)
-    return lines
+    return list(lines.values())
 
 
 def key_of(line: Line) -> tuple[Any, ...]:

@@ -77,7 +77,8 @@ def make_rows(lines: Sequence[Line]) -> list[tuple[str, ...]]:
     for model, minutes in models:
         mine = [line for line in lines if (line["model"], line["minutes"]) == (model, minutes)]
         for stated in ("stated", "default"):
-            for share in (*sorted({line["share"] for line in mine}), None):
+            shares = sorted({line["share"] for line in mine})
+            for share in (*shares, None) if len(shares) > 1 else shares:
                 some = [line for line in mine if share is None or line["share"] == share]
                 for top in TOPS:
                     lists = collect_lists(some, stated, top)
