@@ -108,3 +108,9 @@ def test_bipartite_components_have_their_alternating_vector_projected_out():
     g = nx.disjoint_union(nx.grid_2d_graph(6, 7), nx.cycle_graph(8))
     basis = global_basis(graph_of(g), low=0, high=10)
     assert basis.values.max() < 2 - 1e-3
+
+
+def test_a_large_graph_has_as_many_vectors_as_memory_allows(monkeypatch):
+    monkeypatch.setattr("llwlc.bases._global_basis.MAX_ENTRIES", 180 * 5)
+    basis = global_basis(graph_of(GRAPHS["blocks"]))
+    assert 5 <= len(basis.values) <= 10  # at most five at either end

@@ -23,7 +23,7 @@ constraint and vectors of its own, and path lengths say all about it."""
 TOLERANCE = 1e-6
 PRODUCTS = 4e9
 """Products of single entries that the search for one end may take."""
-MAX_ENTRIES = 1 << 26
+MAX_ENTRIES = 1 << 24
 """Entries of the vectors; larger graphs have fewer vectors."""
 
 

@@ -78,12 +78,8 @@ class GlobalFilters(torch.nn.Module):
     def forward(self, values: Tensor, known: Tensor, graph: Tensor, at_u: Tensor, at_v: Tensor) -> Tensor:
         f = self.filters(values, known)
         # the difference itself is squared: u² + v² − 2uv of near nodes would be rounding
-        products = (at_u * at_v, at_u**2, at_v**2, (at_u - at_v) ** 2)
-        if len(f) == 1:
-            product, own_u, own_v, apart = (x @ f[0].T for x in products)
-        else:
-            each = f[graph]
-            product, own_u, own_v, apart = (torch.einsum("mk,msk->ms", x, each) for x in products)
+        products = torch.stack([at_u * at_v, at_u**2, at_v**2, (at_u - at_v) ** 2], -1)  # [m, k, 4]
+        product, own_u, own_v, apart = torch.matmul(f if len(f) == 1 else f[graph], products).unbind(2)
         cosine = product / ((own_u + TINY) * (own_v + TINY)).sqrt()
         return torch.cat([product.sign() * product.abs().log1p(), (apart + TINY).log(), cosine], 1)
 
