@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from graphs import batch_of
-from llwlc import constraints
+from llwlc import constraints, spectral_filter
 from llwlc.bases._eigenbasis import eigenbasis
 from llwlc.models._lanczosnet import LanczosConv
 from llwlc.nn._conv import LLwLCConv
@@ -173,6 +173,18 @@ def test_c6_buddy_counts_differ_between_orbits():
     assert counts[0] == ["[1, 2]", "[1, 2]", "[2, 3]", "[2, 3]"]
     assert counts[1] == ["[1, 1]", "[1, 3]", "[1, 3]", "[2, 2]"]
     assert counts[2] == ["[1, 2]"] * 4
+
+
+def test_features_adhere_to_the_constraints_before_the_activation_and_not_after():
+    """Rows of V f(R) Vᵀ X lie in the null space of Cᵀ; their positive parts do not."""
+    subs = batch_of([nx.cycle_graph(10)], [(0, 1)])
+    cons = constraints.neumann(subs)
+    basis = eigenbasis(subs, cons, complete=True, laplacian="combinatorial", dtype=torch.float64)
+    x = torch.randn(10, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    features = spectral_filter(basis, lambda values: torch.exp(-values), x)
+    columns = cons.columns.double()
+    assert (columns.mT @ features).abs().max() < 1e-10
+    assert (columns.mT @ features.relu()).abs().max() > 0.1
 
 
 # Vertex-deleted constraints and 2-WL
