@@ -7,6 +7,7 @@ import json
 import re
 from collections import defaultdict
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -24,6 +25,16 @@ def table_row(page: str, first: str, width: int) -> list[str]:
     rows = [[c.strip(" `") for c in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     (found,) = (row for row in rows if row[0] == first and len(row) == width)
     return found
+
+
+def benchmark(name: str) -> ModuleType:
+    """A script of research/benchmarks as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "research" / "benchmarks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def expressivity() -> dict[tuple[str, str], dict]:
@@ -69,13 +80,7 @@ def test_learned_separations_and_their_spread():
 @pytest.fixture
 def recommendations(capsys) -> list[list[str]]:
     """Rows of `recommend.py --show`."""
-    file = ROOT / "research" / "benchmarks" / "recommend.py"
-    spec = importlib.util.spec_from_file_location("recommend", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.show(RESULTS / "recommend.jsonl")
+    benchmark("recommend").show(RESULTS / "recommend.jsonl")
     lines = capsys.readouterr().out.splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"]
 
@@ -126,3 +131,21 @@ def test_recommendations_of_the_baselines_are_the_stored_ones(recommendations, m
     cells = [c[1] for c in both] + [c[at].split(",")[0] for at in (4, 5) for c in both]
     cells += [c[6].split(" ")[0] for c in both]
     assert f"| {title} | {' | '.join(cells)} |" in (ROOT / "docs" / "opponents.md").read_text()
+
+
+def test_fidelity_of_explanations_is_the_stored_one():
+    page = (ROOT / "docs" / "explain.md").read_text()
+    for text in (RESULTS / "explanations.jsonl").read_text().splitlines():
+        line = json.loads(text)
+        pairs = ["fidelity+", "fidelity-", "probability+", "probability-"]
+        with_error = [f"{line[name]:.3f} ± {line[f'{name} error']:.3f}" for name in pairs]
+        cells = [line["graph"], str(line["size"]), line["method"], *with_error[:2], f"{line['characterization']:.3f}"]
+        assert f"| {' | '.join([*cells, *with_error[2:]])} |" in page
+
+
+def test_budgets_are_the_stored_ones(capsys):
+    benchmark("budget").table(RESULTS / "budget.jsonl")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    page = (ROOT / "docs" / "budget.md").read_text()
+    assert len(lines) > 60
+    assert [line for line in lines if line not in page] == []
