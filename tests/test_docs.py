@@ -94,6 +94,15 @@ def test_figures_can_be_made(tmp_path):
     assert made == {f"{name}.png": b"\x89PNG" for name in ("perturbation", "theorem_1", "greenbaum", "theorem_2")}
 
 
+def test_the_pictures_of_graphs_can_be_made_and_are_shown(tmp_path):
+    pytest.importorskip("matplotlib")
+    module(ROOT / "docs" / "make_graph_pictures.py").main(tmp_path)
+    made = {path.name: path.read_bytes()[:4] for path in tmp_path.iterdir()}
+    assert made == {"pipeline.png": b"\x89PNG", "six_ring.png": b"\x89PNG"}
+    text = (ROOT / "docs" / "expressivity.md").read_text()
+    assert all(f"(figures/{name})" in text and (ROOT / "docs" / "figures" / name).is_file() for name in made)
+
+
 def test_learned_constraints_recover_the_hidden_mix(capsys):
     first, last, found, hidden = module(ROOT / "examples" / "learn_constraints.py").main()
     assert last < first / 1000

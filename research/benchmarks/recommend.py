@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--again", action="store_true", help="run finished cells too")
-    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--show", action="store_true", help="print the stored lines and run nothing")
     parser.add_argument(
         "--one", action="store_true", help="print the line of the first cell, for the processes that this script starts"
     )
@@ -198,7 +198,7 @@ def main() -> None:
                     parse_seeds(arguments.seeds)[0],
                     arguments.protocol,
                     arguments.device,
-                    arguments.method,
+                    arguments.model,
                 )
             )
         )
@@ -208,7 +208,7 @@ def main() -> None:
         (name, seed)
         for name in arguments.data
         for seed in parse_seeds(arguments.seeds)
-        if (name, arguments.protocol, seed, arguments.method) not in done
+        if not arguments.show and (name, arguments.protocol, seed, arguments.model) not in done
     ]
 
     lock = threading.Lock()
@@ -226,7 +226,7 @@ def main() -> None:
             "--device",
             arguments.device,
             "--model",
-            arguments.method,
+            arguments.model,
             "--one",
         ]
         ran = subprocess.run(command, capture_output=True, text=True)

@@ -5,12 +5,14 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 
 from llwlc import datasets
 from research.experiments.chain import SEAL_READOUT
 from research.experiments.published import PARAMETERS, WALLTIME
 from research.experiments.study_model import cell_preset
 from research.experiments.study_net import StudyNet
+from research.linalg.bounds import restrict
 
 SEAL_VESSEL, LLWLC_VESSEL = 12600.0, {0.1: 1200.0, 0.05: 700.0, 0.01: 140.0}
 
@@ -56,6 +58,32 @@ def test_the_deleted_vertex_is_not_cancelled_out_but_left_free():
     column[5] = 0
     projector = np.eye(len(column)) - np.outer(column, column) / (column @ column)
     assert np.allclose(projector[:, 5], np.eye(len(column))[:, 5])
+
+
+def test_the_projection_is_the_residual_of_the_least_squares_problem_and_its_norm_the_minimum():
+    """The paper prints P(b) = min ‖Cy − b‖, a number, for a vector."""
+    rng = np.random.default_rng(1)
+    C, b = rng.standard_normal((9, 3)), rng.standard_normal(9)
+    y, least, *_ = np.linalg.lstsq(C, b)
+    Z = restrict(torch.eye(9), torch.tensor(C))[1].numpy()
+    assert Z @ (Z.T @ b) == pytest.approx(b - C @ y, abs=1e-12)
+    assert np.linalg.norm(b - C @ y) ** 2 == pytest.approx(least[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_constrained_eigenvalues_interlace_those_of_the_laplacian_and_are_not_them(seed):
+    """λᵢ(L) ≤ λᵢ(PLP on the null space) ≤ λᵢ₊ₖ(L); the smallest of L is 0, with constants, which no column of degrees
+    allows.
+    """
+    graph = nx.connected_watts_strogatz_graph(14, 4, 0.4, seed=seed)
+    L = nx.laplacian_matrix(graph).toarray().astype(float)
+    degree = np.diag(L)
+    columns = np.stack([np.where(np.arange(14) == v, 0.0, degree) for v in (0, 5)], 1)
+    inside = np.linalg.eigvalsh(restrict(torch.tensor(L), torch.tensor(columns))[0].numpy())
+    free = np.linalg.eigvalsh(L)
+    assert (free[:12] <= inside + 1e-9).all()
+    assert (inside <= free[2:] + 1e-9).all()
+    assert inside[0] > 0.1 > 1e-9 > free[0]
 
 
 def test_the_projector_of_the_diffusion_passage_does_not_exist():

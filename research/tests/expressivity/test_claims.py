@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from graphs import batch_of
-from llwlc import constraints
+from llwlc import constraints, spectral_filter
 from llwlc.bases._eigenbasis import eigenbasis
+from llwlc.models._lanczosnet import LanczosConv
 from llwlc.nn._conv import LLwLCConv
 from research.expressivity.atlas import find_unseparated_by_classes, find_unseparated_by_fingerprint
 from research.expressivity.families import Pair, adjacency, atlas, csl, paper, relabel, strongly_regular
@@ -81,6 +82,23 @@ def test_all_skip_link_graphs_are_separated_without_constraints():
     assert not any(wl1(pair.a, pair.b) for pair in csl())
 
 
+@torch.no_grad()
+def test_lanczosnet_tells_two_regular_graphs_apart_where_a_node_is_marked_and_not_by_constant_input():
+    """The paper says that it cannot: its operator V f(R) Vᵀ is a function of L, and its entries follow the spectrum."""
+    graphs = [nx.cycle_graph(10), nx.disjoint_union(nx.cycle_graph(5), nx.cycle_graph(5))]
+    graphs.append(nx.relabel_nodes(graphs[0], dict(enumerate(np.random.default_rng(0).permutation(10).tolist()))))
+    subs = batch_of(graphs, [(0, 0)] * 3)
+    basis = eigenbasis(subs, constraints.none(subs), complete=True, laplacian="normalized", dtype=torch.float64)
+    torch.manual_seed(0)
+    conv = LanczosConv(1, 4, short=(1, 2), long=(3, 5)).double()
+    blind = conv(ones(subs), subs, basis)
+    assert (blind - blind[0]).abs().max() < 1e-12
+    marked = [conv((subs.node % 10 == i).double()[:, None], subs, basis).relu() for i in range(10)]
+    ring, two, copy = torch.stack(marked).sum(0).reshape(3, 10, 4).sum(1)
+    assert torch.allclose(ring, copy, atol=1e-10)
+    assert (ring - two).abs().max() > 1e-4
+
+
 # Automorphic nodes (proposition 3)
 
 
@@ -112,6 +130,61 @@ def test_removing_the_link_alone_tells_the_adjacent_pair_from_the_others():
     assert (plain[1] - plain[2]).abs().max() < 1e-12
     assert (plain[0] - plain[1]).abs().max() > 1e-4
     assert apart(net(subs, constraints.neumann(subs), degrees(subs))) > 1e-4
+
+
+def test_the_boundary_of_the_opposite_pair_of_c6_is_empty():
+    """In the paper's numbers, 2-1-3-5-6-4-2: (2, 6) has 3 beside 1 and 5, (2, 4) has 3 and 5 beside 1 and 6, and for
+    (2, 5) all others are neighbours of an end, so that there is no edge to a boundary, (1, 3) least of all.
+    """
+    ring = nx.cycle_graph([2, 1, 3, 5, 6, 4])
+    subs = batch_of([ring] * 3, [(2, 6), (2, 4), (2, 5)])
+    far, near, opposite = constraints.neumann(subs, degree=False).columns[:, 0].reshape(3, 6)
+    assert far.abs().tolist() == [1, 0, 2, 0, 1, 0]
+    assert near.abs().tolist() == [1, 0, 1, 0, 1, 1]
+    assert opposite.tolist() == [0] * 6
+    assert subs.hop.reshape(3, 6)[2].tolist() == [1, 0, 1, 1, 0, 1]
+
+
+def distance_label(graph, pair):
+    """The two distances of every node to the pair, unordered: what SEAL's labels are of."""
+    both = [nx.single_source_shortest_path_length(graph, end) for end in pair]
+    return {x: str(sorted(distance[x] for distance in both)) for x in graph}
+
+
+def test_c6_message_passing_needs_distance_labels_for_its_orbits():
+    """Colours of nodes are all equal, so a score of two embeddings is the same for all pairs; colours of the graph with
+    labels of a pair are not.
+    """
+    ring = nx.cycle_graph(6)
+    nx.set_node_attributes(ring, "", "label")
+    colours = nx.weisfeiler_lehman_subgraph_hashes(ring, node_attr="label", iterations=6)
+    assert len({tuple(colour) for colour in colours.values()}) == 1
+    hashes = set()
+    for other in (1, 2, 3):
+        nx.set_node_attributes(ring, distance_label(ring, (0, other)), "label")
+        hashes.add(nx.weisfeiler_lehman_graph_hash(ring, node_attr="label"))
+    assert len(hashes) == 3
+
+
+def test_c6_buddy_counts_differ_between_orbits():
+    """The numbers of nodes at each pair of distances up to two, which its sketches estimate."""
+    ring = nx.cycle_graph(6)
+    counts = [sorted(x for x in distance_label(ring, (0, other)).values() if "0" not in x) for other in (1, 2, 3)]
+    assert counts[0] == ["[1, 2]", "[1, 2]", "[2, 3]", "[2, 3]"]
+    assert counts[1] == ["[1, 1]", "[1, 3]", "[1, 3]", "[2, 2]"]
+    assert counts[2] == ["[1, 2]"] * 4
+
+
+def test_features_adhere_to_the_constraints_before_the_activation_and_not_after():
+    """Rows of V f(R) Vᵀ X lie in the null space of Cᵀ; their positive parts do not."""
+    subs = batch_of([nx.cycle_graph(10)], [(0, 1)])
+    cons = constraints.neumann(subs)
+    basis = eigenbasis(subs, cons, complete=True, laplacian="combinatorial", dtype=torch.float64)
+    x = torch.randn(10, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    features = spectral_filter(basis, lambda values: torch.exp(-values), x)
+    columns = cons.columns.double()
+    assert (columns.mT @ features).abs().max() < 1e-10
+    assert (columns.mT @ features.relu()).abs().max() > 0.1
 
 
 # Vertex-deleted constraints and 2-WL

@@ -236,14 +236,23 @@ def test_theorem_2_needs_beta():
     assert error <= right
 
 
-def test_theorem_2_as_printed_fails_on_few_random_graphs():
-    violated = total = 0
+def test_theorem_2_as_printed_fails_on_few_random_graphs_all_with_repeated_eigenvalues():
+    """docs/what_holds.md: 24 cases, up to 8.0 times. At a repeated eigenvalue the printed bound depends on the choice
+    of eigenvectors, so another LAPACK may count others.
+    """
+    violated, total, worst = 0, 0, 1.0
     for A, start, Q, T, _, steps, j in cases():
         if j > 1:
             printed = bounds.low_rank_bound_as_printed(A, start, steps=steps, j=j)
-            violated += int((bounds.low_rank_error(A, Q, T) > printed * (1 + 1e-6) + 1e-6).sum())
-            total += len(A)
-    assert 0 < violated < total / 100
+            error = bounds.low_rank_error(A, Q, T)
+            wrong = error > printed * (1 + 1e-6) + 1e-6
+            values = torch.linalg.eigvalsh(A[wrong])
+            assert (values.diff().amin(-1) < 1e-9 * (values[:, -1] - values[:, 0])).all()
+            violated, total = violated + int(wrong.sum()), total + len(A)
+            worst = max(worst, *(error / printed)[wrong].tolist(), 1.0)
+    assert total == 54_300
+    assert 0 < violated < total / 1000
+    assert 1.5 < worst < 50
 
 
 def test_bound_is_finite_at_repeated_and_unseen_eigenvalues():

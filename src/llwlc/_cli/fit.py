@@ -114,7 +114,7 @@ def fit(
     test: Annotated[float | None, typer.Option(help=f"Share of test links, for protocol {FREE_PROTOCOLS}.")] = None,
     set_: SetOption = None,
     fraction: Annotated[
-        float | None, typer.Option(help="Share of the training links to use.", show_default="1")
+        float | None, typer.Option(help="Share of the training links to train on; messages keep all.", show_default="1")
     ] = None,
     minutes: Annotated[
         float,

@@ -32,7 +32,9 @@ class TrainConfig:
         pattern=r"both|auc|mrr|hits@[1-9]\d{0,8}",
         values="both, auc, mrr or hits@K",
     )
-    fraction: float = option(1.0, "share of the training links that is used", least=0, most=1, open_least=True)
+    fraction: float = option(
+        1.0, "share of the training links that is trained on; messages keep all", least=0, most=1, open_least=True
+    )
     negatives: int = option(
         1, "negatives for each link of a step; together they weigh as much as the links", least=1, most=LARGEST_POOL
     )
