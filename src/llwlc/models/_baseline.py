@@ -240,9 +240,11 @@ class BaselineTrainee:
             torch.manual_seed(self.batches.seed * 1_000_003 + epoch)  # for dropout
             for messages, pos, neg in self.batches.epoch(epoch):
                 self.optimizer.zero_grad()
-                logits = net(messages, self.features, torch.cat([pos, neg]))
+                rows = net.training_logits(messages, self.features, torch.cat([pos, neg]))
                 # the means over links and over negatives have equal weights, however many negatives there are
-                loss = -logsigmoid(logits[: len(pos)]).mean() - logsigmoid(-logits[len(pos) :]).mean()
+                loss = torch.stack(
+                    [-logsigmoid(row[: len(pos)]).mean() - logsigmoid(-row[len(pos) :]).mean() for row in rows]
+                ).sum()
                 loss.backward()  # type: ignore[no-untyped-call]
                 if net.recipe.clip:
                     for group in net.groups():

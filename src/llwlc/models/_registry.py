@@ -62,6 +62,7 @@ for _name, _network, _title, _about in (
     ("seal", "SEAL", "SEAL", "DGCNN on enclosing subgraphs"),
     ("lanczosnet", "LanczosNet", "LanczosNet", "powers and spectral filters on enclosing subgraphs, no constraints"),
     ("buddy", "BUDDY", "BUDDY", "sketched counts and propagated features"),
+    ("neognn", "NeoGNN", "Neo-GNN", "GCN beside learned weights of the nodes that two neighbourhoods share"),
     ("ncn", "NCN", "NCN", "the rows of common neighbours, summed"),
     ("ncnc", "NCNC", "NCNC", "NCN that completes common neighbours"),
 ):
