@@ -12,9 +12,10 @@ from llwlc.graph._graph import Graph
 from llwlc.models._baseline import BaselineTrainee, compute_logits
 from llwlc.models._baseline_features import DeviceFeatures
 from llwlc.models._messages import Messages
-from llwlc.models._neognn import NeoGNN, overlap_matrix, weighted_overlap
+from llwlc.models._neognn import NeoGNN, entries, structure, weighted_overlap
 from llwlc.models._network import BaselineShape
 from llwlc.models._recipes import recipe
+from llwlc.models._walks import two_step_walks
 
 PAIRS = torch.combinations(torch.arange(30))
 
@@ -45,18 +46,18 @@ def dense(graph, beta=0.1):
 
 @pytest.mark.parametrize("beta", [0.0, 0.1, 2.0])
 def test_s_is_a_plus_beta_a_squared_and_its_counts_are_those_of_its_rows(graph, beta):
-    s = overlap_matrix(Messages.of(graph), beta)
+    s = structure(Messages.of(graph), beta)
     found = np.zeros((31, 31))
-    found[s.key // 31, s.key % 31] = s.values[s.kind].numpy()
+    found[s.walks.key // 31, s.walks.key % 31] = entries(s.walks.code, beta, torch.float64)
     assert np.allclose(found, dense(graph, beta))
-    assert torch.equal(s.key, s.key.sort().values)
+    assert torch.equal(s.walks.key, s.walks.key.sort().values)
     rows = s.counts.product(torch.eye(len(s.values)))
     assert torch.allclose(rows.double() @ s.values, torch.from_numpy(dense(graph, beta).sum(1)), atol=1e-6)
 
 
 def test_the_overlap_is_the_papers_sum_over_all_nodes(graph):
     s, x = dense(graph), torch.randn(31, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    found = weighted_overlap(overlap_matrix(Messages.of(graph), 0.1), x, PAIRS)
+    found = weighted_overlap(two_step_walks(Messages.of(graph)), 0.1, x, PAIRS)
     whole = torch.from_numpy(s) * x
     assert torch.allclose(found, (whole @ whole.T)[PAIRS[:, 0], PAIRS[:, 1]])
 
@@ -67,7 +68,7 @@ def probabilities(net, graph):
     given = torch.where(s != 0, net.f_edge(s.reshape(-1, 1)).reshape(31, 31), 0)
     x = net.f_node(given.sum(0, keepdim=True).T).squeeze(1)
     overlap = ((s * x) @ (s * x).T)[PAIRS[:, 0], PAIRS[:, 1]]
-    structure = torch.sigmoid(net.g(overlap.unsqueeze(1)).squeeze(1))
+    by_structure = torch.sigmoid(net.g(overlap.unsqueeze(1)).squeeze(1))
     a = torch.from_numpy(np.eye(31) + (dense(graph, 0.0) > 0))
     scale = a.sum(1).rsqrt()
     h = graph.x.double() @ net.input.weight + net.input.bias
@@ -79,7 +80,7 @@ def probabilities(net, graph):
         ends = torch.relu(lin(ends))
     feature = torch.sigmoid(net.head.lins[-1](ends).squeeze(1))
     alpha = torch.softmax(net.alpha, 0)
-    return structure, feature, alpha[0] * structure + alpha[1] * feature
+    return by_structure, feature, alpha[0] * by_structure + alpha[1] * feature
 
 
 def test_a_score_is_the_log_odds_of_the_public_codes_probability(net, graph):

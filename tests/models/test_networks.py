@@ -263,7 +263,7 @@ def test_methods_on_subgraphs_do_not_see_the_link_they_are_asked_about(graph, na
     assert torch.allclose(compute_logits(net, known, features, pair), compute_logits(net, hidden, features, pair))
 
 
-@pytest.mark.parametrize("name", ["gcn", "sage", "gae", "buddy", "neognn", "ncn", "ncnc"])
+@pytest.mark.parametrize("name", ["gcn", "sage", "gae", "buddy", "neognn", "ncn", "ncnc", "ocn"])
 def test_encoders_see_a_known_link_which_is_why_it_is_masked_in_training(graph, name):
     """The documented exception: nothing is removed from the messages when a known link is asked about."""
     net, features = network(name, graph).double(), DeviceFeatures(graph.x, "cpu")
@@ -309,6 +309,7 @@ def test_gradients_reach_every_parameter(graph, messages, name):
         ("neognn", 631_326),
         ("ncn", 764_163),
         ("ncnc", 764_163),
+        ("ocn", 961_541),
     ],
 )
 def test_parameter_counts_on_cora_are_those_of_the_docs(name, parameters):

@@ -11,35 +11,33 @@ from torch import Tensor
 from torch.nn import Linear, Parameter, ReLU, Sequential
 from torch.nn import functional as F
 
-from llwlc._support.ragged import expand
 from llwlc.models._baseline_features import DeviceFeatures
 from llwlc.models._gcn import GCN
 from llwlc.models._messages import Messages
 from llwlc.models._network import BaselineShape
 from llwlc.models._recipes import Recipe
+from llwlc.models._walks import Walks, two_step_walks
 
 EDGE_WIDTH, NODE_WIDTH, SCORE_WIDTH = 8, 128, 128
 """Widths of the three MLPs of one number, those of the public code."""
 
 
-class Overlap(NamedTuple):
-    """S = A + β A² with its diagonal, symmetric, e entries that take k values: `indptr [n + 1]`, `key [e]` (row · n +
-    column, ascending), `kind [e]` (which value), `values [k]`, `counts [n, k]` (how often each is in a row).
+class Structure(NamedTuple):
+    """S = A + β A² with its diagonal, as `walks`; `values [k]`: those that its entries take; `counts [n, k]`: how often
+    each is in a row.
     """
 
-    indptr: Tensor
-    key: Tensor
-    kind: Tensor
+    walks: Walks
     values: Tensor
     counts: DeviceFeatures
 
 
 class NeoEncoding(NamedTuple):
-    """Rows `[n, d]` of all nodes, their structural weights x `[n]`, and S."""
+    """Rows `[n, d]` of all nodes, their structural weights x `[n]`, and the walks that S is read from."""
 
     rows: Tensor
     weight: Tensor
-    overlap: Overlap
+    walks: Walks
 
 
 class NeoGNN(GCN):
@@ -62,13 +60,13 @@ class NeoGNN(GCN):
 
     def encode(self, messages: Messages, features: DeviceFeatures | None) -> NeoEncoding:
         beta = self.recipe.square_weight
-        key = "overlap", beta
+        key = "structure", beta
         if key not in messages.kept:
-            messages.kept[key] = overlap_matrix(messages, beta)
-        s: Overlap = messages.kept[key]
+            messages.kept[key] = structure(messages, beta)
+        s: Structure = messages.kept[key]
         # f_edge sees each of the few values of S once
         total = s.counts.product(self.f_edge(s.values.to(self.alpha.dtype).unsqueeze(1)))
-        return NeoEncoding(super().encode(messages, features), self.f_node(total).squeeze(1), s)
+        return NeoEncoding(super().encode(messages, features), self.f_node(total).squeeze(1), s.walks)
 
     def decode(self, encoded: NeoEncoding, pairs: Tensor) -> Tensor:
         return self.mixture(*self.parts(encoded, pairs))
@@ -79,7 +77,7 @@ class NeoGNN(GCN):
 
     def parts(self, encoded: NeoEncoding, pairs: Tensor) -> tuple[Tensor, Tensor]:
         """The logits `[m]` of the structural part and of the GCN."""
-        shared = weighted_overlap(encoded.overlap, encoded.weight, pairs)
+        shared = weighted_overlap(encoded.walks, self.recipe.square_weight, encoded.weight, pairs)
         return self.g(shared.unsqueeze(1)).squeeze(1), super().decode(encoded.rows, pairs)
 
     def mixture(self, structure: Tensor, feature: Tensor) -> Tensor:
@@ -92,41 +90,29 @@ class NeoGNN(GCN):
         return yes - no
 
 
-def overlap_matrix(messages: Messages, beta: float) -> Overlap:
-    """S = A + β A², computed on the CPU with integers, so that equal entries are found as one value."""
-    n = messages.num_nodes
-    row, col = messages.row.cpu().numpy(), messages.col.cpu().numpy()
-    a = scipy.sparse.csr_array((np.ones(len(row), dtype=np.int64), (row, col)), shape=(n, n))
-    code = scipy.sparse.csr_array(a + 2 * (a @ a))  # whether they are linked, and twice the walks of two steps
-    code.sort_indices()
-    found, kind = np.unique(code.data, return_inverse=True)
-    rows = np.repeat(np.arange(n), np.diff(code.indptr))
-    counts = scipy.sparse.csr_array((np.ones(len(rows), dtype=np.float32), (rows, kind)), shape=(n, len(found)))
+def structure(messages: Messages, beta: float) -> Structure:
+    """S and how often each of its values is in each row."""
+    walks = two_step_walks(messages)
+    found, kind = torch.unique(walks.code, return_inverse=True)
+    row, n = walks.key // walks.num_nodes, walks.num_nodes
+    ones = np.ones(len(row), dtype=np.float32)
+    counts = scipy.sparse.csr_array((ones, (row.cpu().numpy(), kind.cpu().numpy())), shape=(n, len(found)))
     counts.sum_duplicates()
-
-    def there(x: np.ndarray) -> Tensor:
-        return torch.as_tensor(x, device=messages.device)
-
-    return Overlap(
-        there(code.indptr.astype(np.int64)),
-        there(rows * n + code.indices),
-        there(kind.astype(np.int32)),
-        there(found % 2 + beta * (found // 2)),
-        DeviceFeatures(counts, messages.device),
-    )
+    return Structure(walks, entries(found, beta, torch.float64), DeviceFeatures(counts, messages.device))
 
 
-def weighted_overlap(s: Overlap, weight: Tensor, pairs: Tensor) -> Tensor:
+def entries(code: Tensor, beta: float, dtype: torch.dtype) -> Tensor:
+    """A + β A² of the codes of `Walks`, `[k]`."""
+    return (code % 2).to(dtype) + beta * (code >> 1).to(dtype)
+
+
+def weighted_overlap(walks: Walks, beta: float, weight: Tensor, pairs: Tensor) -> Tensor:
     """Σ_w S_uw x_w S_vw x_w of each pair, `[m]`, for the nodes' weights x `[n]`."""
-    u, v = pairs.unbind(1)
-    values = s.values.to(weight.dtype)
-    here, owner = expand(s.indptr[u], s.indptr[u + 1] - s.indptr[u])
-    w = s.key[here] - u[owner] * len(weight)
-    wanted = v[owner] * len(weight) + w
-    there = torch.searchsorted(s.key, wanted).clamp(max=max(len(s.key) - 1, 0))
-    shared = torch.eq(s.key[there], wanted)
-    here, there, owner, w = here[shared], there[shared], owner[shared], w[shared]
-    term = values[s.kind[here]] * values[s.kind[there]] * weight[w].square()
+    w, here, owner = walks.rows(pairs[:, 0])
+    there = walks.find(pairs[owner, 1], w)
+    shared = there > 0
+    w, here, there, owner = w[shared], here[shared], there[shared], owner[shared]
+    term = entries(here, beta, weight.dtype) * entries(there, beta, weight.dtype) * weight[w].square()
     return weight.new_zeros(len(pairs)).index_add(0, owner, term)
 
 

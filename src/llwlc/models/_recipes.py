@@ -1,9 +1,9 @@
 """Recipes: how each method is shaped and trained on each dataset, one record each, from the best public one.
 
 Sources: NCN and NCNC, GraphPKU/NeuralCommonNeighbor; GAE, GraphPKU/Refined-GAE; BUDDY, melifluos/subgraph-sketching;
-SEAL, facebookresearch/SEAL_OGB; Neo-GNN, seongjunyun/Neo-GNNs: the commands of their read-me files. Where ours differs
-(SEAL), the entry says why; `mlp`, `gcn`, `sage`, `lanczosnet` and the default of `neognn` are ours. What is chosen here
-was chosen on validation links.
+SEAL, facebookresearch/SEAL_OGB; Neo-GNN, seongjunyun/Neo-GNNs; OCN, qingpingmo/OCN: the commands of their read-me
+files. Where ours differs (SEAL), the entry says why; `mlp`, `gcn`, `sage`, `lanczosnet` and the default
+of `neognn` are ours. What is chosen here was chosen on validation links.
 """
 
 from __future__ import annotations
@@ -75,7 +75,11 @@ class Recipe:
     norm: bool = False
     """Layer normalisation between layers."""
     residual: bool = False
-    """Add the input of the head to each of its layers (`gae`)."""
+    """Add the input of the head to each of its layers (`gae`), or that of a propagation to its result (`ncn`, `ncnc`,
+    `ocn`).
+    """
+    propagation: str = "gcn"
+    """`gcn`, or `mean` for the mean over neighbours (`ncn`, `ncnc`, `ocn`)."""
     activation: str = "relu"
     """One of `ACTIVATIONS`."""
     input_dropout: float = 0.0
@@ -165,6 +169,7 @@ class Recipe:
 ONE_OF: Mapping[str, tuple[str, ...]] = {
     "optimizer": ("adam", "adamw"),
     "activation": ACTIVATIONS,
+    "propagation": ("gcn", "mean"),
 }
 FROM_0 = (
     "folds",
@@ -258,6 +263,22 @@ _NCN_PUBMED = replace(
     completion_prior=0.5,
     completion_weight=0.3,
 )
+_OCN = replace(_NCN, overlap_dropout=0.0)  # given there, and read by its other predictors only
+_OCN_CITESEER = Recipe(
+    layers=3,
+    hidden=64,
+    residual=True,
+    propagation="mean",
+    batch_size=384,
+    whole_batches=True,
+    input_dropout=0.73,
+    tail_dropout=0.88,
+    dropout=0.12,
+    head_dropout=0.19,
+    learning_rate=9e-4,
+    head_learning_rate=9.6e-4,
+)
+_OCN_PUBMED = replace(_NCN_PUBMED, epochs=200, patience=200)
 _GAE = Recipe(
     layers=4,
     hidden=1024,
@@ -309,6 +330,9 @@ RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("ncnc", "cora"): _NCN,
     ("ncnc", "citeseer"): _NCN_CITESEER,
     ("ncnc", "pubmed"): _NCN_PUBMED,
+    ("ocn", "cora"): _OCN,
+    ("ocn", "citeseer"): _OCN_CITESEER,
+    ("ocn", "pubmed"): _OCN_PUBMED,
     ("gae", "cora"): _GAE,
     ("gae", "citeseer"): replace(
         _GAE,
@@ -369,6 +393,7 @@ DEFAULTS: Mapping[str, Recipe] = {
     "neognn": _NEOGNN,
     "ncn": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
     "ncnc": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
+    "ocn": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
 }
 """For graphs without a recipe of their own."""
 

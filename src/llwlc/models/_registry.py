@@ -65,6 +65,7 @@ for _name, _network, _title, _about in (
     ("neognn", "NeoGNN", "Neo-GNN", "GCN beside learned weights of the nodes that two neighbourhoods share"),
     ("ncn", "NCN", "NCN", "the rows of common neighbours, summed"),
     ("ncnc", "NCNC", "NCNC", "NCN that completes common neighbours"),
+    ("ocn", "OCN", "OCN", "common neighbours and those of second order, orthogonal and normalised"),
 ):
     MODELS.add(
         ModelRecord(_name, _about, "llwlc.models._baseline:Baseline", _title, (f"llwlc.models._{_name}:{_network}",))
@@ -88,7 +89,7 @@ def names() -> tuple[str, ...]:
     """The names of all models, ours first, then the heuristics.
 
     >>> names()[0], names()[-2:]
-    ('llwlc', ('ncn', 'ncnc'))
+    ('llwlc', ('ncnc', 'ocn'))
     """
     return tuple(MODELS)
 
