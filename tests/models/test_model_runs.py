@@ -17,7 +17,7 @@ from people import people, relabelled
 PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
 MODELS = [
     *("mlp", "gcn", "gae", "buddy", "ncn", "adamic-adar", "katz", "cosine"),
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("ncnc", "seal", "lanczosnet", "neognn", "ocn")),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("ncnc", "seal", "lanczosnet", "neognn", "ocn", "nbfnet")),
 ]
 
 

@@ -58,7 +58,9 @@ class NeoGNN(GCN):
         self.f_edge, self.f_node, self.g = (_mlp(width) for width in (EDGE_WIDTH, NODE_WIDTH, SCORE_WIDTH))
         self.alpha = Parameter(torch.zeros(2))
 
-    def encode(self, messages: Messages, features: DeviceFeatures | None) -> NeoEncoding:
+    def encode(  # type: ignore[override]  # only `decode` of the same network reads it
+        self, messages: Messages, features: DeviceFeatures | None
+    ) -> NeoEncoding:
         beta = self.recipe.square_weight
         key = "structure", beta
         if key not in messages.kept:
@@ -68,7 +70,7 @@ class NeoGNN(GCN):
         total = s.counts.product(self.f_edge(s.values.to(self.alpha.dtype).unsqueeze(1)))
         return NeoEncoding(super().encode(messages, features), self.f_node(total).squeeze(1), s.walks)
 
-    def decode(self, encoded: NeoEncoding, pairs: Tensor) -> Tensor:
+    def decode(self, encoded: NeoEncoding, pairs: Tensor) -> Tensor:  # type: ignore[override]
         return self.mixture(*self.parts(encoded, pairs))
 
     def training_logits(self, messages: Messages, features: DeviceFeatures | None, pairs: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
 Sources: NCN and NCNC, GraphPKU/NeuralCommonNeighbor; GAE, GraphPKU/Refined-GAE; BUDDY, melifluos/subgraph-sketching;
 SEAL, facebookresearch/SEAL_OGB; Neo-GNN, seongjunyun/Neo-GNNs; OCN, qingpingmo/OCN: the commands of their read-me
-files. Where ours differs (SEAL), the entry says why; `mlp`, `gcn`, `sage`, `lanczosnet` and the default
-of `neognn` are ours. What is chosen here was chosen on validation links.
+files; NBFNet, DeepGraphLearning/NBFNet: its configurations. Where ours differs (SEAL), the entry says why; `mlp`,
+`gcn`, `sage`, `lanczosnet` and the default of `neognn` are ours. What is chosen here was chosen on validation links.
 """
 
 from __future__ import annotations
@@ -305,6 +305,8 @@ _BUDDY = Recipe(
 # The public commands are for OGB's graphs, none for Planetoid's. So it has the shape and dropout of `gcn`, which it
 # contains, and the public clipping and learning rate; not tuned.
 _NEOGNN = replace(_PRODUCT, learning_rate=1e-3, clip=1.0, folds=10)
+# Its configuration for homogeneous graphs.
+_NBFNET = Recipe(hidden=32, layers=6, batch_size=64, learning_rate=5e-3, epochs=20, features=False)
 # Not the public command (three hops, learning rate 1e-4, sorted rows alone), which was not run to its end. On Cora's
 # validation links (`buddy`, seed 0) sorted rows alone were
 # worse with raw features than without, and best with dropout of the features and the ends read out:
@@ -378,6 +380,7 @@ RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("neognn", "ogbl-collab"): Recipe(
         hidden=256, layers=3, head_layers=3, batch_size=1024, learning_rate=1e-3, clip=1.0, folds=10, epochs=9
     ),
+    ("nbfnet", "pubmed"): replace(_NBFNET, batch_size=16, epochs=10),
     ("seal", "pubmed"): replace(_SEAL, batch_size=64, epochs=30),
     ("lanczosnet", "pubmed"): replace(_LANCZOSNET, batch_size=64, epochs=20),
 }
@@ -391,6 +394,7 @@ DEFAULTS: Mapping[str, Recipe] = {
     "lanczosnet": _LANCZOSNET,
     "buddy": replace(_BUDDY, hidden=256, learning_rate=1e-3),
     "neognn": _NEOGNN,
+    "nbfnet": _NBFNET,
     "ncn": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
     "ncnc": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
     "ocn": replace(_NCN, input_dropout=0.3, overlap_dropout=0.0, whole_batches=False),
