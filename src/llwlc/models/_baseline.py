@@ -339,7 +339,7 @@ def _read(config: Mapping[str, Any], where: str) -> tuple[Recipe, BaselineShape,
     shape = read_record(BaselineShape, config.get("shape", {}), where)
     seed = config.get("seed")
     most = {"layers": DEEPEST, "head_layers": DEEPEST, "hops": MOST_HOPS, "steps": MOST_STEPS}
-    most |= {"permutations": MOST_STEPS, "registers": MOST_STEPS}
+    most |= {"permutations": MOST_STEPS, "registers": MOST_STEPS, "walks": MOST_STEPS}
     wrong: list[tuple[str, Any]] = [] if type(seed) is int and 0 <= seed < 1 << 64 else [("seed", seed)]
     for name in (field.name for field in fields(how)):
         value = getattr(how, name)

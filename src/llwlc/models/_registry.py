@@ -64,6 +64,7 @@ for _name, _network, _title, _about in (
     ("buddy", "BUDDY", "BUDDY", "sketched counts and propagated features"),
     ("neognn", "NeoGNN", "Neo-GNN", "GCN beside learned weights of the nodes that two neighbourhoods share"),
     ("nbfnet", "NBFNet", "NBFNet", "a learned Bellman–Ford iteration from each end to the other"),
+    ("surelplus", "SURELPlus", "SUREL+", "the sets of nodes that walks from both ends reach, joined"),
     ("ncn", "NCN", "NCN", "the rows of common neighbours, summed"),
     ("ncnc", "NCNC", "NCNC", "NCN that completes common neighbours"),
     ("ocn", "OCN", "OCN", "common neighbours and those of second order, orthogonal and normalised"),
