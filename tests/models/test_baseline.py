@@ -118,7 +118,7 @@ def test_metrics_are_those_of_the_best_epochs_weights_on_the_test_links(graph, s
     assert 0 <= done.metrics.calibration_error <= 1
 
 
-@pytest.mark.parametrize("name", ["gae", "gcn", "ncn", "buddy", "seal"])
+@pytest.mark.parametrize("name", ["gae", "gcn", "ncn", "buddy", "seal", "neognn", "ocn", "surelplus"])
 def test_graphs_without_features_are_fitted_too(graph, split, name):
     bare = {part: replace(getattr(split, part), x=None) for part in ("train_graph", "valid_graph", "test_graph")}
     done = fitted(name, replace(graph, x=None), replace(split, **bare), epochs=1)
@@ -195,8 +195,12 @@ QUICK = {
     "sage": {"epochs": 10, "hidden": 64},
     "gae": {"epochs": 10, "hidden": 64, "head_layers": 2},
     "buddy": {"epochs": 3, "hidden": 64, "learning_rate": 1e-3},
+    "neognn": {"epochs": 5, "hidden": 64},
     "ncn": {"epochs": 8, "hidden": 64},
     "ncnc": {"epochs": 4, "hidden": 64},
+    "nbfnet": {"epochs": 1, "hidden": 8, "layers": 4},
+    "surelplus": {"epochs": 2, "hidden": 32, "walks": 20},
+    "ocn": {"epochs": 8, "hidden": 64},
     "seal": {"epochs": 1, "hidden": 32, "hops": 1, "learning_rate": 1e-3},
     "lanczosnet": {"epochs": 1, "hidden": 16, "hops": 1, "steps": 5, "learning_rate": 3e-3},
 }

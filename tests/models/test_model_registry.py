@@ -29,7 +29,8 @@ def test_a_heuristic_as_a_model_is_the_heuristic_on_the_graph_that_is_given(spli
 def test_every_model_has_a_name_and_a_line_about_it():
     untrained = {record.name for record in models.MODELS.records() if not record.trained}
     assert untrained == {*heuristics.HEURISTICS, *heuristics.WALK_HEURISTICS}
-    networks = {"mlp", "gcn", "sage", "gae", "seal", "lanczosnet", "buddy", "ncn", "ncnc"}
+    networks = {"mlp", "gcn", "sage", "gae", "seal", "lanczosnet", "buddy", "ncn", "ncnc", "ocn"}
+    networks |= {"neognn", "nbfnet", "surelplus"}
     assert set(models.names()) - untrained == {"llwlc", "blend", "auto", "global", "stack", *networks}
     assert all(record.title for record in models.MODELS.records())
     assert all(record.about for record in models.MODELS.records())

@@ -15,9 +15,10 @@ from llwlc.errors import InputError
 from people import people, relabelled
 
 PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
+SLOW = ("ncnc", "seal", "lanczosnet", "neognn", "nbfnet", "surelplus", "ocn")
 MODELS = [
     *("stack", "mlp", "gcn", "gae", "buddy", "ncn", "adamic-adar", "katz", "cosine"),
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("ncnc", "seal", "lanczosnet")),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
 ]
 
 

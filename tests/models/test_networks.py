@@ -237,8 +237,8 @@ def renumbered_scores(name: str, graph: Graph, names: list[str] | None, **option
 
 
 NAMES = [f"node {i}" for i in range(60)]
-DRAWING = ("buddy", "lanczosnet")
-"""What draws at random: hashes of nodes, and the start vector of a pair."""
+DRAWING = ("buddy", "lanczosnet", "surelplus")
+"""What draws at random: hashes of nodes, the start vector of a pair, walks."""
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -263,7 +263,7 @@ def test_methods_on_subgraphs_do_not_see_the_link_they_are_asked_about(graph, na
     assert torch.allclose(compute_logits(net, known, features, pair), compute_logits(net, hidden, features, pair))
 
 
-@pytest.mark.parametrize("name", ["gcn", "sage", "gae", "buddy", "ncn", "ncnc"])
+@pytest.mark.parametrize("name", ["gcn", "sage", "gae", "buddy", "neognn", "nbfnet", "surelplus", "ncn", "ncnc", "ocn"])
 def test_encoders_see_a_known_link_which_is_why_it_is_masked_in_training(graph, name):
     """The documented exception: nothing is removed from the messages when a known link is asked about."""
     net, features = network(name, graph).double(), DeviceFeatures(graph.x, "cpu")
@@ -306,8 +306,12 @@ def test_gradients_reach_every_parameter(graph, messages, name):
         ("seal", 139_266),
         ("lanczosnet", 241_548),
         ("buddy", 2_521_121),
+        ("neognn", 631_326),
+        ("nbfnet", 84_897),
+        ("surelplus", 193_825),
         ("ncn", 764_163),
         ("ncnc", 764_163),
+        ("ocn", 961_541),
     ],
 )
 def test_parameter_counts_on_cora_are_those_of_the_docs(name, parameters):

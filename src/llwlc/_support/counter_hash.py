@@ -17,9 +17,9 @@ GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 MIX_2 = 0x94D049BB133111EB - (1 << 64)
 
-START_STREAM, DELETION_STREAM, CAP_STREAM, DROPOUT_STREAM, FOLD_STREAM = 0, 2, 3, 4, 5
-"""The streams of `draw`: start vectors, deleted vertices, the nodes that a capped hop keeps, what dropout drops,
-folds of links. No stream serves two purposes.
+START_STREAM, DELETION_STREAM, CAP_STREAM, DROPOUT_STREAM, FOLD_STREAM, WALK_STREAM = 0, 2, 3, 4, 5, 6
+"""The streams of `draw`: start vectors, deleted vertices, the nodes that a capped hop keeps, what dropout drops, folds
+of links, random walks. No stream serves two purposes.
 """
 
 

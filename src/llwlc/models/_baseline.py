@@ -240,9 +240,11 @@ class BaselineTrainee:
             torch.manual_seed(self.batches.seed * 1_000_003 + epoch)  # for dropout
             for messages, pos, neg in self.batches.epoch(epoch):
                 self.optimizer.zero_grad()
-                logits = net(messages, self.features, torch.cat([pos, neg]))
+                rows = net.training_logits(messages, self.features, torch.cat([pos, neg]))
                 # the means over links and over negatives have equal weights, however many negatives there are
-                loss = -logsigmoid(logits[: len(pos)]).mean() - logsigmoid(-logits[len(pos) :]).mean()
+                loss = torch.stack(
+                    [-logsigmoid(row[: len(pos)]).mean() - logsigmoid(-row[len(pos) :]).mean() for row in rows]
+                ).sum()
                 loss.backward()  # type: ignore[no-untyped-call]
                 if net.recipe.clip:
                     for group in net.groups():
@@ -337,7 +339,7 @@ def _read(config: Mapping[str, Any], where: str) -> tuple[Recipe, BaselineShape,
     shape = read_record(BaselineShape, config.get("shape", {}), where)
     seed = config.get("seed")
     most = {"layers": DEEPEST, "head_layers": DEEPEST, "hops": MOST_HOPS, "steps": MOST_STEPS}
-    most |= {"permutations": MOST_STEPS, "registers": MOST_STEPS}
+    most |= {"permutations": MOST_STEPS, "registers": MOST_STEPS, "walks": MOST_STEPS}
     wrong: list[tuple[str, Any]] = [] if type(seed) is int and 0 <= seed < 1 << 64 else [("seed", seed)]
     for name in (field.name for field in fields(how)):
         value = getattr(how, name)

@@ -103,6 +103,10 @@ class Messages:
         x = scale * x
         return scale * (self.total(x) + x)
 
+    def mean(self, x: Tensor) -> Tensor:
+        """D^−1 A X: the mean of the neighbours' rows, `[n, d]`, 0 for a node without neighbours."""
+        return self.total(x) / self.degree.clamp(min=1).to(x.dtype).unsqueeze(1)
+
     def _matrix(self, dtype: torch.dtype) -> Tensor:
         if dtype not in self.kept:
             ones = torch.ones(len(self.col), dtype=dtype, device=self.device)

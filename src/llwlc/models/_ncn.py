@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import Dropout, Identity, LayerNorm, Linear, Parameter, ReLU, Sequential
+from torch.nn import Identity, Linear, Parameter, Sequential
 
-from llwlc.models._baseline_features import BaselineInput, DeviceFeatures
+from llwlc.models._baseline_features import DeviceFeatures
+from llwlc.models._linear_encoder import LinearEncoder, layer, two_layers
 from llwlc.models._messages import Messages
-from llwlc.models._network import BaselineNetwork, BaselineShape, product
+from llwlc.models._network import BaselineShape, product
 from llwlc.models._recipes import Recipe
 
 
@@ -21,7 +22,7 @@ class NCNEncoding(NamedTuple):
     messages: Messages
 
 
-class NCN(BaselineNetwork):
+class NCN(LinearEncoder):
     """ "Neural Common Neighbor with Completion for Link Prediction" (Wang, Yang and Zhang, ICLR 2024).
 
     h = Â (X W + b) with no weights in the propagation; score = head(β · f(Σ_{w ∈ N(u) ∩ N(v)} g(h_w)) + p(h_u ⊙ h_v))
@@ -37,26 +38,15 @@ class NCN(BaselineNetwork):
     def __init__(self, recipe: Recipe, shape: BaselineShape, seed: int = 0) -> None:
         super().__init__(recipe, shape, seed)
         r = recipe
-        self.input = BaselineInput(
-            shape.num_nodes, shape.in_channels, r.hidden, embedding=r.embedding, dropout=r.input_dropout
-        )
-        self.scale = Parameter(torch.randn(r.layers))  # jumping knowledge: a factor for each step
-        self.dropout, self.tail = Dropout(r.dropout), Dropout(r.tail_dropout)
-        self.lift = Sequential(*_two_layers(r.hidden, r.head_dropout))
-        self.common = Sequential(*_two_layers(r.hidden, r.head_dropout))
-        self.ends = Sequential(*_layer(r.hidden, r.head_dropout))
-        deep = _layer(r.hidden, r.head_dropout) if r.deep_head else [Identity()]
-        self.head = Sequential(*_layer(r.hidden, r.head_dropout), *deep, Linear(r.hidden, 1))
+        self.lift = Sequential(*two_layers(r.hidden, r.head_dropout))
+        self.common = Sequential(*two_layers(r.hidden, r.head_dropout))
+        self.ends = Sequential(*layer(r.hidden, r.head_dropout))
+        deep = layer(r.hidden, r.head_dropout) if r.deep_head else [Identity()]
+        self.head = Sequential(*layer(r.hidden, r.head_dropout), *deep, Linear(r.hidden, 1))
         self.beta = Parameter(torch.ones(1))
 
     def encode(self, messages: Messages, features: DeviceFeatures | None) -> NCNEncoding:
-        x = self.dropout(self.input(features))
-        total = torch.zeros_like(x)
-        for i in range(self.recipe.layers):
-            x = messages.smooth(x)
-            x = self.tail(x) if i == self.recipe.layers - 1 else x
-            total = total + self.scale[i] * x
-        return NCNEncoding(total, messages)
+        return NCNEncoding(self.rows(messages, features), messages)
 
     def decode(self, encoded: NCNEncoding, pairs: Tensor) -> Tensor:
         seen = self.thinned(encoded.messages)
@@ -84,11 +74,3 @@ def overlap_sum(messages: Messages, pairs: Tensor, rows: Tensor) -> Tensor:
     neighbour, owner = messages.neighbours(pairs[:, 0])
     common = messages.linked(pairs[owner, 1], neighbour)
     return rows.new_zeros(len(pairs), rows.shape[1]).index_add(0, owner[common], rows[neighbour[common]])
-
-
-def _layer(channels: int, dropout: float) -> list[torch.nn.Module]:
-    return [Linear(channels, channels), LayerNorm(channels), Dropout(dropout), ReLU()]
-
-
-def _two_layers(channels: int, dropout: float) -> list[torch.nn.Module]:
-    return [Linear(channels, channels), Dropout(dropout), ReLU(), *_layer(channels, dropout)]

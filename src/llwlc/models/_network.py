@@ -59,6 +59,11 @@ class BaselineNetwork(torch.nn.Module):
     def forward(self, messages: Messages, features: DeviceFeatures | None, pairs: Tensor) -> Tensor:
         return self.decode(self.encode(messages, features), pairs)
 
+    def training_logits(self, messages: Messages, features: DeviceFeatures | None, pairs: Tensor) -> Tensor:
+        """Logits `[k, m]` whose k losses are added in training; one row, `decode`'s, unless a method says otherwise."""
+        logits: Tensor = self(messages, features, pairs)
+        return logits.unsqueeze(0)
+
     @property
     def num_parameters(self) -> int:
         return sum(p.numel() for p in self.parameters())

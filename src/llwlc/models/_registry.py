@@ -99,8 +99,12 @@ for _name, _network, _title, _about in (
     ("seal", "SEAL", "SEAL", "DGCNN on enclosing subgraphs"),
     ("lanczosnet", "LanczosNet", "LanczosNet", "powers and spectral filters on enclosing subgraphs, no constraints"),
     ("buddy", "BUDDY", "BUDDY", "sketched counts and propagated features"),
+    ("neognn", "NeoGNN", "Neo-GNN", "GCN beside learned weights of the nodes that two neighbourhoods share"),
+    ("nbfnet", "NBFNet", "NBFNet", "a learned Bellman–Ford iteration from each end to the other"),
+    ("surelplus", "SURELPlus", "SUREL+", "the sets of nodes that walks from both ends reach, joined"),
     ("ncn", "NCN", "NCN", "the rows of common neighbours, summed"),
     ("ncnc", "NCNC", "NCNC", "NCN that completes common neighbours"),
+    ("ocn", "OCN", "OCN", "common neighbours and those of second order, orthogonal and normalised"),
 ):
     MODELS.add(
         ModelRecord(_name, _about, "llwlc.models._baseline:Baseline", _title, (f"llwlc.models._{_name}:{_network}",))
@@ -124,7 +128,7 @@ def names() -> tuple[str, ...]:
     """The names of all models, ours first, then the heuristics.
 
     >>> names()[0], names()[-2:]
-    ('llwlc', ('ncn', 'ncnc'))
+    ('llwlc', ('ncnc', 'ocn'))
     """
     return tuple(MODELS)
 
