@@ -53,6 +53,8 @@ def test_statistics_are_networkxs_on_the_graph_without_the_pair(g):
         length = nx.shortest_path_length(h, u, v) if joined else 1
         np.testing.assert_allclose(row[10:12], [np.log(length), 1 / length if joined else 0])
         assert row[13] == (not joined)
+        around = [np.mean([g.degree(x) for x in g[v]] or [0]) for v in (u, v)]
+        np.testing.assert_allclose(row[[14, 19]], np.log(np.sort(around) + 0.01))
         if joined and length <= 10:
             assert row[12] == (-1) ** length
 

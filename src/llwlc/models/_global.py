@@ -1,4 +1,4 @@
-"""The model of the whole graph: learned filters on its eigenvectors beside paths and walks."""
+"""The model of the whole graph: learned filters on its eigenvectors beside paths, walks and what is known of nodes."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class GlobalConfig:
 
 class GlobalModel(LinkModel):
     """Where a pair lies in its whole graph: `GlobalFilters` on the eigenvectors at both ends of the spectrum, path
-    length and walks, and a small MLP (`GlobalNet`), or the mean of several.
+    length, walks, statistics of its ends, and a small MLP (`GlobalNet`), or the mean of several.
 
     Training links are read on graphs without their fold. A pair that is a link of the graph it is scored on is left in
-    its eigenvectors, as in `katz`; paths, walks and neighbours are those without it.
+    its eigenvectors and in what is known of its ends, as in `katz`; paths, walks and neighbours are those without it.
 
     Args:
         **options: fields of its configuration.

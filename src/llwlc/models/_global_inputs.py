@@ -19,10 +19,11 @@ from llwlc.graph._graph import Graph
 from llwlc.heuristics._local_walks import compute_walk_statistics
 from llwlc.heuristics._pair_statistics import compute_pair_statistics
 from llwlc.heuristics._paths import compute_path_lengths
+from llwlc.models._stack.node_statistics import NODE_STATISTICS, compute_node_statistics
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._making import training_non_edges
 
-NUM_STATISTICS = 14
+NUM_STATISTICS = 14 + 2 * (len(NODE_STATISTICS) - 1)
 PARITY = 10
 """Longest path whose parity is told."""
 
@@ -47,8 +48,9 @@ class GlobalInputs(NamedTuple):
 
 
 def pair_statistics(graph: Graph, pairs: Tensor) -> Tensor:
-    """Statistics `[m, NUM_STATISTICS]` of pairs, without their own link: common neighbours and degrees, the length of
+    """Statistics `[m, NUM_STATISTICS]` of pairs. Without their own link: common neighbours and degrees, the length of
     the shortest path (its logarithm, its inverse, its parity, and whether there is one), walks of two to four steps.
+    With it, where the graph has it: what is known of the two ends, smaller before larger.
     """
     at = pairs.cpu().numpy()
     near = compute_pair_statistics(graph, at)
@@ -66,6 +68,9 @@ def pair_statistics(graph: Graph, pairs: Tensor) -> Tensor:
         parity,
         apart,
     ]
+    # degrees are above, without the link
+    ends = np.log(compute_node_statistics(graph)[:, 1:] + 0.01)[at]
+    columns += [*ends.min(1).T, *ends.max(1).T]
     return torch.from_numpy(np.stack(columns, 1))
 
 
