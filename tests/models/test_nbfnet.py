@@ -6,6 +6,8 @@ import networkx as nx
 import pytest
 import torch
 
+from llwlc import models, splits
+from llwlc._fitting.fit import fit_model
 from llwlc.graph._graph import Graph
 from llwlc.models import _nbfnet
 from llwlc.models._baseline import compute_logits
@@ -95,6 +97,15 @@ def test_as_many_layers_as_steps_are_needed_to_see_the_other_end(net):
     scores = compute_logits(net, ring, None, torch.tensor([[0, far] for far in range(1, 7)]))
     assert torch.allclose(scores[3:], scores[3])
     assert scores[:4].diff().abs().min() > 1e-6
+
+
+def test_it_learns_who_belongs_to_one_community():
+    """Cliques in a ring, which no features tell apart: hidden links are inside of them."""
+    plain = nx.connected_caveman_graph(8, 6)
+    graph = Graph.from_edges(torch.tensor(list(plain.edges)), num_nodes=48)
+    split = splits.make(graph, protocol="random", seed=0, val=0.1, test=0.2)
+    model = models.make("nbfnet", hidden=8, layers=3, epochs=5, batch_size=32)
+    assert fit_model(model, graph, split, seed=0, rank_candidates=False).metrics["auc"] > 0.85
 
 
 def test_no_pairs_have_no_scores(messages, net):
