@@ -6,6 +6,7 @@ import typer
 
 from llwlc._cli.console import Group
 from research.cli.bench import bench
+from research.cli.corpus import corpus
 from research.cli.expressivity import expressivity
 from research.cli.reproduce import reproduce
 
@@ -13,7 +14,7 @@ from research.cli.reproduce import reproduce
 class ResearchGroup(Group):
     """The error messages and exit codes of `llwlc`."""
 
-    resumed = ("reproduce",)
+    resumed = ("reproduce", "corpus")
 
 
 app = typer.Typer(
@@ -24,5 +25,5 @@ app = typer.Typer(
     add_completion=False,
     help="Reproduces the study of the paper, from the root of a checkout.",
 )
-for command in (reproduce, expressivity, bench):
+for command in (reproduce, expressivity, bench, corpus):
     app.command()(command)

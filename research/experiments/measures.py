@@ -79,7 +79,8 @@ def measure(cell: Cell, *, device: str = "cpu", seconds: float | None = None) ->
     found = MEASURES[cell.kind](cell, device, seconds)
     own = {name: getattr(cell, name) for name in IDENTITY}
     own = {name: value for name, value in own.items() if value not in ("", {})}
-    found |= {"peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)} if resource else {}
+    if resource and "peak_mb" not in found:
+        found["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     if device.startswith("cuda"):
         found["gpu_peak_mb"] = round(torch.cuda.max_memory_allocated() / 2**20)
     return own | found | {"wall": round(time.perf_counter() - begin, 2)} | describe_environment(device)
@@ -168,6 +169,13 @@ def separation(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]
     return {"verdicts": make_rows()}
 
 
+def corpus(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
+    """A model on a network of the corpus."""
+    from research.corpus.measure import corpus_line
+
+    return corpus_line(cell)
+
+
 Measure = Callable[[Cell, str, float | None], dict[str, Any]]
 MEASURES: dict[str, Measure] = {
     "accuracy": accuracy,
@@ -177,6 +185,7 @@ MEASURES: dict[str, Measure] = {
     "growth": growth,
     "separation": separation,
     "energy": energy,
+    "corpus": corpus,
 }
 
 

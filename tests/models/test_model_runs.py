@@ -183,14 +183,15 @@ def test_an_altered_run_is_refused_in_words(runs, tmp_path, name, change, said):
         LinkPredictor.load(folder)
 
 
-def test_from_the_command_line(tmp_path):
+@pytest.mark.parametrize(("name", "title", "change"), [("gcn", "GCN", "epochs=2"), ("stack", "stack", "negatives=5")])
+def test_from_the_command_line(tmp_path, name, title, change):
     rows = "\n".join(f"{a},{b}" for a, b in people().edges.tolist())
     (tmp_path / "edges.csv").write_text("source,target\n" + rows + "\n")
     (tmp_path / "pairs.csv").write_text("source,target\n1,2\n3,80\n")
     run, call = str(tmp_path / "run"), CliRunner().invoke
-    ran = call(app, ["fit", str(tmp_path / "edges.csv"), "--model", "gcn", "--set", "epochs=2", "--out", run])
+    ran = call(app, ["fit", str(tmp_path / "edges.csv"), "--model", name, "--set", change, "--out", run])
     assert ran.exit_code == 0, ran.output
-    assert "GCN" in ran.output
+    assert title in ran.output
     for command in (
         ["score", run, str(tmp_path / "pairs.csv")],
         ["recommend", run],

@@ -51,7 +51,7 @@ HEURISTICS.add(
         "preferential-attachment",
         "the product of the degrees",
         f"{_PACKAGE}._neighbors:preferential_attachment",
-        "preferential attachment",
+        "pref. attachment",
     )
 )
 HEURISTICS.add(
@@ -59,7 +59,7 @@ HEURISTICS.add(
         "three-paths",
         "paths of length three, normalised by degree (L3)",
         f"{_PACKAGE}._local_walks:three_paths",
-        "paths of length three",
+        "paths of length 3",
     )
 )
 HEURISTICS.add(
@@ -75,7 +75,7 @@ HEURISTICS.add(
         "spectral",
         "an entry of the adjacency matrix at low rank",
         f"{_PACKAGE}._spectral:spectral_dot_product",
-        "spectral dot product",
+        "spectral product",
     )
 )
 HEURISTICS.add(

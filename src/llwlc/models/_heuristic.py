@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from torch import Tensor
 
@@ -25,6 +25,7 @@ class HeuristicModel(LinkModel):
     """
 
     unit = "own"
+    inductive: Literal[True] = True
 
     def __init__(self, name: str) -> None:
         if type(self) is HeuristicModel:  # a model of one's own that builds on it has a name of its own

@@ -1,5 +1,7 @@
 """The stack: scikit-learn's own probabilities from plain arrays, no link that sees itself, runs bit for bit."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -124,6 +126,10 @@ def test_where_only_a_leak_could_win_nothing_is_won():
         scores = torch.cat([stack.score(graph, new), stack.score(graph, others)]).numpy()
         label = np.r_[np.ones(len(new)), np.zeros(len(others))]
         assert 0.35 < roc_auc_score(label, scores) < 0.65  # by chance 0.5 ± 0.035
+    rows, is_link = stack._training_rows(split, np.random.default_rng(0))  # nor can trees tell those they learn from
+    half = np.arange(len(rows)) % 2 == 0
+    judge = ExtraTreesClassifier(**RANDOMISED, random_state=0).fit(rows[half], is_link[half])
+    assert 0.35 < roc_auc_score(is_link[~half], judge.predict_proba(rows[~half])[:, 1]) < 0.65
     leaked = PairStatistics(whole)  # what it would be if links saw themselves
     names = PairStatistics.names(features=False)
     score = leaked(torch.cat([new, others]).numpy())[:, names.index("adjacency entry at rank 32")]
@@ -167,12 +173,17 @@ def test_a_limit_on_links_takes_fewer_folds_and_learns_still():
 
 
 def test_a_run_is_read_bit_for_bit_and_new_nodes_are_scored(tmp_path):
-    graph = people()
+    graph = people(features=False)
     model = LinkPredictor(model="stack", cache=None, minutes=None).fit(graph, out=tmp_path / "run")
     again = LinkPredictor.load(tmp_path / "run")
     pairs = torch.combinations(torch.arange(30))
     assert torch.equal(again.score(pairs).score, model.score(pairs).score)
     assert model.metrics_["auc"] > 0.7
+    names = [*graph.names, "Eve"]
+    joined = torch.cat([graph.edges, torch.tensor([[90, u] for u in range(12)])])
+    larger = Graph.from_edges(joined, num_nodes=91, names=names)
+    near, far = again.score([("Eve", "Person 20"), ("Eve", "Person 80")], graph=larger).score
+    assert near > far  # Eve knows some of the first circle
 
 
 def test_what_cannot_be_done_is_said():
@@ -186,8 +197,6 @@ def test_what_cannot_be_done_is_said():
     whole = torch.combinations(torch.arange(6))
     complete = Graph.from_edges(whole)
     split = splits.make(people(features=False), protocol="random", seed=0)
-    from dataclasses import replace
-
     dense = replace(split, train_graph=complete, train_pos=whole)
     with pytest.raises(InputError, match="pairs without one"):
         Stack().fit(dense, NodeFeatures(), seed=0, resources=Resources())

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from llwlc.graph._graph import Graph
+from llwlc.heuristics import spectral_dot_product
 from llwlc.models._stack.coordinates import Coordinates, landmark_distances, smoothest_vectors
 from llwlc.models._stack.node_statistics import NODE_STATISTICS, compute_node_statistics
 from llwlc.models._stack.page_ranks import compute_page_ranks
@@ -57,8 +58,6 @@ def test_resistances_of_all_vectors_are_commute_times():
 
 
 def test_entries_at_low_rank_are_those_of_the_heuristic(plain):
-    from llwlc.heuristics import spectral_dot_product
-
     pairs = np.random.default_rng(0).integers(0, 125, (50, 2))
     found = dict(zip(Coordinates.names(), Coordinates.of(made(plain)).statistics(pairs).T, strict=True))
     for rank in (4, 32):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from llwlc.graph._graph import Graph
@@ -74,8 +75,6 @@ class PairStatistics:
             ends.max(1),
         ]
         if self.features:
-            import torch
-
             given = torch.from_numpy(pairs)
             parts += [feature_cosine(self.graph, given, hops=hops).numpy()[:, None] for hops in (0, 2)]
         return np.concatenate(parts, 1).astype(np.float32)
