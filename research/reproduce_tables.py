@@ -1,4 +1,4 @@
-"""Writes the tables of the docs anew from the stored lines: `python -m research.reproduce_tables`. Nothing is trained.
+"""Writes the tables of the docs from the stored lines: `python -m research.reproduce_tables`. Nothing is trained.
 
 A page says `<!-- table NAME -->`, or NAME and the number of a section, and the table stands between that and
 `<!-- /table -->`.
@@ -21,7 +21,7 @@ TABLE = re.compile(r"(<!-- table (\w+)(?: (\d+))? -->\n).*?(<!-- /table -->\n)",
 
 
 def page(text: str, lines: list[Line]) -> str:
-    """The page with its tables made anew."""
+    """The page with its tables made again."""
 
     def filled(match: re.Match[str]) -> str:
         begin, name, number, end = match.groups()

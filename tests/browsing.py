@@ -32,5 +32,5 @@ def quiet_page(opened, **options):
     )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: (complaints.append("dialog"), dialog.dismiss()))
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(120_000)
     return page, complaints

@@ -1,5 +1,5 @@
-"""A stranger's exercises: one file each, written from docs/architecture.md, and the new thing works wherever a built-in
-one does.
+"""Exercises of a new user: one file each, written from docs/architecture.md, and the new thing works wherever a
+built-in one does.
 """
 
 import functools
@@ -266,7 +266,7 @@ def test_a_file_format_by_its_first_bytes_with_weights(tmp_path):
         llwlc.Graph.read(bomb, unzipped_limit=1 << 18)
     llwlc.graph.register("nothing", endings=(".none",))(lambda content: None)
     (tmp_path / "a.none").write_text("x")
-    with pytest.raises(InputError, match=r"'nothing' read .*a\.none, and gave no table: .*NoneType is none"):
+    with pytest.raises(InputError, match=r"'nothing' read .*a\.none, and gave no table: .*NoneType is not one"):
         llwlc.Graph.read(tmp_path / "a.none")
     with pytest.raises(InputError, match="nothing tells a file of the graph format 'lost'"):
         llwlc.graph.register("lost")(lambda content: [])

@@ -9,7 +9,7 @@ from llwlc._predictor import LinkPredictor
 def test_tables_say_what_is_there_and_names_are_text():
     model = hostile_model()
     assert "<td>90</td>" in model.graph_._repr_html_()
-    assert "<td>features a node</td><td>6</td>" in model.graph_._repr_html_()
+    assert "<td>features per node</td><td>6</td>" in model.graph_._repr_html_()
     assert "&lt;b&gt;circles" in model._repr_html_()
     assert "<b>circles" not in model._repr_html_()
     assert "LinkPredictor(minutes=None)" in LinkPredictor(minutes=None)._repr_html_()

@@ -118,7 +118,7 @@ def test_kernels_that_compile_in_the_background_are_announced_where_the_fit_is_v
     monkeypatch.setattr(warmup, "KernelCompilation", Kernel)
     monkeypatch.setattr(warmup, "why_not_numba", lambda: "")
     for shown in (True, False):
-        monkeypatch.setattr(warmup, "_begun", {})
+        monkeypatch.setattr(warmup, "_threads", {})
         with llwlc.show_progress(shown):
             warmup.compile_network_kernels(llwlc.nn.NetConfig(), warmup.SCORING)
         assert capsys.readouterr().err == ("compiling\n" if shown else "")

@@ -13,10 +13,11 @@ from typing import Any
 import numba
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 
 from llwlc._predictor import LinkPredictor
 from llwlc._support.compiler import cache_dir, compiled
-from llwlc._support.threads import use_one_thread
+from llwlc._support.threads import use_one_blas_thread, use_one_thread
 from people import QUICK, people
 
 THREADS = 4
@@ -187,3 +188,19 @@ def test_kernels_that_several_threads_import_keep_their_code_in_their_own_folder
 
     assert all(from_threads([lambda module=modules[k % 4]: made(module) for k in range(400)]))
     assert kept == numba.config.CACHE_DIR
+
+
+def test_blocks_with_one_blas_thread_take_turns_and_give_it_back():
+    def threads() -> set[int]:
+        return {x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"}
+
+    def inside() -> set[int]:
+        with use_one_blas_thread():
+            first = threads()
+            with use_one_blas_thread():
+                pass
+            return first | threads()
+
+    before = threads()
+    assert from_threads([inside] * 8) == [{1}] * 8
+    assert threads() == before

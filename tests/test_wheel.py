@@ -23,8 +23,8 @@ def checkout(folder: Path, *, folders: tuple[str, ...]) -> Path:
     return folder
 
 
-def test_every_file_of_the_package_is_in_the_wheel(tmp_path):
-    copy = checkout(tmp_path / "checkout", folders=("src",))
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_beside_it(tmp_path):
+    copy = checkout(tmp_path / "checkout", folders=("src", "research", "tests", "scripts", "examples"))
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*command, "--no-build-isolation", "-w", tmp_path / "wheel", copy], check=True, capture_output=True)
     (wheel,) = (tmp_path / "wheel").glob("llwlc-*.whl")
@@ -33,6 +33,7 @@ def test_every_file_of_the_package_is_in_the_wheel(tmp_path):
     wanted = {name for name in wanted if "__pycache__" not in name}
     assert {"llwlc/datasets/files/cora.npz", "llwlc/py.typed", "llwlc/_kernels/cuda/solve.cu"} <= wanted
     assert wanted <= held
+    assert {name for name in held - wanted if not name.startswith("llwlc-0")} == set()  # the product alone
 
 
 def test_the_source_archive_holds_the_product_and_no_half_of_the_tests(tmp_path):

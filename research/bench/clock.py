@@ -18,7 +18,7 @@ import torch
 Work = Callable[[], object]
 
 
-def time_in_turns(contestants: Mapping[str, Work], *, repeats: int, at_least: float = 0.2) -> dict[str, float]:
+def time_in_turns(timed: Mapping[str, Work], *, repeats: int, at_least: float = 0.2) -> dict[str, float]:
     """Seconds of one call of each, the least over `repeats` rounds in which every method has a turn.
 
     A turn repeats the call until `at_least` seconds are over, so that a fast method gets as many chances to run
@@ -28,11 +28,11 @@ def time_in_turns(contestants: Mapping[str, Work], *, repeats: int, at_least: fl
     >>> times["nothing"] < 0.01 <= times["sleep"]
     True
     """
-    for work in contestants.values():
+    for work in timed.values():
         work()
-    best = dict.fromkeys(contestants, float("inf"))
+    best = dict.fromkeys(timed, float("inf"))
     for _ in range(repeats):
-        for name, work in contestants.items():
+        for name, work in timed.items():
             spent = 0.0
             while True:
                 begin = time.perf_counter()

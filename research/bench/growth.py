@@ -82,8 +82,8 @@ def measure_growth(*, repeats: int = 3) -> Growth:
     """Times one quantity after the other, the rest at its base value; exponents by least squares on logarithms."""
     cases = [(name, make_case(name, value)) for name, grid in GRIDS.items() for value in grid]
     tasks = {case: _task(case) for case in {case for _, case in cases}}
-    contestants: dict[str, Work] = {str(case): partial(solve, task, case.steps) for case, task in tasks.items()}
-    times = time_in_turns(contestants, repeats=repeats, at_least=0.02)
+    timed: dict[str, Work] = {str(case): partial(solve, task, case.steps) for case, task in tasks.items()}
+    times = time_in_turns(timed, repeats=repeats, at_least=0.02)
     points, exponents = [], {}
     for name in GRIDS:
         own = []

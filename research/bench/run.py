@@ -1,4 +1,4 @@
-"""The benchmark itself: our stages by backend and every rival, on the same links in the same run."""
+"""The benchmark itself: our stages by backend and every other method, on the same links in the same run."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def sample_pairs(graph: Graph, links: int, seed: int) -> Tensor:
 
 
 def make_methods(graph: Graph, pairs: Tensor) -> dict[str, Work]:
-    """The methods to time, by name; a rival of one stage gets the results of our earlier stages."""
+    """The methods to time, by name; a method of one stage gets the results of our earlier stages."""
     subs, basis = link_bases(graph, pairs)
     few = extract(graph, pairs[:DENSE_LINKS])
     cons = neumann(subs)

@@ -1,7 +1,7 @@
-"""Times of what users wait for: scoring pairs, and an epoch of training, on one core and on two; opponents are timed on
+"""Times of what users wait for: scoring pairs, and an epoch of training, on one core and on two; baselines are timed on
 the same links in the same run.
 
-Networks are untrained: the time does not depend on the weights. An epoch of an opponent reads the graph as its recipe
+Networks are untrained: the time does not depend on the weights. An epoch of a baseline reads the graph as its recipe
 does, batch by batch; ours has its bases computed before, as `fit` has.
 """
 
@@ -71,7 +71,7 @@ def run_scores(
     baseline_names: tuple[str, ...] = TIMED_BASELINES,
     with_memory: bool = True,
 ) -> ScoresReport:
-    """Times scores of pairs and epochs of training, ours and opponents'; the best of `repeats` turns counts. Takes
+    """Times scores of pairs and epochs of training, ours and baselines'; the best of `repeats` turns counts. Takes
     minutes.
 
     Args:
@@ -79,7 +79,7 @@ def run_scores(
         links: number of pairs, half of them edges; an epoch is timed on half as many training links of protocol `ncn`.
         repeats: number of turns; the best one counts.
         seed: seed of the random pairs.
-        opponents: methods to time beside ours.
+        baseline_names: baselines to time beside ours.
         with_memory: measure memory too, in separate processes.
 
     >>> print(scores_table(run_scores("cora")))    # doctest: +SKIP
@@ -89,7 +89,7 @@ def run_scores(
     split = replace(split, train_pos=split.train_pos[: links // 2])
     pairs = sample_pairs(graph, links, seed)
     ours, sizes, batch = _ours(graph, split, pairs)
-    contestants = ours | {
+    timed = ours | {
         k: v
         for method in baseline_names
         for k, v in _make_baseline_work(method, name, graph, split, pairs, seed).items()
@@ -97,8 +97,8 @@ def run_scores(
     found: dict[str, dict[str, float]] = {}
     for cores in (1, 2):
         with use_threads(cores):
-            times = time_in_turns({what: work for what, (work, _) in contestants.items()}, repeats=repeats, at_least=0)
-        found[str(cores)] = {what: 1e6 * spent / contestants[what][1] for what, spent in times.items()}
+            times = time_in_turns({what: work for what, (work, _) in timed.items()}, repeats=repeats, at_least=0)
+        found[str(cores)] = {what: 1e6 * spent / timed[what][1] for what, spent in times.items()}
     peaks = measure_score_memory(name) if with_memory else {}
     return ScoresReport(
         name, links, float(sizes.double().mean()), len(split.train_pos), batch, found, peaks, describe_machine()

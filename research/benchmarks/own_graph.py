@@ -2,7 +2,7 @@
 
 USAir and C.elegans are written out as CSV with made-up names; then `llwlc fit`, `llwlc recommend` and `llwlc score` run
 on the files as a user would run them. Prints a Markdown table: AUC on 10 % held-out links, mean ± standard deviation
-over seeds 0, 1, …, beside the untrained scores on the same links and what SEAL published (Zhang and Chen 2018, 10 %
+over seeds 0, 1, …, beside the heuristics on the same links and what SEAL published (Zhang and Chen 2018, 10 %
 held out, other random splits).
 """
 

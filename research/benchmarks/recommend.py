@@ -1,5 +1,5 @@
 """How good recommendations are: links hidden by a protocol, candidates found on what is left, ranked, beside every
-untrained score; and whether probabilities come true.
+heuristic; and whether predicted probabilities are observed.
 
     python research/benchmarks/recommend.py cora citeseer --seeds 30-34 --device cuda --processes 4
     python research/benchmarks/recommend.py cora citeseer --model gae --seeds 30-34 --device cuda
@@ -178,7 +178,7 @@ def _spread(values: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*")
-    parser.add_argument("--model", default=OURS, help="an opponent instead of our network")
+    parser.add_argument("--model", default=OURS, help="a baseline instead of our network")
     parser.add_argument("--seeds", default="5", help="how many, from 0, or which, as in 30-34")
     parser.add_argument("--protocol", default="ncn")
     parser.add_argument("--device", default="cpu")

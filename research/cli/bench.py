@@ -32,7 +32,7 @@ def bench(
     ] = False,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="Time scoring and an epoch of training instead, and the same for opponents."),
+        typer.Option("--scores", help="Time scoring and an epoch of training instead, and the same for baselines."),
     ] = False,
     device: Annotated[
         str, typer.Option(help="cpu, or cuda: times on a GPU, for all links of the graph and for an epoch.")

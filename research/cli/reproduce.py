@@ -49,7 +49,7 @@ def reproduce(
         int, typer.Option(min=1, max=256, help="Cells of the table computed at a time, one thread each.")
     ] = 1,
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds after which the fit of an opponent begins no further epoch.")
+        float | None, typer.Option(help="Seconds after which the fit of a baseline begins no further epoch.")
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="Minutes after which no further cell is begun.")] = None,
     results: Annotated[

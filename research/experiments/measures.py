@@ -72,7 +72,7 @@ class EpochClock:
 
 
 def measure(cell: Cell, *, device: str = "cpu", seconds: float | None = None) -> dict[str, Any]:
-    """The line of a cell, measured in this process; `seconds`: the fit of an opponent begins no epoch after so many."""
+    """The line of a cell, measured in this process; `seconds`: the fit of a baseline begins no epoch after so many."""
     if cell.kind not in MEASURES:
         raise InputError(f"no kind of cell is called {cell.kind!r}; there are {', '.join(MEASURES)}")
     begin = time.perf_counter()
@@ -265,7 +265,7 @@ def _fitted(
 
 
 def get_checkpoint_path(cell: Cell, device: str) -> Path:
-    """The file of an interrupted cell's state; on another device or version the cell begins anew."""
+    """The file of an interrupted cell's state; on another device or version the cell starts over."""
     return (
         cache_root()
         / "experiments"

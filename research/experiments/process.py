@@ -46,7 +46,7 @@ def run_cells(
     """Runs cells, `processes` at a time, one thread each, and appends their lines. Returns how many cells have no line
     in the end.
 
-    `seconds`: the fit of an opponent begins no epoch after so many; `minutes`: no cell begins after so many; `plugins`:
+    `seconds`: the fit of a baseline begins no epoch after so many; `minutes`: no cell begins after so many; `plugins`:
     files that register models.
     """
     lock, missing, until = threading.Lock(), [], None if minutes is None else time.monotonic() + 60 * minutes

@@ -32,7 +32,7 @@ HEART_HEURISTICS = {
     "adamic-adar": {CORA: 11.91, CITESEER: 10.82, PUBMED: 2.63},
     "resource-allocation": {CORA: 11.81, CITESEER: 10.84, PUBMED: 2.47},
 }
-"""The MRR of untrained scores under these negatives, from HeaRT's paper; quoted from memory, since the paper's table is
+"""The MRR of heuristics under these negatives, from HeaRT's paper; quoted from memory, since the paper's table is
 not at hand here.
 """
 SEAL_AUC = {"usair": 96.62, "celegans": 90.30, "ns": 98.85, "power": 87.61}
@@ -75,6 +75,6 @@ BASELINE_RESULTS = {
     ("gae", "ogbl-ddi"): (94.43, 0.57), ("common-neighbors", "ogbl-ddi"): (17.73, 0.0),
     ("adamic-adar", "ogbl-ddi"): (18.61, 0.0), ("resource-allocation", "ogbl-ddi"): (27.60, 0.0),
 }  # fmt: skip
-"""HR@100 (ogbl-ddi: HR@20) of the opponents by their own authors or BUDDY's, each under the protocol of
+"""HR@100 (ogbl-ddi: HR@20) of the baselines by their own authors or BUDDY's, each under the protocol of
 `tables.BASELINE_PROTOCOLS`, with its standard deviation where we have it.
 """

@@ -67,7 +67,7 @@ BASELINE_PROTOCOLS = {
     "buddy": "buddy",
     "lanczosnet": "buddy",
 }
-"""The protocol that each opponent's published number belongs to."""
+"""The protocol that each baseline's published number belongs to."""
 
 
 def _results() -> AccuracySection:

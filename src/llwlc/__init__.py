@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from llwlc._fitting.fit_metrics import FitMetrics as FitMetrics
     from llwlc._io.database import Query as Query
     from llwlc._predictor import LinkPredictor as LinkPredictor
+    from llwlc._predictor import predict_missing_links as predict_missing_links
     from llwlc._support.progress import show_progress as show_progress
+    from llwlc._tuning.report import Trial as Trial
+    from llwlc._tuning.report import Tuning as Tuning
     from llwlc.bases._config import BasisConfig as BasisConfig
     from llwlc.bases._eigenbasis import eigenbasis as eigenbasis
     from llwlc.bases._link_bases import link_bases as link_bases
@@ -102,12 +105,15 @@ _HOMES = {
     "LinkSplit": "splits._linksplit",
     "Query": "_io.database",
     "Subgraphs": "subgraphs._batch",
+    "Trial": "_tuning.report",
+    "Tuning": "_tuning.report",
     "constrained_eigsh": "linalg._eigsh",
     "constrained_lanczos": "linalg._lanczos",
     "eigenbasis": "bases._eigenbasis",
     "factorization_error": "linalg._projector",
     "health": "linalg._health",
     "link_bases": "bases._link_bases",
+    "predict_missing_links": "_predictor",
     "show_progress": "_support.progress",
     "spectral_filter": "linalg._filter",
     "stream_bases": "bases._link_bases",

@@ -1,9 +1,10 @@
-"""LinkPredictor: from a graph to scored and recommended links in three calls."""
+"""LinkPredictor: from a graph to scored and recommended links in three calls; `predict_missing_links`: in one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,24 @@ from llwlc._runs import directory
 from llwlc._runs.directory import Run
 from llwlc._runs.fit_run import OnForecast, fit_run
 from llwlc._runs.plan_source import OnPlan
-from llwlc._runs.queries import Queries
+from llwlc._runs.queries import Pairs, Queries
 from llwlc._support.bounds import require_whole
 from llwlc._support.estimator import Estimator
 from llwlc._support.progress import as_verbose, print_notice
 from llwlc._support.repeated_warnings import deduplicate_warnings
+from llwlc._tuning.report import Tuning
+from llwlc._tuning.search import SearchOptions, search_settings
+from llwlc._tuning.space import Setting, usable_models
 from llwlc.bases._cache import cache_limit, default_cache_folder
 from llwlc.errors import InputError
+from llwlc.graph._convert import as_graph
 from llwlc.graph._graph import Graph
+from llwlc.graph._pair_file import resolve_known_pairs
 from llwlc.models._base import LinkModel
 from llwlc.models._registry import make as make_model
 from llwlc.models._registry import register_unnamed
+from llwlc.ranking._recommendations import Recommendations
+from llwlc.splits._known_negatives import with_known_negatives
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._making import LARGEST_SEED, make
 from llwlc.training._loop import OnEpoch
@@ -112,6 +120,7 @@ class LinkPredictor(Estimator, Queries):
         out: Path | str | None = None,
         graph_name: str = "graph",
         node_types: Sequence[str] | None = None,
+        negatives: Pairs | None = None,
         plan: Path | str | None = None,
         spent: float = 0.0,
         on_epoch: OnEpoch | None = None,
@@ -130,6 +139,8 @@ class LinkPredictor(Estimator, Queries):
             graph_name: the name of the graph in the run; of a URL, a password is left out.
             node_types: the type of each node; missing links are then sought between types that known links join, or
                 those of `recommend(between=...)`.
+            negatives: pairs that are known to be no links; a file, or what `score` takes. They are divided among
+                training, validation and test, trained on and measured as non-links, and never recommended.
             plan: folder of a run whose plan is repeated.
             spent: seconds of the budget that have passed already, in which the graph was read, for instance.
             on_epoch: called with the record of each epoch.
@@ -142,25 +153,12 @@ class LinkPredictor(Estimator, Queries):
             This predictor, fitted.
         """
         begin = time.perf_counter() - spent
-        if not isinstance(graph, Graph):
-            raise InputError(
-                f"fit takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path)"
-                " gives one"
-            )
-        if node_types is not None and len(node_types) != graph.num_nodes:
-            raise InputError(
-                f"node_types names {len(node_types):,} types, one for each node, but the graph has {graph.num_nodes:,}"
-                " nodes"
-            )
-        require_whole("seed", self.seed, least=0, most=LARGEST_SEED)
-        require_minutes(self.minutes)
-        if self.cache is not None:
-            cache_limit()  # a bad one is refused now, not when the first bases are stored
+        self._check_input("fit", graph, node_types)
         model = self.make_model() if ranks is None or self.model is not None else self._make_network()
         run = fit_run(
             graph,
             model,
-            make(graph, protocol=protocol, seed=self.seed) if split is None else split,
+            self._make_split(graph, split, protocol, negatives),
             seed=self.seed,
             device=self._device,
             cache=self._cache,
@@ -182,6 +180,97 @@ class LinkPredictor(Estimator, Queries):
             ranks=ranks,
         )
         return self if run is None else self._with(run)
+
+    @as_verbose
+    @deduplicate_warnings()
+    def tune(
+        self,
+        graph: Graph,
+        *,
+        models: Sequence[str] | None = None,
+        minutes: float | None = 30.0,
+        trials: int | None = None,
+        folds: int = 3,
+        metric: str | None = None,
+        split: LinkSplit | None = None,
+        protocol: str = "random",
+        node_types: Sequence[str] | None = None,
+        negatives: Pairs | None = None,
+    ) -> Tuning:
+        """Compares models and options by links that are hidden from training, without a look at the test links of the
+        split that `fit` would make; this predictor stays as it is.
+
+        Its own setting is tried first, then each model as it is, then settings drawn at random; options of this
+        predictor stay. With `minutes=None` and `trials` the result is the same on every machine.
+
+        Args:
+            graph: the known links.
+            models: names of models to compare; by default ours, heuristics and some baselines.
+            minutes: time budget; a single fit takes at most a twelfth of it with three folds, and at most this
+                predictor's own `minutes`. None for no limit.
+            trials: maximum number of settings.
+            folds: how often links are hidden, each time others.
+            metric: what settings are compared by, as in "auc" or "hits@50"; by default the metric of the protocol, or
+                AUC where there are few hidden links.
+            split: as in `fit`.
+            protocol: as in `fit`.
+            node_types: as in `fit`.
+            negatives: as in `fit`.
+
+        Returns:
+            The settings, best first; `LinkPredictor(**tuning.parameters)` has the best one.
+        """
+        self._check_input("tune", graph, node_types)
+        require_minutes(minutes)
+        require_whole("folds", folds, least=1, most=1000)
+        if trials is not None:
+            require_whole("trials", trials, least=1, most=1_000_000)
+        if minutes is None and trials is None:
+            raise InputError("a search ends by minutes or by trials: give one of them")
+        name = self.make_model().name
+        if not (self.model is None or isinstance(self.model, str)):
+            raise InputError("tune compares models by name: register yours, and give its name as model")
+        for model in models or ():
+            make_model(model).check(graph)
+        options = SearchOptions(
+            models=tuple(dict.fromkeys([name, *usable_models(graph)] if models is None else models)),
+            metric=metric,
+            folds=folds,
+            minutes=minutes,
+            trials=trials,
+            minutes_per_fit=self.minutes,
+            seed=self.seed,
+            device=self._device,
+            cache=self._cache,
+        )
+        own = Setting(name, self.preset, tuple(self.options.items()))
+        found = search_settings(graph, self._make_split(graph, split, protocol, negatives), own, options, node_types)
+        budget = ("--plan", "full") if self.minutes is None else ("--minutes", f"{self.minutes:g}")
+        words = ("--protocol", protocol, "--seed", str(self.seed), *budget)
+        return replace(found, fit_words=words)
+
+    def _check_input(self, method: str, graph: Graph, node_types: Sequence[str] | None) -> None:
+        """Refuses what neither `fit` nor `tune` can use, before any work."""
+        if not isinstance(graph, Graph):
+            raise InputError(
+                f"{method} takes a Graph, got {type(graph).__name__}: llwlc.datasets.load(name) or Graph.read(path)"
+                " gives one"
+            )
+        if node_types is not None and len(node_types) != graph.num_nodes:
+            raise InputError(
+                f"node_types names {len(node_types):,} types, one for each node, but the graph has {graph.num_nodes:,}"
+                " nodes"
+            )
+        require_whole("seed", self.seed, least=0, most=LARGEST_SEED)
+        require_minutes(self.minutes)
+        if self.cache is not None:
+            cache_limit()  # a bad one is refused now, not when the first bases are stored
+
+    def _make_split(self, graph: Graph, split: LinkSplit | None, protocol: str, negatives: Pairs | None) -> LinkSplit:
+        split = make(graph, protocol=protocol, seed=self.seed) if split is None else split
+        if negatives is None:
+            return split
+        return with_known_negatives(split, graph, resolve_known_pairs(negatives, graph, what="known non-links"))
 
     def _with(self, run: Run) -> LinkPredictor:
         for name in ("recommender_", "explainer_"):
@@ -209,7 +298,8 @@ class LinkPredictor(Estimator, Queries):
             seed: seed of the split and of training.
             on_epoch: called with the record of each epoch.
         """
-        split = make(self.graph_, protocol=protocol, seed=seed)
+        split, known = make(self.graph_, protocol=protocol, seed=seed), self.run_.split.known_neg
+        split = split if known is None else with_known_negatives(split, self.graph_, known)
         print_notice(f"training {self.model_.title} again on a split of protocol {protocol}, seed {seed}")
         return fit_model(
             self.model_.fresh(),
@@ -257,3 +347,23 @@ class LinkPredictor(Estimator, Queries):
             **parameters.get("options", {}),
         )
         return loaded._with(run)
+
+
+def predict_missing_links(graph: Any, top: int = 20, **parameters: Any) -> Recommendations:
+    """The likeliest missing links of a graph, best first: `LinkPredictor(**parameters).fit(graph).recommend(top=top)`.
+
+    Nodes have the names that they have in the input: a networkx graph's `str(node)`, the ids of a frame, and the row
+    numbers of a matrix or of PyG's `Data`, as text.
+
+    Args:
+        graph: a networkx graph, a pandas or polars frame or an arrow table with a row for each link, a scipy sparse
+            adjacency matrix, a homogeneous PyG `Data`, a `Graph`, or anything else that `Graph.read` takes.
+        top: number of links.
+        **parameters: those of `LinkPredictor`, as in `minutes=2` or `model="adamic-adar"`.
+
+    >>> import networkx
+    >>> found = predict_missing_links(networkx.karate_club_graph(), top=3, model="adamic-adar")
+    >>> [(link.source, link.target) for link in found]
+    [('2', '33'), ('0', '33'), ('1', '33')]
+    """
+    return LinkPredictor(**parameters).fit(as_graph(graph)).recommend(top=top)

@@ -19,7 +19,7 @@ from pathlib import Path
 from llwlc._support.lock import hold_lock
 with hold_lock(Path(sys.argv[1]), "a fit"):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

@@ -100,9 +100,9 @@ def test_no_traceback_or_name_of_a_graph_has_the_password(database, tmp_path):
         (("fit", "e.csv", "--features-query", "SELECT 1"), "--features-query is for a database: name it too"),
         (("score", "run", "p.csv", "--query", "SELECT 1"), "--query is for a database"),
         (("recommend", "run", "--table", "x"), "--table has no effect without --to"),
-        (("recommend", "run", "--to", "links.csv"), "not the URL of a database"),
+        (("recommend", "run", "--to", "links.csv"), "no such file of nodes.*to a database by --to and its URL"),
         (("recommend", "run", "--to", "neo4j://h"), "can be read, not written"),
-        (("recommend", "run", "--to", "mysql://h/x"), "no database that llwlc reads"),
+        (("recommend", "run", "--to", "mysql://h/x"), "not a database that llwlc reads"),
         (("recommend", "run", "--to", "sqlite:///x.db", "--if-exists", "replace"), "fail or append"),
     ],
 )

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -46,26 +45,31 @@ def test_what_needs_no_numbers_imports_no_heavy_module():
 
 @pytest.mark.parametrize("line", ["--help", "fit --help", "--version", "fit --bogus", "data list"])
 def test_it_answers_within_six_tenths_of_a_second(line, tmp_path_factory):
-    """Processor time of the best of five, from compiled bytecode, as after an installation; a busy machine gets
-    more.
+    """Processor time of the best of five, from compiled bytecode, as after an installation; where a machine is slow,
+    six times as long as the import of typer takes, which is a tenth of a second elsewhere.
     """
     compiled = tmp_path_factory.getbasetemp() / "bytecode"
     where = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     where["PYTHONPYCACHEPREFIX"] = str(compiled)
     command = [sys.executable, "-m", "llwlc", *line.split()]
-    subprocess.run(command, capture_output=True, check=False, env=where)
-    limit = 0.6 if os.getloadavg()[0] < os.cpu_count() / 2 else 2.0
-    spent = []
-    for _ in range(5):
-        begin = time.monotonic()
+    bare = [sys.executable, "-c", "import typer, typer.rich_utils"]
+
+    def spend(command: list[str]) -> tuple[int, float]:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=where)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == (2 if "bogus" in line else 0)
-        spent.append(min(used.ru_utime + used.ru_stime, time.monotonic() - begin))
-        if spent[-1] < 0.6:
+        return process.returncode, used.ru_utime + used.ru_stime
+
+    for each in (command, bare):
+        spend(each)
+    spent = []
+    for _ in range(5):
+        code, seconds = spend(command)
+        assert code == (2 if "bogus" in line else 0)
+        spent.append((seconds, max(0.6, 6 * spend(bare)[1])))
+        if spent[-1][0] < spent[-1][1]:
             break
-    assert min(spent) < limit
+    assert any(seconds < limit for seconds, limit in spent), spent
 
 
 def test_help_texts_come_from_the_registries():

@@ -13,8 +13,8 @@ from llwlc._cli.graph_options import GraphOptions
 from llwlc.errors import InputError
 
 OPTIONS = [
-    *("source", "target", "weight", "time", "no_header", "separator", "features", "node", "categorical"),
-    *("missing_values", "node_list", "isolated", "unzipped_limit"),
+    *("source", "target", "weight", "time", "no_header", "separator", "query", "features", "features_query"),
+    *("node", "categorical", "missing_values", "node_list", "isolated", "unzipped_limit"),
 ]
 
 

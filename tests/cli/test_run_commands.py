@@ -315,7 +315,7 @@ def test_ctrl_c_in_a_terminal_of_80_columns_leaves_a_run_to_go_on_with(here):
         [sys.executable, "-c", command, *arguments], stdin=side, stdout=side, stderr=side, env=where
     )
     os.close(side)
-    seen, end = b"", time.monotonic() + 120
+    seen, end = b"", time.monotonic() + 600
     while not re.search(rb"training, loss.*[3-9]/400", seen) and time.monotonic() < end:
         seen += heard(screen)
     process.send_signal(signal.SIGINT)

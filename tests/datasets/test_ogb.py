@@ -12,7 +12,7 @@ import torch
 
 from llwlc import datasets, metrics, splits
 from llwlc.datasets import _ogb as ogb
-from llwlc.errors import InputError
+from llwlc.errors import InputError, MissingDependencyError
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._neighbors import adamic_adar
 from llwlc.splits._auditing import audit
@@ -318,7 +318,7 @@ def test_without_network_or_ogb_the_error_says_what_to_do(cache, tmp_path, monke
     with pytest.raises(InputError, match=r"ogb/ogbl_collab/raw/edge\.csv\.gz is not in the data root"):
         datasets.load("ogbl-collab")
     monkeypatch.setitem(__import__("sys").modules, "ogb.utils.url", None)
-    with pytest.raises(InputError, match=r"pip install 'llwlc\[ogb\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'llwlc\[ogb\]'"):
         datasets.load("ogbl-vessel")
     assert [p for p in cache.rglob("*") if p.is_file()] == []
 

@@ -3,6 +3,7 @@ up, every name is text.
 """
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise, permutations
@@ -120,6 +121,9 @@ def test_an_explanation_among_candidates_equals_recommend(anchored):
         assert said.probability == pytest.approx(link.probability, abs=1e-6)
         assert said.low == pytest.approx(link.probability_low, abs=1e-6)
         assert said.high == pytest.approx(link.probability_high, abs=1e-6)
+        assert said.score == pytest.approx(link.score, abs=1e-5)
+        line = re.search(r"^  score (-?[0-9.]+) \(log-odds among random pairs", found.to_text(), re.MULTILINE)
+        assert float(line[1]) == pytest.approx(link.score, abs=1e-3)  # not by what candidates are ranked by
         assert len(found.common_neighbors) == link.common_neighbors
 
 

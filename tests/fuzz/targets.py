@@ -58,7 +58,7 @@ def compile_all() -> None:
 
 
 def fit_method(method: str, out: Path, on_epoch: Callable[[object], None] | None = None) -> None:
-    """A run of an opponent, of two epochs where it trains."""
+    """A run of a baseline, of two epochs where it trains."""
     options = {"epochs": 2} if MODELS[method].trained else {}
     LinkPredictor(model=method, cache=None, minutes=None, device="cpu", **options).fit(
         people(), out=out, on_epoch=on_epoch
@@ -122,7 +122,7 @@ class Readings:
 
 class Runs:
     """Run folders, altered with and without a manifest that fits: of our network, of one that was planned, and of
-    opponents.
+    baselines.
     """
 
     MODELS = ("gcn", "buddy", "adamic-adar")
@@ -192,7 +192,7 @@ class Runs:
 
 
 class Checkpoints:
-    """Checkpoints of our network and of an opponent, altered: refused, or resumed to the same bits."""
+    """Checkpoints of our network and of a baseline, altered: refused, or resumed to the same bits."""
 
     trained = False
 

@@ -51,26 +51,26 @@ def test_edges_by_number_and_graphs_of_some_edges(shape, mapped, tmp_path, monke
         assert torch.equal(edges.once(graph.weight), graph.weight[row < col])
     for share in (0.0, 0.5, 1.0):
         flags = torch.rand(len(edges), generator=generator) < share
-        found, wanted = edges.kept(flags), graph.with_edges(graph.edges[flags])
+        found, wanted = edges.select(flags), graph.with_edges(graph.edges[flags])
         for name in ("indptr", "indices", "weight", "time"):
             a, b = getattr(found, name), getattr(wanted, name)
             assert (a is None) == (b is None)
             assert a is None or (a.dtype == b.dtype and torch.equal(a, b)), name
-        assert edges.equals_kept(found, flags)
-        assert len(edges) == 0 or not edges.equals_kept(found, ~flags)
+        assert edges.equals_selected(found, flags)
+        assert len(edges) == 0 or not edges.equals_selected(found, ~flags)
     assert not mapped or not list((tmp_path / "cache").iterdir())  # files without a name
 
 
 def test_another_weight_or_another_link_is_noticed():
     graph = random_graph(20, 60, 1, values=True)
     edges, flags = EdgeList(graph), torch.ones(graph.num_edges, dtype=torch.bool)
-    assert edges.equals_kept(graph, flags)
+    assert edges.equals_selected(graph, flags)
     other = graph.weight.clone()
     other[5] += 1
-    assert not edges.equals_kept(replace(graph, weight=other), flags)
-    assert not edges.equals_kept(replace(graph, weight=None), flags)
+    assert not edges.equals_selected(replace(graph, weight=other), flags)
+    assert not edges.equals_selected(replace(graph, weight=None), flags)
     fewer = flags.clone()
     fewer[3] = False
     elsewhere = flags.clone()
     elsewhere[4] = False
-    assert not edges.equals_kept(edges.kept(fewer), elsewhere)
+    assert not edges.equals_selected(edges.select(fewer), elsewhere)

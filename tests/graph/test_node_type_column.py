@@ -72,7 +72,7 @@ def test_a_null_in_parquet_is_not_a_node_type(tmp_path):
 def test_an_npz_file_has_no_column_of_text(tmp_path, shop):
     path = tmp_path / "x.npz"
     np.savez(path, x=np.eye(4))
-    with pytest.raises(InputError, match=r"x\.npz: types of nodes are a column of text; give a table"):
+    with pytest.raises(InputError, match=r"x\.npz: node types are a column of text; give a table"):
         read_node_types(path, shop, "kind")
 
 

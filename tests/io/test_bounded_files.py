@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llwlc._io import text_check
 from llwlc._io.parquet_pages import page_bytes
 from llwlc._io.text_check import LONGEST_CELL, TextCheck
 from llwlc.errors import InputError
@@ -42,6 +43,8 @@ LONG = {
     "quotes.csv": (b'u,v\na,"', b'""\n', b'"\n'),
     "columns.csv": (b"", b",", b"\n"),
     "blank.csv": (b"", b"\n", b"u,v\n"),
+    "gap.csv": (b"u,v\na,b\n", b"\n", b"b,c\n"),
+    "spaces.csv": (b"u,v\na,b\n", b" \r\n", b"b,c\n"),
     "comments.csv": (b"", b"# a\n", b"u,v\n"),
     "text.graphml": (
         GRAPHML + b'<edge source="a" target="b"><data key="d">',
@@ -89,6 +92,36 @@ def test_a_line_a_cell_or_a_nest_without_an_end_is_refused_in_some_megabytes(tmp
     readers = READERS if name.endswith(".csv") else {"edges": Graph.read}
     for read in (read for what, read in readers.items() if what != "stream"):
         assert refusal(read, path)[1] < 48 * MEGABYTE
+
+
+@pytest.mark.parametrize("row", [b"a\n", b"a,b,c\n"])
+def test_rows_of_another_width_are_refused_in_some_megabytes(tmp_path, row):
+    path = zipped(tmp_path / "e.csv.gz", b"u,v\na,b\n", row, b"", 200 * MEGABYTE)
+    for what in ("edges", "pairs", "features"):
+        said, peak = refusal(READERS[what], path)
+        assert "in its first row" in said
+        assert peak < 48 * MEGABYTE
+
+
+def feed(check: TextCheck, pieces: list[bytes]):
+    for piece in pieces:
+        check(piece)
+
+
+def test_a_row_of_other_width_is_named_wherever_the_pieces_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_check, "LARGE", 20)
+    rows = ["u,v", *(f"node {i},{i}" for i in range(40)), "", 'a,"b,c"', *("x,y" for _ in range(30))]
+    data = ("\n".join(rows) + "\n").encode()
+    for size in (1, 7, 50, 1000):
+        for end, wrong in ((b"", None), (b"x\ny,z\n", len(rows) + 1), (b"x,y,z\na,b\n", len(rows) + 1)):
+            text = data + end
+            check = TextCheck(tmp_path / "e.csv")
+            pieces = [text[:30], *(text[i : i + size] for i in range(30, len(text), size)), b""]
+            if wrong is None or size == 1000:  # a piece with a quote in it is arrow's to check
+                feed(check, pieces)
+                continue
+            with pytest.raises(InputError, match=rf"[13] cells in line {wrong}, and 2 in its first row"):
+                feed(check, pieces)
 
 
 @pytest.mark.parametrize("what", [what for what in READERS if what != "stream"])

@@ -185,7 +185,7 @@ def test_text_that_is_not_utf8(tmp_path):
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
 def test_files_that_are_none(tmp_path, kind):
     (tmp_path / "text.db").write_text("customer,item\n" * 100)
-    for name, wanted in (("none.db", "there is no file"), ("text.db", "is no (SQLite|DuckDB) database")):
+    for name, wanted in (("none.db", "there is no file"), ("text.db", "is not a (SQLite|DuckDB) database")):
         with pytest.raises(InputError, match=wanted):
             Graph.read(Query(f"{kind}:///{tmp_path}/{name}", "SELECT 1"))
     assert not (tmp_path / "none.db").exists()
@@ -229,7 +229,7 @@ def test_a_server_that_is_down_or_silent():
         port = silent.getsockname()[1]
         with pytest.raises(StorageError, match=r"does not answer.*timeout"):
             Query(f"postgresql://ann@127.0.0.1:{port}/shop?connect_timeout=2", "SELECT 1").read()
-    with pytest.raises(InputError, match="no usable URL"):
+    with pytest.raises(InputError, match="not a usable URL"):
         Query("postgresql://ann:hunter2@127.0.0.1/shop?nonsense=1", "SELECT 1").read()
 
 
@@ -274,7 +274,7 @@ def test_the_file_of_a_database_without_its_url(kind, tmp_path):
 
 
 def test_urls_that_are_none():
-    with pytest.raises(InputError, match=r"mysql:// is no database.*sqlite, duckdb, postgresql or neo4j"):
+    with pytest.raises(InputError, match=r"mysql:// is not a database.*sqlite, duckdb, postgresql or neo4j"):
         Query("mysql://ann:hunter2@host/shop", "SELECT 1")
     with pytest.raises(InputError, match="not the URL"):
         Query("shop.db", "SELECT 1")

@@ -1,5 +1,6 @@
 """Files of every kind, clean and messy, against networkx and against what was written."""
 
+import csv
 import gzip
 import sys
 import time
@@ -230,15 +231,18 @@ def test_bipartite_list_warns(write):
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_half_a_million_edges_load_in_seconds(tmp_path, zipped):
+def test_half_a_million_edges_load_in_the_time_of_a_few_readings_by_python(tmp_path, zipped):
     rng = np.random.default_rng(0)
     ends = pa.array([f"author {i:06d}" for i in range(100_000)])
     draw = [ends.take(pa.array(rng.integers(0, 100_000, 500_000))) for _ in range(2)]
     path = tmp_path / ("e.csv.gz" if zipped else "e.csv")
     write_table(path, pa.table({"source": draw[0], "target": draw[1], "weight": rng.random(500_000) + 0.1}))
-    start = time.perf_counter()
+    start = time.process_time()
+    with (gzip.open if zipped else open)(path, "rt") as file:
+        assert sum(1 for _ in csv.reader(file)) == 500_001
+    python, start = time.process_time() - start, time.process_time()
     graph = Graph.read(path)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 8 * python  # 1.1 times as long on a quiet machine
     assert graph.report.rows == 500_000
 
 

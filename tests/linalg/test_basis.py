@@ -40,6 +40,7 @@ def test_parts_are_the_bases_of_their_graphs():
     for which, numbers in selections.values():
         taken = basis[which]
         assert taken.num_graphs == len(numbers)
+        assert torch.equal(taken.vectors, basis.vectors[basis.rows(which)])
         for b, number in enumerate(numbers):
             rows, own = (slice(*x.tolist()) for x in (basis.ptr[number : number + 2], taken.ptr[b : b + 2]))
             assert torch.equal(taken.vectors[own], basis.vectors[rows])
@@ -101,7 +102,7 @@ def test_bad_files_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"there is no file"):
         Eigenbasis.load(path)
     path.write_bytes(b"nonsense")
-    with pytest.raises(InputError, match="no safetensors file, or damaged"):
+    with pytest.raises(InputError, match="not a safetensors file, or damaged"):
         Eigenbasis.load(path)
     save_file({"weight": torch.ones(2)}, path)
     with pytest.raises(InputError, match="holds weight, not an Eigenbasis"):

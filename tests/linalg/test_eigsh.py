@@ -9,7 +9,8 @@ import scipy.sparse
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
+from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg, spilu, splu
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import oracle
 from graphs import families
@@ -173,7 +174,77 @@ def test_same_seed_same_bits():
     assert torch.equal(a.vectors, b.vectors)
 
 
+@pytest.mark.parametrize("name", ["grid", "regular", "path"])
+def test_same_bits_on_any_number_of_threads(name):
+    L = scipy.sparse.csr_array(laplacian(large()[name]))
+    C = np.column_stack([np.ones(L.shape[0]), np.random.default_rng(0).normal(size=(L.shape[0], 2))])
+    for method in ("dense", "lanczos", "shift_invert"):
+        found = []
+        for threads in (1, 2):
+            with threadpool_limits(threads):
+                found.append(constrained_eigsh(L, C, k=4, method=method))
+                limits = {x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"}
+                assert limits == {threads}  # given back
+        assert torch.equal(found[0].values, found[1].values)
+        assert torch.equal(found[0].vectors, found[1].vectors)
+
+
+def neighbour(L: scipy.sparse.csr_array) -> LinearOperator:
+    """(L + 1e-3)⁻¹ by an incomplete factorisation, made symmetric by applying it and its transpose."""
+    factor = spilu(scipy.sparse.csc_array(L + 1e-3 * scipy.sparse.eye_array(L.shape[0])), drop_tol=1e-3, fill_factor=3)
+    return LinearOperator(L.shape, matvec=lambda x: (factor.solve(x) + factor.solve(x, "T")) / 2, dtype=float)
+
+
+@pytest.mark.parametrize("name", ["star", "60 Petersen graphs", "three copies", "path", "grid", "isolated nodes"])
+def test_preconditioned_pairs_are_exact_with_every_copy(name):
+    L = scipy.sparse.csr_array(laplacian(large()[name]))
+    n = L.shape[0]
+    for C in (None, np.column_stack([np.ones(n), np.random.default_rng(0).integers(0, 3, (n, 2))])):
+        found = constrained_eigsh(
+            lambda x: torch.as_tensor(L @ x.numpy()), C, k=8, num_nodes=n, preconditioner=neighbour(L)
+        )
+        assert_exact(found, L.toarray(), C, 8, "SA")
+
+
+def test_a_preconditioner_makes_a_long_chain_converge():
+    n = 3000
+    L = scipy.sparse.csc_array(nx.laplacian_matrix(nx.path_graph(n)).astype(float))
+    exact = 2 - 2 * np.cos(np.pi * np.arange(1, 6) / n)
+    factor = splu(scipy.sparse.csc_array(L + 1e-6 * scipy.sparse.eye_array(n)))
+    options = {"k": 5, "max_products": 2000}
+
+    def product(x):
+        return torch.as_tensor(L @ x.numpy())
+
+    plain = constrained_eigsh(product, np.ones((n, 1)), **options)
+    helped = constrained_eigsh(product, np.ones((n, 1)), preconditioner=lambda x: factor.solve(x.numpy()), **options)
+    assert not plain.converged.any()
+    assert helped.converged.all()
+    assert max(plain.num_products, helped.num_products) < 2200
+    assert helped.method == "davidson"
+    assert helped.cut is False
+    np.testing.assert_allclose(helped.values.numpy(), exact, atol=1e-8)
+
+
+@pytest.mark.parametrize("which", ["SA", "LA"])
+def test_a_preconditioner_beside_node_weights_and_at_either_end(which):
+    rng, n = np.random.default_rng(0), 500
+    L = scipy.sparse.csr_array(laplacian(nx.random_regular_graph(4, n, seed=1)))
+    weight, C = rng.random(n) + 0.1, rng.normal(size=(n, 2))
+    shift = 0.01 if which == "SA" else -1e2
+    near = np.linalg.inv((L + scipy.sparse.diags_array(weight * shift)).toarray()) * np.sign(shift)
+    found = constrained_eigsh(L, C, k=4, which=which, M=weight, preconditioner=(near + near.T) / 2)
+    N = oracle.null_space(C, n)
+    exact = scipy.linalg.eigh(N.T @ L @ N, N.T @ np.diag(weight) @ N, eigvals_only=True)
+    assert found.converged.all()
+    np.testing.assert_allclose(found.values.numpy(), exact[:4] if which == "SA" else exact[-4:], atol=1e-5)
+
+
 BAD = {
+    "a preconditioner is for method='auto'": {"preconditioner": torch.eye(2), "method": "lanczos"},
+    "preconditioner is not symmetric": {"preconditioner": torch.tensor([[1.0, 1.0], [0.0, 1.0]])},
+    r"preconditioner must be \[2, 2\]": {"preconditioner": torch.eye(3)},
+    r"preconditioner\(x\) must give 2 numbers": {"preconditioner": lambda x: x[:1]},
     "k must be an integer of at least 1": {"k": 0},
     "which must be 'SA'": {"which": "SM"},
     "tol must lie between": {"tol": 0},

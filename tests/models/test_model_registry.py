@@ -146,3 +146,25 @@ def test_a_budget_tells_what_training_is_expected_to_take(capfd, monkeypatch):
     monkeypatch.setattr(models.Baseline, "cost", lambda *a, **k: 7200.0)
     LinkPredictor(model="gae", epochs=1, minutes=3, verbose=True).fit(people())
     assert "GAE: all of training is expected to take 7,200 s; no epoch begins after 3 minutes" in capfd.readouterr().err
+
+
+def test_a_model_is_shown_with_the_parameters_that_are_not_the_defaults():
+    class Walks(models.LinkModel):
+        def __init__(self, length=2, *, damping=0.5):
+            self.length, self.damping, self.weight = length, damping, None
+
+        def fit(self, split, features, **how):
+            self.weight = torch.zeros(2, 3)
+            return self
+
+        def score(self, graph, pairs, population="random"):
+            return graph.degree[pairs].double().prod(1)
+
+        def state(self):
+            return {} if self.weight is None else {"weight": self.weight}
+
+    assert repr(Walks()) == "Walks()"
+    assert repr(LinkPredictor(model=Walks(3))) == "LinkPredictor(model=Walks(length=3))"
+    assert repr(models.make("llwlc", steps=7)) == "LLwLC(steps=7)"
+    assert repr(models.make("gae", epochs=3)) == "Baseline(network='gae', epochs=3)"
+    assert (Walks().num_parameters, Walks().fit(None, None).num_parameters) == (0, 6)  # those of the state

@@ -177,7 +177,7 @@ def test_inputs_that_do_not_fit_are_refused_as_torch_refuses_them():
     graph = graph_of(NASTY["random"])
     pairs = some_pairs(graph, 5)
     net = make_net(replace(PRESETS["anchored"].net, feature_channels=24, pair_channels=5))
-    with pytest.raises(InputError, match="reads 24 compact features a node, got 0"):
+    with pytest.raises(InputError, match="reads 24 compact features per node, got 0"):
         CompiledNetwork(net, None)
     ready = CompiledNetwork(net, torch.zeros(graph.num_nodes, 24))
     data = encode_pairs(graph, pairs, PRESETS["anchored"].basis, about="")

@@ -155,5 +155,5 @@ def test_in_pyg_manner():
             conv.reset_parameters()
             draws.append({k: v.clone() for k, v in conv.state_dict().items()})
     assert all(torch.equal(draws[0][k], draws[1][k]) for k in draws[0])
-    # every parameter is drawn anew, the bias alone begins at zero
+    # every parameter is drawn again, the bias alone begins at zero
     assert {k for k in draws[0] if torch.equal(draws[0][k], draws[2][k])} == {"bias"}

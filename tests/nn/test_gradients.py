@@ -293,3 +293,33 @@ def test_the_layer_compiles_on_a_given_basis():
     torch.testing.assert_close(compiled(x, basis), expected)
     (found,) = torch.autograd.grad(compiled(x, basis).square().sum(), x)
     torch.testing.assert_close(found, torch.autograd.grad(expected.square().sum(), x)[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's own, in dynamo
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")  # dynamo looks at every tensor's
+def test_what_compiles_on_a_basis_with_gradients():
+    """The layer; and a model that makes the basis itself, where that part is left out."""
+    subs, conv, x = weighted(), make_conv(), randn(21, 2, seed=1)
+    columns, outside = randn(21, 1).requires_grad_(), torch.compiler.disable(eigenbasis)
+
+    def model(columns):
+        return conv(x, outside(subs, columns, complete=True, dtype=F64))
+
+    expected = model(columns)
+    (wanted,) = torch.autograd.grad(expected.square().sum(), columns)
+    basis = eigenbasis(subs, columns, complete=True, dtype=F64)
+    layer, whole = torch.compile(conv, backend="aot_eager"), torch.compile(model, backend="aot_eager")
+    for y in (layer(x, basis), whole(columns)):
+        torch.testing.assert_close(y, expected)
+        torch.testing.assert_close(torch.autograd.grad(y.square().sum(), columns)[0], wanted)
+
+
+def test_the_network_passes_gradients_on_to_edge_weights():
+    subs, net = weighted(), make_net()
+    columns = randn(subs.num_nodes, 1)  # without a symmetry: the largest of rows that tie has no derivative
+
+    def run(weight):
+        basis = eigenbasis(replace(subs, weight=weight), columns, complete=True, dtype=F64)
+        return net(LinkBatch(basis, subs.node, distance_encoding(subs), subs.degree.double(), subs.u, subs.v))
+
+    assert gradcheck(run, (subs.weight.clone().requires_grad_(),), eps=1e-7, atol=1e-4)

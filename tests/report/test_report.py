@@ -15,9 +15,12 @@ from typer.testing import CliRunner
 from browsing import browser, quiet_page
 from hostile_names import HOSTILE, hostile_model
 from llwlc._cli.app import app
+from llwlc._predictor import LinkPredictor
 from llwlc._report.measurements import FALSE_POSITIVE_RATE, Bin, bin_reliability, measure_test_links
 from llwlc._report.page import _bins, escape_for_script, report_html, write_report
 from llwlc._support.charts import choose_ticks, lines
+from llwlc.errors import InputError
+from people import people
 
 TOP = 40
 
@@ -71,6 +74,22 @@ def test_report_links_are_those_of_recommend_with_explanations(report):
     first = data["links"][0]
     assert first["edges"][0][1] == pytest.approx(max((e.lost for e in whole.edges), key=abs), abs=0.01)
     assert len(first["vectors"]) == len(whole.eigenvectors)
+
+
+def test_a_report_of_a_model_that_has_no_reasons_lists_its_links_and_says_why(tmp_path):
+    model = LinkPredictor(model="adamic-adar").fit(people())
+    write_report(model, tmp_path / "report.html", top=3)
+    data = embedded((tmp_path / "report.html").read_text())
+    best = model.recommend(top=3)
+    assert [(data["names"][link["u"]], data["names"][link["v"]]) for link in data["links"]] == [
+        (link.source, link.target) for link in best
+    ]
+    assert [link["predictions"][0][1] for link in data["links"]] == pytest.approx(
+        [link.probability for link in best], abs=1e-4
+    )
+    assert data["unexplained"].startswith("this is a run of Adamic–Adar, which has no constrained eigenbasis")
+    with pytest.raises(InputError, match=re.escape(data["unexplained"])):
+        model.explain("Person 00", "Person 41")
 
 
 def test_five_hundred_links_stay_below_five_megabytes(report):

@@ -164,8 +164,8 @@ def test_a_node_of_a_graph_whose_lists_are_cut_gets_its_own_list_in_full(runs, m
     assert {(link.source, link.target) for link in cut} <= every
     assert cut.candidates == len(cut)
     assert cut.calibrated_on == 1
-    assert "lists of 1 candidates a node" in describe_expected_links(cut)
-    assert "candidates a node" not in describe_expected_links(model.recommend(node="Person 07", top=3, budget=1))
+    assert "lists of 1 candidates per node" in describe_expected_links(cut)
+    assert "candidates per node" not in describe_expected_links(model.recommend(node="Person 07", top=3, budget=1))
 
 
 def test_candidates_described_in_parts_are_ranked_alike(runs, monkeypatch):

@@ -1,4 +1,4 @@
-"""A fit within a budget: its plan is written first, kept to, repeated, and survives a kill; an untrained score may take
+"""A fit within a budget: its plan is written first, kept to, repeated, and survives a kill; a heuristic may take
 the network's place.
 """
 
@@ -62,7 +62,7 @@ def test_the_plan_is_there_before_training_and_the_same_command_goes_on_by_it(tm
     written = read_plan(tmp_path / "run")
     assert written is not None
     assert written.cost > 0
-    rates(1e-9)  # the machine is idle now: planned anew, nothing would be left out
+    rates(1e-9)  # the machine is idle now: planned again, nothing would be left out
     seen = []
     after = model(minutes=2).fit(people(), out=tmp_path / "run", on_plan=seen.append)
     assert not seen

@@ -1,4 +1,4 @@
-"""A run folder is data, never trusted: whatever a stranger writes into it, under digests that fit, is refused with a
+"""A run folder is data, never trusted: whatever someone else writes into it, under digests that fit, is refused with a
 reason before a kernel sees it.
 """
 

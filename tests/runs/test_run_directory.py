@@ -259,7 +259,7 @@ def test_bad_input_leaves_no_folder(tmp_path, monkeypatch):
 
 LONGER = QUICK | {"epochs": 6}
 FIT = """
-import sys, time
+import sys
 import torch
 torch.set_num_threads(1)
 from llwlc._predictor import LinkPredictor
@@ -267,7 +267,7 @@ from people import people
 from test_run_directory import LONGER
 def on_epoch(record):
     print(record.epoch, flush=True)
-    time.sleep(0.3)
+    sys.stdin.readline()
 LinkPredictor(cache=None, minutes=None, **LONGER).fit(people(), out=sys.argv[1], on_epoch=on_epoch)
 """
 
@@ -276,10 +276,15 @@ def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     folder = tmp_path / "killed"
     here = os.pathsep.join(map(str, (*Path(__file__).parents[:2], Path(__file__).parents[2] / "src")))
     where = os.environ | {"PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([sys.executable, "-c", FIT, folder], stdout=subprocess.PIPE, text=True, env=where) as process:
-        for _ in range(3):
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", FIT, folder], stdin=pipe, stdout=pipe, text=True, env=where
+    ) as process:
+        for _ in range(3):  # each epoch waits to be read, or a slow reader would find the fit over
             process.stdout.readline()
-        time.sleep(0.35)  # somewhere in the middle of the next epoch
+            process.stdin.write("\n")
+            process.stdin.flush()
+        time.sleep(0.05)  # somewhere in the middle of the next epoch
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     left = {p.name for p in folder.iterdir()}

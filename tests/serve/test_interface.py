@@ -240,16 +240,17 @@ def test_a_body_that_never_ends_is_408_and_one_too_large_413_and_neither_is_read
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    with socket.create_connection(listening.getsockname(), timeout=10) as half:
+    with socket.create_connection(listening.getsockname(), timeout=60) as half:
         half.sendall(
             b"POST /score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         )
         assert half.recv(100).startswith(b"HTTP/1.1 408")
-    large = http.client.HTTPConnection(*listening.getsockname(), timeout=20)
+    monkeypatch.setattr("llwlc._serve.request_parsing.BODY_SECONDS", 600.0)  # now sizes alone decide
+    large = http.client.HTTPConnection(*listening.getsockname(), timeout=60)
     large.request("POST", "/score", b'{"pairs": [' + b" " * 1_500_000 + b"]}", {"Content-Type": "application/json"})
     assert large.getresponse().status == 413
     large.close()
-    with socket.create_connection(listening.getsockname(), timeout=10) as endless:
+    with socket.create_connection(listening.getsockname(), timeout=60) as endless:
         endless.sendall(
             b"POST /score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n"
@@ -257,7 +258,7 @@ def test_a_body_that_never_ends_is_408_and_one_too_large_413_and_neither_is_read
         with pytest.raises(ConnectionError):
             endless.sendall((b"10000\r\n" + b" " * 65536 + b"\r\n") * 4000)  # 250 MB
     server.should_exit = True
-    thread.join(10)
+    thread.join(120)
     assert not thread.is_alive()
 
 

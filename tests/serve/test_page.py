@@ -90,9 +90,10 @@ def test_the_export_equals_the_table_and_its_length_reloads_it(server):
         page.wait_for_function("() => document.querySelectorAll('#links tbody tr').length === 5")
         # an older list that comes late does not replace the one asked for last
         page.evaluate("""() => { const real = window.fetch; window.fetch = async (path, options) => {
-            if (path.includes("20")) await new Promise((done) => setTimeout(done, 1500));
-            return real(path, options); }; recommend("Person 20"); recommend("Person 33"); }""")
-        page.wait_for_timeout(3000)
+            if (!window.release) await new Promise((done) => { window.release = done; });
+            return real(path, options); }; window.late = recommend("Person 20"); recommend("Person 33"); }""")
+        page.wait_for_function("() => document.querySelector('#links tbody td')?.textContent === 'Person 33'")
+        page.evaluate("async () => { window.release(); await window.late; }")
         assert column(page, "links", 1) == ["Person 33"] * 5
         assert complaints == []
 

@@ -245,7 +245,7 @@ def test_a_system_without_resource_or_sysconf_is_described_all_the_same(monkeypa
 
 
 def test_scores_and_epochs_are_timed_on_one_core_and_on_two(tmp_path):
-    """Every contestant of every kind has a time, and the table names the aims."""
+    """Every method of every kind has a time, and the table names the aims."""
     found = bench.run_scores("cora", links=24, repeats=1, baseline_names=("gae", "seal"), with_memory=False)
     assert set(found.microseconds) == {"1", "2"}
     one, two = found.microseconds.values()

@@ -79,7 +79,7 @@ def _keep_once(
     indptr: Any,
     indices: Any,
     found: Any,
-    said: Any,
+    walked: Any,
     size: Any,
     begin: int,
     end: int,
@@ -98,7 +98,7 @@ def _keep_once(
             place = np.searchsorted(linked, node)
             if place < len(linked) and linked[place] == node:
                 continue
-            found[i, count], said[i, count] = node, walk[i, at] if at < walk.shape[1] else 0.0
+            found[i, count], walked[i, count] = node, walk[i, at] if at < walk.shape[1] else 0.0
             count += 1
         size[i + 1] = count
 

@@ -44,4 +44,4 @@ class CandidateConfig:
         if not 0 <= self.svd_similarity <= 1:
             raise InputError(f"the share of the leading directions is between 0 and 1, got {self.svd_similarity}")
         if self.budget < 1:
-            raise InputError(f"the budget of candidates is at least 1 a node, got {self.budget}")
+            raise InputError(f"the budget of candidates is at least 1 per node, got {self.budget}")

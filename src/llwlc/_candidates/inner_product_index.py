@@ -63,6 +63,6 @@ class InnerProductIndex:
 
     def __call__(self, queries: Vectors, most: int) -> Integers:
         """For each query the `most` best members it finds, `[m, most]`, −1 where there are fewer."""
-        asked = np.column_stack([queries, np.ones(len(queries), dtype=np.float32)])
-        at = self._index.search(asked, min(most, len(self.members)))[1]
+        extended = np.column_stack([queries, np.ones(len(queries), dtype=np.float32)])
+        at = self._index.search(extended, min(most, len(self.members)))[1]
         return np.where(at >= 0, self.members[at], -1)

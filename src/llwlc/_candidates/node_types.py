@@ -55,6 +55,26 @@ class NodeTypes:
         linkable[ends[:, 0], ends[:, 1]] = linkable[ends[:, 1], ends[:, 0]] = True
         return cls(codes.astype(np.int64), linkable)
 
+    def across(self, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NodeTypes:
+        """The same rules, and one more: a link joins a node of the set `first [n]` with one of `second [n]`.
+
+        >>> one, all_nodes = np.array([True, False, False]), np.ones(3, dtype=bool)
+        >>> star = NodeTypes.any(3).across(one, all_nodes)
+        >>> star.linkable[star.codes][:, star.codes].tolist()
+        [[True, True, True], [True, False, False], [True, False, False]]
+        """
+        side = np.arange(4)  # 1 for the first set, 2 for the second, 3 for both
+        joined = (np.outer(side & 1, side & 2) > 0) | (np.outer(side & 2, side & 1) > 0)
+        linkable: NDArray[np.bool_] = np.kron(joined, self.linkable)
+        kinds, codes = np.unique((first + 2 * second) * len(self.linkable) + self.codes, return_inverse=True)
+        return NodeTypes(codes.astype(np.int64), linkable[np.ix_(kinds, kinds)], self.is_bipartite)
+
+    @property
+    def linkable_nodes(self) -> Integers:
+        """The nodes that a link may join with any node at all, ascending."""
+        usable: NDArray[np.bool_] = np.logical_or.reduce(self.linkable, axis=1)
+        return np.flatnonzero(usable[self.codes])
+
 
 def detect_node_types(graph: Graph) -> NodeTypes:
     """The sides where the graph is bipartite by design, else one type. A node without links belongs to neither side."""

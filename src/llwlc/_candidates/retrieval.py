@@ -68,22 +68,29 @@ def find_candidates(
     nodes are made, if not here.
     """
     n = retriever.graph.num_nodes
-    nodes = np.arange(n) if sources is None else np.sort(sources)
-    budget = retriever.budget
+    if sources is None:
+        nodes = np.arange(n) if lists is not None else retriever.node_types.linkable_nodes
+    else:
+        nodes = np.sort(sources)
+    budget, proposing = retriever.budget, retriever.num_proposing_nodes or n
     if budget < retriever.config.budget:
         warn(
-            f"each of the {n:,} nodes proposes {budget} partners instead of {retriever.config.budget}, so that all"
-            " candidates fit in memory",
+            f"each of the {proposing:,} nodes proposes {budget} partners instead of {retriever.config.budget}, so that"
+            " all candidates fit in memory",
             stacklevel=2,
         )
     longest = min(2 * budget, max(n - 1, 1))
     candidate_lists = _listed(retriever, nodes, longest, about) if lists is None else lists(longest)
     partner, score = candidate_lists.partner.astype(np.int32, copy=False), candidate_lists.score
     if sources is None:
-        own = compute_list_lengths(partner, budget)
+        place = np.full(n + 1, -1, dtype=np.int32)  # its last entry is that of partner −1
+        place[nodes] = np.arange(len(nodes))
+        own = compute_list_lengths(partner if len(nodes) == n else place[partner], budget)
         # a list that ends because nothing else speaks for a partner has room for one more, which a link that goes
         # missing would take
-        return _paired(n, nodes, partner, score, own, np.maximum(own, min(budget, longest)))
+        length = np.full(n, min(budget, longest))
+        length[nodes] = np.maximum(own, length[nodes])
+        return _paired(n, nodes, partner, score, own, length)
     usual = min(round(LIST_LENGTH_FACTOR * budget), longest)
     own = np.minimum((partner >= 0).sum(1), usual)
     return _paired(n, nodes, partner, score, own, np.full(n, usual))
@@ -98,8 +105,8 @@ def measure_merge_seconds(nodes: int, budget: int) -> float:
     _paired(2, one, partner[:1] * 0, score[:1], compute_list_lengths(partner[:1] * 0, 1), one)  # may compile
     begin = time.perf_counter()
     own = compute_list_lengths(partner, budget)
-    found = _paired(nodes, np.arange(nodes), partner, score, own, own)
-    return (time.perf_counter() - begin) / max(len(found), 1)
+    pairs = _paired(nodes, np.arange(nodes), partner, score, own, own)
+    return (time.perf_counter() - begin) / max(len(pairs), 1)
 
 
 def _listed(retriever: CandidateRetriever, nodes: Integers, longest: int, about: str) -> CandidateLists:

@@ -18,6 +18,7 @@ from llwlc._candidates import inner_product_index
 from llwlc._candidates.candidate_lists import CandidateLists, make_proposals, select_best
 from llwlc._candidates.config import CandidateConfig
 from llwlc._candidates.node_types import NodeTypes
+from llwlc._candidates.scope import CandidateScope
 from llwlc._candidates.smoothing import SmoothedFeatures
 from llwlc._candidates.walks import PRECISION, find_walk_ends
 from llwlc.graph._graph import Graph
@@ -59,7 +60,8 @@ class CandidateRetriever:
     """Makes candidate lists on a graph, under weights that may be changed (`with_weights`).
 
     `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1.
-    `num_proposing_nodes`: how many nodes share the candidates that fit in memory, None for all.
+    `num_proposing_nodes`: how many nodes share the candidates that fit in memory, None for all. `excluded`: pairs that
+    are in no list, as the edges of a graph.
     """
 
     graph: Graph
@@ -68,6 +70,7 @@ class CandidateRetriever:
     node_types: NodeTypes
     device: str = "cpu"
     num_proposing_nodes: int | None = None
+    excluded: Graph | None = None
 
     @property
     def budget(self) -> int:
@@ -93,6 +96,20 @@ class CandidateRetriever:
         other = replace(self, config=config)
         same = (*WEIGHT_INDEPENDENT, "_indexes") if config.degree == self.config.degree else WEIGHT_INDEPENDENT
         vars(other).update({name: vars(self)[name] for name in same if name in vars(self)})
+        return other
+
+    def within(self, scope: CandidateScope) -> CandidateRetriever:
+        """The retriever whose lists hold only pairs of a scope, with the scores that these pairs have without it."""
+        node_types = self.node_types if scope.ends is None else self.node_types.across(*scope.ends)
+        proposing = self.num_proposing_nodes
+        if proposing is None and scope.ends is not None:
+            proposing = len(node_types.linkable_nodes)
+        excluded = scope.excluded if self.excluded is None else self.excluded
+        if self.excluded is not None and scope.excluded is not None:
+            pairs = torch.cat([self.excluded.edges, scope.excluded.edges])
+            excluded = Graph.from_edges(pairs, num_nodes=self.graph.num_nodes)
+        other = replace(self, node_types=node_types, excluded=excluded, num_proposing_nodes=proposing)
+        vars(other)["hubness"] = self.hubness  # that of a node among all others
         return other
 
     def prepare(self) -> None:
@@ -151,6 +168,7 @@ class CandidateRetriever:
         parts = [CandidateLists(np.zeros((0, length), dtype=np.int64), np.zeros((0, length), dtype=np.float32))]
         many = max(FEW_SOURCES, min(LARGE_BLOCK, LARGE_ENTRIES // max(2 * length, 1)))
         links = self._most_links(sources)
+        many = max(FEW_SOURCES, many * length // (length + self._most_excluded(sources)))
         for block in _blocks(sources, self.sources_at_once if self.exact else many):
             parts.append(self._exactly(block, length) if self.exact else self._nearly(block, length, links))
         return CandidateLists(np.concatenate([p.partner for p in parts]), np.concatenate([p.score for p in parts]))
@@ -198,8 +216,9 @@ class CandidateRetriever:
         )
         like = self._likeness(sources, removed)
         possible = self._fitting(sources)
-        linked, owner = self._links(sources)
-        possible[owner.to(self.device), linked.to(self.device)] = False
+        for known in (self.graph, *([] if self.excluded is None else [self.excluded])):
+            linked, owner = _links(known, sources)
+            possible[owner.to(self.device), linked.to(self.device)] = False
         if removed is not None:
             again = self.node_types.linkable[self.node_types.codes[sources], self.node_types.codes[removed]]
             possible[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(again).to(self.device)
@@ -254,24 +273,16 @@ class CandidateRetriever:
             if removed:
                 like[:, 0] = (query * self.smoothed.without_link(wanted, sources)).sum(1)
         node = np.where(open_, node, sources[:, None])
-        asked = np.stack([np.broadcast_to(sources[:, None], node.shape), node], 2)
-        open_ &= linkable[codes[asked[..., 0]], codes[asked[..., 1]]] & (node != sources[:, None])
+        pairs = np.stack([np.broadcast_to(sources[:, None], node.shape), node], 2)
+        open_ &= linkable[codes[pairs[..., 0]], codes[pairs[..., 1]]] & (node != sources[:, None])
         # walks end at no node that the source is linked to; the index knows nothing of links
         unsure = np.column_stack([open_[:, :1] & ~removed, open_[:, 1 + ends.shape[1] :]])
         columns = np.append(0, np.arange(1 + ends.shape[1], node.shape[1]))
         at = np.nonzero(unsure)
-        linked = self.graph.has_edges(torch.from_numpy(asked[at[0], columns[at[1]]])).numpy()
+        linked = self.graph.has_edges(torch.from_numpy(pairs[at[0], columns[at[1]]])).numpy()
         open_[at[0][linked], columns[at[1]][linked]] = False
         parts = (node, like, np.log1p(walk / PRECISION).astype(np.float32), open_)
         return Evidence(*(torch.from_numpy(np.ascontiguousarray(part)).to(self.device) for part in parts))
-
-    def _links(self, sources: Integers) -> tuple[Tensor, Tensor]:
-        begin, end = self.graph.indptr[sources], self.graph.indptr[sources + 1]
-        owner = torch.repeat_interleave(torch.arange(len(sources)), end - begin)
-        first = torch.repeat_interleave(
-            begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin
-        )
-        return self.graph.indices[first + torch.arange(len(owner))], owner
 
     def _exactly(self, sources: Integers, length: int) -> CandidateLists:
         best = (
@@ -288,21 +299,31 @@ class CandidateRetriever:
         """On a large graph: of the nodes where walks end and of those that an index finds; `links`: as many as any
         source has.
         """
-        graph, weights = self.graph, self.weights
+        graph, weights, excluded = self.graph, self.weights, self._most_excluded(sources)
         partner, rank = find_walk_ends(
-            graph, sources, np.full(len(sources), -1), self.node_types, 2 * length, self.precision
+            graph, sources, np.full(len(sources), -1), self.node_types, 2 * length + excluded, self.precision
         )
         if self.smoothed is not None:
-            partner = np.column_stack([partner, self._similar(sources, length, self.smoothed.vectors[sources], links)])
+            similar = self._similar(sources, length + excluded, self.smoothed.vectors[sources], links)
+            partner = np.column_stack([partner, similar])
         proposals = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
         score = weights.degree * self.log_degree.cpu().numpy()[proposals.partner] + weights.walk * proposals.walk
         if self.smoothed is not None:
             similarity = _products(self.smoothed.vectors, sources[proposals.row], proposals.partner)
             score = np.where((similarity > 0) | (proposals.walk > 0), score + similarity, NOT_LISTED)
+        if self.excluded is not None:
+            pairs = torch.from_numpy(np.stack([sources[proposals.row], proposals.partner], 1))
+            score = np.where(self.excluded.has_edges(pairs).numpy(), NOT_LISTED, score)
         return select_best(proposals, score.astype(np.float32), length)
 
     def _most_links(self, sources: Integers) -> int:
         return int(self.graph.degree.numpy()[sources].max(initial=0))
+
+    def _most_excluded(self, sources: Integers) -> int:
+        """As many partners as are looked at beyond those of a list, since they may turn out to be excluded."""
+        if self.excluded is None:
+            return 0
+        return min(int(self.excluded.degree.numpy()[sources].max(initial=0)), MAX_WALK_ENDS)
 
     def _similar(self, sources: Integers, length: int, query: Floats, links: int) -> Integers:
         """By their vectors `query`, the nodes of an admissible type nearest to each source, and as many more as it has
@@ -358,6 +379,16 @@ def make_retriever(
     return CandidateRetriever(
         graph, smoothed, config, NodeTypes.any(graph.num_nodes) if node_types is None else node_types, device
     )
+
+
+def _links(graph: Graph, sources: Integers) -> tuple[Tensor, Tensor]:
+    """The neighbours of all sources, one after the other, and the place of each one's source."""
+    begin, end = graph.indptr[sources], graph.indptr[sources + 1]
+    owner = torch.repeat_interleave(torch.arange(len(sources)), end - begin)
+    first = torch.repeat_interleave(
+        begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin
+    )
+    return graph.indices[first + torch.arange(len(owner))], owner
 
 
 def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:

@@ -17,6 +17,7 @@ from llwlc._cli.recommend import recommend
 from llwlc._cli.report import report
 from llwlc._cli.score import score
 from llwlc._cli.serve import serve
+from llwlc._cli.tune import tune
 from llwlc._support.version import VERSION
 
 app = typer.Typer(
@@ -33,7 +34,7 @@ app = typer.Typer(
 app.add_typer(data, name="data")
 app.add_typer(cache, name="cache")
 app.command(epilog=OPTIONS_HELP)(fit)
-for command in (score, recommend, explain, report, serve, evaluate):
+for command in (tune, score, recommend, explain, report, serve, evaluate):
     app.command()(command)
 for name in MOVED_COMMANDS:
     # without --help of its own: whatever follows, the answer is the same

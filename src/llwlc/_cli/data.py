@@ -76,7 +76,7 @@ def pack_graph(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for the packed graph.")],
     query: Annotated[
-        str | None, typer.Option(help="Of a database: what to read, as in 'select a, b from orders'.")
+        str | None, typer.Option(help="With a database: the query, as in 'select a, b from orders'.")
     ] = None,
     source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,

@@ -23,7 +23,7 @@ AddressOption = Annotated[
     typer.Option(help="With --engine ray: a running cluster, as in auto or HOST:PORT; by default one is started here."),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="With --engine ray: maximum number of workers; by default one a processor.")
+    int | None, typer.Option(min=1, help="With --engine ray: maximum number of workers; by default one per processor.")
 ]
 
 
@@ -52,11 +52,11 @@ def score_on_ray(
     from llwlc._engines.ray_pool import Cluster
     from llwlc._engines.scoring import make_score_task, score_in_shards
 
-    done = score_in_shards(make_score_task(run, pairs, out, **options), Cluster(address, workers))
-    before = done["pairs"] - done["scored"]
+    counts = score_in_shards(make_score_task(run, pairs, out, **options), Cluster(address, workers))
+    before = counts["pairs"] - counts["scored"]
     earlier = f", {before:,} of them by an earlier call" if before else ""
     print_status(
-        f"{done['pairs']:,} pairs scored{earlier}; probabilities are for a prior of {options['prior']:g} (--prior)"
+        f"{counts['pairs']:,} pairs scored{earlier}; probabilities are for a prior of {options['prior']:g} (--prior)"
     )
     print_status(f"written to {out}")
 

@@ -1,4 +1,4 @@
-"""The progress bar of training, an epoch a step."""
+"""The progress bar of training, one step per epoch."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ class EpochBar:
         self.total = self.total if total is None else total
         from llwlc._support.progress import make_progress
 
-        done = self._done()
+        done = self._count_epochs()
         if done:
             print_status(f"going on after epoch {done:,}{'' if self.total is None else f' of {self.total:,}'}")
         progress = self._stack.enter_context(make_progress())
         self._shown = progress, progress.add_task("training", total=self.total, completed=done)
 
     @property
-    def begun(self) -> bool:
+    def resumes(self) -> bool:
         """Whether the run has completed epochs already."""
-        return self._done() > 0
+        return self._count_epochs() > 0
 
-    def _done(self) -> int:
+    def _count_epochs(self) -> int:
         from llwlc._runs.directory import CHECKPOINT
         from llwlc._runs.plan_file import read_plan
-        from llwlc.training._checkpoint import epochs_done
+        from llwlc.training._checkpoint import count_epochs
 
         if self.run is None or not (self.run / CHECKPOINT).is_file():
             return 0
         plan = read_plan(self.run)
         self.total = self.total if plan is None or self.total is None else plan.preset.train.epochs
-        return epochs_done(self.run / CHECKPOINT)
+        return count_epochs(self.run / CHECKPOINT)
 
     def move(self, record: EpochRecord) -> None:
         """Advances the bar by one epoch."""

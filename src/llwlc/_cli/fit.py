@@ -128,6 +128,12 @@ def fit(
         str | None,
         typer.Option(help="Column of the features file that names each node's type, for recommend --between."),
     ] = None,
+    negatives: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PAIRS", help="File of known non-links, one a row: trained on, measured by, never recommended."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
     *,
@@ -144,6 +150,8 @@ def fit(
     `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
 
     `llwlc fit sqlite:///shop.db --query "select customer, item from orders" --out run`
+
+    `llwlc fit edges.csv --negatives known_non_links.csv --out run`
 
     `llwlc fit dense.csv --minutes 30`
 
@@ -173,7 +181,7 @@ def fit(
         split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)
         with EpochBar(known.epochs, out) as bar:
-            if not planned or bar.begun:
+            if not planned or bar.resumes:
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
@@ -182,7 +190,11 @@ def fit(
 
             def show_plan(plan: FitPlan) -> None:
                 show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most)
-                OUT.print(f"Plan for {plan.minutes:g} minutes: {plan.sentence}.", markup=False, highlight=False)
+                OUT.print(
+                    f"Plan for {plan.minutes:g} {'minute' if plan.minutes == 1 else 'minutes'}: {plan.sentence}.",
+                    markup=False,
+                    highlight=False,
+                )
                 bar.open(plan.preset.train.epochs)
 
             predictor.fit(
@@ -191,6 +203,7 @@ def fit(
                 out=out,
                 graph_name=name,
                 node_types=labels,
+                negatives=negatives,
                 plan=None if plan in (None, "full") else plan,
                 spent=time.perf_counter() - begin,
                 on_epoch=bar.move,
@@ -232,11 +245,11 @@ def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast,
 
 def format_expected_time(forecast: Forecast, most: float) -> str:
     """How long a fit is expected to take. A lower bound is given where early stopping would end much earlier."""
-    found = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
+    usual = f"{format_duration(forecast.usual)}, at most {format_duration(most)}"
     return (
-        f"{found}, {format_duration(forecast.at_least)} if little can be learned"
+        f"{usual}, {format_duration(forecast.at_least)} if little can be learned"
         if 1.5 * forecast.at_least < forecast.usual
-        else found
+        else usual
     )
 
 

@@ -32,8 +32,8 @@ GraphArgument = Annotated[
         metavar="GRAPH",
         help=(
             "A dataset (llwlc data list) or a file: an edge list (CSV, TSV, Parquet, SNAP, KONECT), GraphML, GEXF,"
-            " Matrix Market, graph6, each also gzipped; a packed graph (llwlc data pack); or a database (sqlite:///FILE,"
-            " duckdb:///FILE, postgresql://HOST/NAME, neo4j://HOST) with --query."
+            " Matrix Market, graph6, each also gzipped; a packed graph (llwlc data pack); or a database"
+            " (sqlite:///FILE, duckdb:///FILE, postgresql://HOST/NAME, neo4j://HOST) with --query."
         ),
         autocompletion=make_completer(DATASETS),
     ),
@@ -77,7 +77,7 @@ class GraphOptions:
     query: Annotated[
         str | None,
         typer.Option(
-            help="Of a database: what to read, as in 'select a, b from orders'. Passwords: PGPASSWORD, ~/.pgpass."
+            help="With a database: the query, as in 'select a, b from orders'. Passwords: PGPASSWORD, ~/.pgpass."
         ),
     ] = None
     features: Annotated[
@@ -90,7 +90,7 @@ class GraphOptions:
         ),
     ] = None
     features_query: Annotated[
-        str | None, typer.Option(help="Of a database in --features: what to read, one row a node.")
+        str | None, typer.Option(help="With a database in --features: the query, one row per node.")
     ] = None
     node: Annotated[str | None, typer.Option(help="Column of node ids in the features file.")] = None
     categorical: Annotated[
@@ -107,7 +107,7 @@ class GraphOptions:
     ] = "fill"
     node_list: Annotated[
         Path | None,
-        typer.Option(help="File of node names, one a row: nodes that the graph has even if they have no edge."),
+        typer.Option(help="File of node names, one per row: nodes that the graph has even if they have no edge."),
     ] = None
     isolated: Annotated[
         str, typer.Option(help="What to do with a node that has features but no edge: error, keep or drop.")
@@ -192,7 +192,9 @@ def make_source(name: str | None, query: str | None, option: str) -> str | Query
         return None
     if not is_database_url(name):
         if query is not None:
-            raise InputError(f"{option} is for a database such as sqlite:///shop.db, and {name} is none: leave it out")
+            raise InputError(
+                f"{option} is for a database such as sqlite:///shop.db, and {name} is not one: leave it out"
+            )
         return name
     if query is None:
         raise make_missing_query_error(name, option)
@@ -218,17 +220,17 @@ class UpdateOptions:
         str | None,
         typer.Option(help="File or database of the updated graph, which replaces the one that the run was fitted on."),
     ] = None
-    graph_query: Annotated[str | None, typer.Option(help="Of a database in --graph: what to read.")] = None
+    graph_query: Annotated[str | None, typer.Option(help="With a database in --graph: the query.")] = None
     add: Annotated[str | None, typer.Option(help="File or database of new links, added to the known ones.")] = None
-    add_query: Annotated[str | None, typer.Option(help="Of a database in --add: what to read.")] = None
+    add_query: Annotated[str | None, typer.Option(help="With a database in --add: the query.")] = None
     node_list: Annotated[
         Path | None,
-        typer.Option(help="File of node names, one a row: nodes that the graph has even if they have no link."),
+        typer.Option(help="File of node names, one per row: nodes that the graph has even if they have no link."),
     ] = None
     features: Annotated[
         str | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
     ] = None
-    features_query: Annotated[str | None, typer.Option(help="Of a database in --features: what to read.")] = None
+    features_query: Annotated[str | None, typer.Option(help="With a database in --features: the query.")] = None
     graph_source: Annotated[str | None, typer.Option(help="Column of one end of a link in --graph and --add.")] = None
     graph_target: Annotated[str | None, typer.Option(help="Column of the other end in --graph and --add.")] = None
     graph_weight: Annotated[

@@ -98,7 +98,7 @@ def refuse_options(ctx: typer.Context, *names: str, why: str) -> None:
     for name in names:
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"--{name.replace('_', '-')} has no effect {why}: leave it out")
+            raise InputError(f"--{name.rstrip('_').replace('_', '-')} has no effect {why}: leave it out")
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, Any]:

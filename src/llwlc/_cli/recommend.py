@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +20,8 @@ from llwlc._cli.options import (
     refuse_options,
 )
 from llwlc._cli.tables import TableOutput, describe_expected_links, show_links
-from llwlc._io.database_url import redact
+from llwlc._io.database_url import is_database_url, redact
+from llwlc.errors import InputError
 
 
 @takes_update_options
@@ -34,15 +36,27 @@ def recommend(
     node: Annotated[str | None, typer.Option(help="Only links of this node.")] = None,
     out: OutOption = None,
     format: FormatOption = None,
+    exclude: Annotated[
+        Path | None, typer.Option(metavar="PAIRS", help="File of pairs that are never proposed, one a row.")
+    ] = None,
+    among: Annotated[
+        Path | None, typer.Option(metavar="NODES", help="File of nodes, one a row: both ends are among them.")
+    ] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", metavar="NODES", help="File of nodes: one end, the source, is one of them.")
+    ] = None,
     to: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="URL",
-            help="Database to write the links to, all or none: sqlite:///FILE, duckdb:///FILE, postgresql://…",
+            metavar="NODES|URL",
+            help=(
+                "File of nodes: the other end is one of them. Or the database to write the links to, all or none:"
+                " sqlite:///FILE, duckdb:///FILE, postgresql://… Both may be given."
+            ),
         ),
     ] = None,
-    table: Annotated[str, typer.Option(help="Table of --to, as links or schema.links.")] = "links",
-    if_exists: Annotated[str, typer.Option(help="A table of --to that is there already: fail or append.")] = "fail",
+    table: Annotated[str, typer.Option(help="Table of --to URL, as links or schema.links.")] = "links",
+    if_exists: Annotated[str, typer.Option(help="A table of --to URL that is there already: fail or append.")] = "fail",
     missing_share: Annotated[
         float | None,
         typer.Option(help="Assumed share of all links that is missing; by default the share of the validation links."),
@@ -79,18 +93,21 @@ def recommend(
 
     `llwlc recommend run --between user item`
 
+    `llwlc recommend run --from customers.csv --to in_stock.csv --exclude rejected.csv`
+
     `llwlc recommend run --add links_since.csv -o - --format jsonl`
 
     `llwlc recommend run --top 1000 --to postgresql://localhost/shop --table links --if-exists append`
     """
     load_plugins(plugin)
-    if to is None:
-        refuse_options(ctx, "table", "if_exists", why="without --to")
+    url, target_nodes = split_targets(to)
+    if url is None:
+        refuse_options(ctx, "table", "if_exists", why="without --to and the URL of a database")
     else:
         from llwlc._io.database import check_table_target
         from llwlc.ranking._recommendations import COLUMNS
 
-        check_table_target(to, table, list(COLUMNS), if_exists)
+        check_table_target(url, table, list(COLUMNS), if_exists)
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
     from llwlc._predictor import LinkPredictor
 
@@ -103,21 +120,27 @@ def recommend(
         "between": between,
         "budget": budget,
     }
+    scope: dict[str, Any] = {"exclude": exclude, "among": among, "source_nodes": from_, "target_nodes": target_nodes}
     if uses_ray(engine, address, workers):
+        refuse_options(ctx, "exclude", "among", "from_", why="with --engine ray, whose workers list all pairs")
+        if target_nodes is not None:
+            raise InputError("--to NODES has no effect with --engine ray, whose workers list all pairs: leave it out")
         recommendations = recommend_on_ray(run, out, address, workers, update, **options)
     else:
         model = LinkPredictor.load(run)
-        recommendations = model.recommend(**options, graph=update.apply(model))
+        recommendations = model.recommend(**options, **scope, graph=update.apply(model))
     whose = f" of {node}" if node else ""
     if not recommendations and precision is not None and recommendations.candidates:
         print_status(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")
     elif recommendations or not node:
         print_status(describe_expected_links(recommendations))
+    elif any(scope.values()):
+        print_status(f"There are no candidates of {node} among the pairs that the options leave")
     else:
         print_status(f"There are no candidates of {node}: no unlinked node is near it or has similar features")
-    if to is not None:
-        recommendations.to_database(to, table, if_exists=if_exists)
-        print_status(f"{len(recommendations):,} links written to table {table} of {redact(to)}")
+    if url is not None:
+        recommendations.to_database(url, table, if_exists=if_exists)
+        print_status(f"{len(recommendations):,} links written to table {table} of {redact(url)}")
         if out is None and format is None:
             return
     if out is None and format is None and OUT.is_terminal:
@@ -125,3 +148,21 @@ def recommend(
             show_links(recommendations, f"The {len(recommendations)} likeliest missing links{whose}")
         return
     delivery.write_out(recommendations.to_arrow())
+
+
+def split_targets(to: list[str] | None) -> tuple[str | None, Path | None]:
+    """What `--to` names: the database to write to, and the file of nodes at the other end.
+
+    >>> split_targets(["sqlite:///shop.db"])
+    ('sqlite:///shop.db', None)
+    """
+    urls = [name for name in to or () if is_database_url(name)]
+    files = [Path(name) for name in to or () if not is_database_url(name)]
+    if len(urls) > 1 or len(files) > 1:
+        raise InputError("--to is given once for a file of nodes and once for a database: leave the others out")
+    if files and not files[0].exists():
+        raise InputError(
+            f"--to {files[0]}: there is no such file of nodes. A list of links is written to a file by -o, to a"
+            " database by --to and its URL, as in sqlite:///shop.db"
+        )
+    return next(iter(urls), None), next(iter(files), None)

@@ -42,7 +42,7 @@ def score(
         ),
     ],
     query: Annotated[
-        str | None, typer.Option(help="Of a database: what to read, as in 'select a, b from asked'.")
+        str | None, typer.Option(help="With a database: the query, as in 'select a, b from pairs'.")
     ] = None,
     out: OutOption = None,
     format: FormatOption = None,

@@ -79,7 +79,7 @@ def describe_expected_links(recommendations: Recommendations) -> str:
         return (
             f"{count:,} links of {recommendations.candidates:,} candidates, best first. Probabilities were"
             f" calibrated on lists of"
-            f" {recommendations.calibrated_on:,} candidates a node, since the graph is large, and say little of this"
+            f" {recommendations.calibrated_on:,} candidates per node, since the graph is large, and say little of this"
             f" longer list."
         )
     text = (

@@ -19,7 +19,7 @@ OBJECT_STORE_BYTES = 100 << 20
 @dataclass(frozen=True)
 class Cluster:
     """Where the workers run: on the running cluster at `address`, or on one that is started here and ends with the
-    command. `workers`: the most workers; None for one a processor.
+    command. `workers`: the most workers; None for one per processor.
     """
 
     address: str | None = None
@@ -52,8 +52,8 @@ def run_over_shards(cluster: Cluster, worker: type, task: object, method: str, s
             raise
         except ray.exceptions.RayActorError as error:
             raise EngineError(
-                f"a worker was lost {RETRIES + 1} times on one shard, perhaps for want of memory: give each more, then"
-                " run the same again"
+                f"a worker was lost {RETRIES + 1} times on one shard, perhaps because memory ran out: give each more,"
+                " then run the same again"
             ) from error
         finally:
             for actor in actors:

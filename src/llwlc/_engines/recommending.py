@@ -105,29 +105,29 @@ class ShardedRankingEngine:
 
     def lists(self, longest: int) -> CandidateLists:
         task = self._with(longest=longest)
-        self._done(task.lists, task, "list_nodes", "candidates")
+        self._run_shards(task.lists, task, "list_nodes", "candidates")
         partner, score = (
             np.empty((task.nodes, longest), dtype=np.int32),
             np.empty((task.nodes, longest), dtype=np.float32),
         )
         for shard in range(task.lists.shards):
             begin, end = task.lists.rows_of(shard)
-            found = load_file(task.lists.file(shard))
-            partner[begin:end], score[begin:end] = found["rows"].numpy(), found["score"].numpy()
+            tensors = load_file(task.lists.file(shard))
+            partner[begin:end], score[begin:end] = tensors["rows"].numpy(), tensors["score"].numpy()
         return CandidateLists(partner, score)  # type: ignore[arg-type]
 
     def score_candidates(self, graph: Graph, pairs: Tensor) -> Tensor:
         """The scores of candidates of the run's graph, in their order."""
         task = self._with(pairs=len(pairs))
         write_tensors(task.pairs_file, {"pairs": pairs})
-        self._done(task.scores, task, "score_pairs", "scoring candidates")
+        self._run_shards(task.scores, task, "score_pairs", "scoring candidates")
         parts = [load_file(task.scores.file(shard))["rows"] for shard in range(task.scores.shards)]
         return torch.cat([torch.zeros(0, dtype=torch.float64), *parts])
 
     def _with(self, **changes: int) -> RecommendTask:
         return RecommendTask(**(vars(self.task) | changes))
 
-    def _done(self, shards: ShardFolder, task: RecommendTask, method: str, about: str) -> None:
+    def _run_shards(self, shards: ShardFolder, task: RecommendTask, method: str, about: str) -> None:
         missing = shards.missing()
         with make_progress() as progress:
             bar = progress.add_task(about, total=shards.rows)

@@ -97,17 +97,17 @@ def score_in_shards(task: ScoreTask, cluster: Cluster, worker: type[ScoreWorker]
     with open_job_folder(Path(task.out), task.job) as finished:
         shards = task.shards
         missing = shards.missing()
-        done = []
+        scored = []
         with make_progress() as progress:
             bar = progress.add_task(
                 "scoring pairs", total=task.rows, completed=task.rows - sum(_size(shards, k) for k in missing)
             )
             for shard in run_over_shards(cluster, worker, task, "score", missing):
-                done.append(shard)
+                scored.append(shard)
                 progress.advance(bar, shard.rows)
         if missing or not finished:
-            shards.finish(task.job, done)
-        return {"pairs": task.rows, "scored": sum(shard.rows for shard in done)}
+            shards.finish(task.job, scored)
+        return {"pairs": task.rows, "scored": sum(shard.rows for shard in scored)}
 
 
 def make_score_task(

@@ -42,6 +42,8 @@ def _parts(graph: Graph, split: LinkSplit, node_types: Sequence[str] | None) -> 
     yield (f"graph {graph.digest}".encode(),)
     for name in PARTS:
         yield _tensor(name, getattr(split, name))
+    if split.known_neg is not None:
+        yield _tensor("known_neg", split.known_neg)
     for name in STAGES:
         yield (f"{name} {getattr(split, name).digest}".encode(),)
     if graph.x is not None:

@@ -140,11 +140,11 @@ def open_database(url: str | DatabaseUrl) -> Database:
     for scheme in (url.scheme, url.scheme.partition("+")[0]):  # postgresql+psycopg:// is SQLAlchemy's way to write it
         for kind in DATABASES.records():
             if scheme in kind.schemes:
-                found: Database = kind.load()(url)
-                return found
+                database: Database = kind.load()(url)
+                return database
     raise InputError(
-        f"{url.scheme}:// is no database that llwlc reads; there are {DATABASES.list()}. Of another one, write the rows"
-        " to a CSV or Parquet file, or give a frame in Python"
+        f"{url.scheme}:// is not a database that llwlc reads; it reads {DATABASES.list()}. Write the rows of another"
+        " one to a CSV or Parquet file, or give a frame in Python"
     )
 
 

@@ -31,8 +31,8 @@ def restore_url(path: Path) -> str | None:
     >>> restore_url(Path("sqlite:///shop.db")), restore_url(Path("shop.db"))
     ('sqlite:////shop.db', None)
     """
-    found = re.match(_SCHEME, path.as_posix())
-    if found is None:
+    match = re.match(_SCHEME, path.as_posix())
+    if match is None:
         return None
     scheme, rest = path.as_posix().split(":/", 1)
     if scheme.lower() not in ("sqlite", "duckdb"):
@@ -108,8 +108,8 @@ class DatabaseUrl:
         """A driver's message without any form of the secrets of this URL."""
         rest = self.text.partition("://")[2]
         user = "" if rest.startswith("/") else rest.rpartition("@")[0]
-        found = {user.partition(":")[2], user.partition(":")[2].partition("@")[0]}
-        found |= {match.partition("=")[2] for match in (m[0] for m in _PARAMETER.finditer(self.text))}
-        for secret in sorted(found | {unquote(text) for text in found}, key=len, reverse=True):
+        secrets = {user.partition(":")[2], user.partition(":")[2].partition("@")[0]}
+        secrets |= {match.partition("=")[2] for match in (m[0] for m in _PARAMETER.finditer(self.text))}
+        for secret in sorted(secrets | {unquote(text) for text in secrets}, key=len, reverse=True):
             message = message.replace(secret, HIDDEN) if secret else message
         return redact(message)

@@ -26,14 +26,14 @@ class DuckdbDatabase(Database):
                 raise InputError(
                     f"the query of {self.url.place} must be one statement that returns rows: write one SELECT"
                 )
-            found = base.sql(sql)
-            self.distinct(found.columns)
-            reader = found.to_arrow_reader(rows)
-            schema, begun = reader.schema, False
+            relation = base.sql(sql)
+            self.distinct(relation.columns)
+            reader = relation.to_arrow_reader(rows)
+            schema, any_rows = reader.schema, False
             for batch in reader:
-                begun = True
+                any_rows = True
                 yield batch
-            if not begun:
+            if not any_rows:
                 yield pa.RecordBatch.from_pylist([], schema=schema)
 
     def tables(self) -> list[str]:
@@ -93,7 +93,7 @@ class DuckdbDatabase(Database):
                 raise StorageError(
                     f"{path} is locked by another program: wait until that has finished, then run this again"
                 ) from None
-            raise InputError(f"{path} is no DuckDB database, or cannot be opened ({what}): check the file") from None
+            raise InputError(f"{path} is not a DuckDB database, or cannot be opened ({what}): check the file") from None
         except duckdb.Error as error:
             what = self.explain(error)
             if write:

@@ -170,10 +170,10 @@ def encode_matrix(x: np.ndarray, known: FeatureEncoding | None = None) -> Encode
             f"the features have {x.shape[1]} columns, but the run was fitted on {len(before)}: give the same columns"
         )
     parts = [_numeric(str(i), column, code) for i, (column, code) in enumerate(zip(x.T, before, strict=True))]
-    found = np.concatenate([block for _, block, _ in parts], 1) if parts else x
+    matrix = np.concatenate([block for _, block, _ in parts], 1) if parts else x
     missing = {code.name: len(gaps) for code, _, gaps in parts if len(gaps)}
     return EncodedFeatures(
-        found,
+        matrix,
         FeatureEncoding(tuple(code for code, _, _ in parts), False if known is None else known.no_row),
         missing,
         {},
@@ -214,7 +214,7 @@ def _categories(
     column: pa.ChunkedArray, where: str, name: str, before: ColumnCode | None
 ) -> tuple[ColumnCode, np.ndarray, np.ndarray, int]:
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        raise InputError(f"{where} is of type {column.type}: give numbers or text, one value a cell (or an npz file)")
+        raise InputError(f"{where} is of type {column.type}: give numbers or text, one value per cell (or an npz file)")
     text = pc.utf8_trim_whitespace(pc.fill_null(column.combine_chunks().cast(pa.string()), ""))
     empty = pc.is_in(text, value_set=pa.array(MISSING_TEXTS)).to_numpy(zero_copy_only=False)
     if before is None:

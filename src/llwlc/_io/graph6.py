@@ -35,11 +35,11 @@ def read_graph6(file: UserFile) -> EdgeSource:
     edges = sum(int(np.unpackbits(values).sum()) for values in _values(file, start + width, wanted, nodes))
     if file.limit is not None and edges * EDGE_BYTES > file.limit:
         raise make_size_error(path, file.limit)
-    found, at = [np.zeros(0, np.int64)], 0
+    places, at = [np.zeros(0, np.int64)], 0
     for values in _values(file, start + width, wanted, nodes):
-        found.append(_positions(values) + 6 * at)
+        places.append(_positions(values) + 6 * at)
         at += len(values)
-    place = np.concatenate(found)
+    place = np.concatenate(places)
     # the upper triangle column by column: pair (i, j), i < j, has place j (j − 1) / 2 + i
     j = ((1 + np.sqrt(1 + 8 * place.astype(np.float64))) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > place
@@ -79,7 +79,7 @@ def _values(file: UserFile, skip: int, wanted: int, nodes: int) -> Iterator[np.n
                 break
             yield values - 63
         if ended and data.strip():
-            raise InputError(f"{file.path} holds several graphs, one a line: keep one")
+            raise InputError(f"{file.path} holds several graphs, one per line: keep one")
     if count != wanted:
         have = f"more than {wanted:,}" if count > wanted else f"{count:,}"
         raise InputError(

@@ -104,7 +104,7 @@ def to_arrow(source: TableSource) -> pa.Table:
             raise
         raise InputError(
             "a table is a file, a pandas or polars frame, an arrow table or a list of pairs; this"
-            f" {type(source).__name__} is none ({describe_error(error)})"
+            f" {type(source).__name__} is not one ({describe_error(error)})"
         ) from error
 
 

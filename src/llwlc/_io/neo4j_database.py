@@ -51,7 +51,7 @@ class Neo4jDatabase(Database):
                 " NEO4J_USERNAME and NEO4J_PASSWORD"
             ) from None
         except (ConfigurationError, ValueError) as error:
-            raise InputError(f"{place} is no usable URL ({self.explain(error)}): correct it") from None
+            raise InputError(f"{place} is not a usable URL ({self.explain(error)}): correct it") from None
         except (Neo4jError, DriverError) as error:
             raise InputError(f"the query of {place} fails ({self.explain(error)}): correct it") from None
 

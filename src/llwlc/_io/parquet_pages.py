@@ -40,12 +40,12 @@ def _pages(data: bytes, at: int, end: int) -> Iterator[int]:
     """The unpacked size of each page between two places."""
     while 0 < at < end:
         header = _Compact(data, at, len(data))
-        found = header.structure()
-        sizes = found.get(PAGE_UNPACKED), found.get(PAGE_PACKED)
+        page = header.structure()
+        sizes = page.get(PAGE_UNPACKED), page.get(PAGE_PACKED)
         if not all(isinstance(size, int) and size >= 0 for size in sizes):
             raise ValueError("a page header states no size")
-        yield found[PAGE_UNPACKED]
-        at = header.at + found[PAGE_PACKED]
+        yield page[PAGE_UNPACKED]
+        at = header.at + page[PAGE_PACKED]
 
 
 class _Compact:
@@ -60,14 +60,14 @@ class _Compact:
         """The values of a structure by the numbers of their fields."""
         if depth == DEEPEST:
             raise ValueError("its structures are nested too deep")
-        found: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             step, kind = divmod(head, 16)
             field = field + step if step else self._integer()
             # a boolean field is in the head itself
-            found[field] = None if kind in (1, 2) else self._value(kind, depth)
-        return found
+            values[field] = None if kind in (1, 2) else self._value(kind, depth)
+        return values
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (4, 5, 6):
@@ -88,7 +88,7 @@ class _Compact:
 
     def _byte(self) -> int:
         if not 0 <= self.at < self.end:
-            raise ValueError("it is cut")
+            raise ValueError("it is truncated")
         self.at += 1
         return self.data[self.at - 1]
 

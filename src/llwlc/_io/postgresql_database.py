@@ -52,13 +52,13 @@ class PostgresqlDatabase(Database):
         import psycopg
 
         server.execute("SELECT 1")  # begins the transaction, which is read-only
-        for found in (server.pgconn.prepare(b"", sql.encode()), server.pgconn.describe_prepared(b"")):
-            if found.status != psycopg.pq.ExecStatus.COMMAND_OK:
-                raise psycopg.errors.error_from_result(found)
-        if not found.nfields:
+        for result in (server.pgconn.prepare(b"", sql.encode()), server.pgconn.describe_prepared(b"")):
+            if result.status != psycopg.pq.ExecStatus.COMMAND_OK:
+                raise psycopg.errors.error_from_result(result)
+        if not result.nfields:
             raise InputError(f"the query of {self.url.place} returns no rows: write one that begins with SELECT")
-        names = [(found.fname(i) or b"").decode() for i in range(found.nfields)]
-        return names, [found.ftype(i) for i in range(found.nfields)]
+        names = [(result.fname(i) or b"").decode() for i in range(result.nfields)]
+        return names, [result.ftype(i) for i in range(result.nfields)]
 
     def tables(self) -> list[str]:
         with self._connection() as server:
@@ -116,7 +116,7 @@ class PostgresqlDatabase(Database):
                     " password (PGPASSWORD, ~/.pgpass)"
                 ) from None
             if not connected:
-                raise InputError(f"{place} is no usable URL ({what}): correct it") from None
+                raise InputError(f"{place} is not a usable URL ({what}): correct it") from None
             if write:
                 raise StorageError(f"{place} cannot be written ({what}): nothing was changed") from None
             raise InputError(f"the query of {place} fails ({what}): correct it, or ask for less") from None

@@ -26,9 +26,9 @@ def make_batches(
     >>> [batch.to_pydict() for batch in make_batches([("x", 1), (2, None)], schema, 10, where="the query")]
     [{'a': ['x', '2'], 'n': [1, None]}]
     """
-    some, begun = iter(rows), False
-    while (chunk := list(islice(some, size))) or not begun:
-        begun = True
+    some, any_rows = iter(rows), False
+    while (chunk := list(islice(some, size))) or not any_rows:
+        any_rows = True
         columns = list(zip(*chunk, strict=True)) if chunk else [()] * len(schema)
         yield pa.RecordBatch.from_arrays(
             [_column(values, kind, where) for values, kind in zip(columns, schema, strict=True)], schema=schema

@@ -27,10 +27,10 @@ class SqliteDatabase(Database):
 
     def batches(self, sql: str, rows: int) -> Generator[pa.RecordBatch]:
         with self._connection() as base:
-            found = base.execute(sql).description
-            if found is None:
+            description = base.execute(sql).description
+            if description is None:
                 raise InputError(f"the query of {self.url.place} returns no rows: write one that begins with SELECT")
-            columns = self.distinct([column[0] for column in found])
+            columns = self.distinct([column[0] for column in description])
             schema = pa.schema(list(zip(columns, self._types(base, sql, len(columns)), strict=True)))
             yield from make_batches(base.execute(sql), schema, rows, where=f"the query of {self.url.place}")
 
@@ -38,10 +38,10 @@ class SqliteDatabase(Database):
         names = [f"c{i}" for i in range(width)]
         kinds = ", ".join(f"group_concat(DISTINCT typeof({name}))" for name in names)
         seen = base.execute(f"WITH q({', '.join(names)}) AS ({sql}\n) SELECT {kinds} FROM q").fetchone()
-        found = [frozenset((text or "").split(",")) - {"null", ""} for text in seen]
+        kinds_by_column = [frozenset((text or "").split(",")) - {"null", ""} for text in seen]
         return [
             TYPES.get(kind) or (pa.binary() if "blob" in kind else pa.string() if "text" in kind else pa.float64())
-            for kind in found
+            for kind in kinds_by_column
         ]
 
     def tables(self) -> list[str]:
@@ -107,7 +107,7 @@ class SqliteDatabase(Database):
                 f"{place} is locked by another program: wait until that has finished, then run this again"
             )
         if "not a database" in what or "malformed" in what:
-            return InputError(f"{place} is no SQLite database, or a damaged one ({what}): check the file")
+            return InputError(f"{place} is not a SQLite database, or a damaged one ({what}): check the file")
         if "readonly" in what and not write:
             return InputError(f"the query of {place} would write ({what}): write one that begins with SELECT")
         if write:

@@ -17,6 +17,8 @@ LONGEST_CELL = 1 << 17
 """Bytes of a cell, which is also the limit of Python's csv module."""
 LONGEST_LINE = 1 << 24
 """Bytes of a line: a million columns of numbers."""
+LARGE = 1 << 24
+"""Bytes after which rows are counted as they are read; of a smaller file, arrow names the row that differs."""
 SEPARATORS = b",\t; "
 _NO_COMMENT = re.compile(rb"(?m)^(?![^\S\n]*$|#\s|#$|%\s|%%|%$).")
 
@@ -24,8 +26,8 @@ _NO_COMMENT = re.compile(rb"(?m)^(?![^\S\n]*$|#\s|#$|%\s|%%|%$).")
 class TextCheck:
     """Called with one piece of a file after the other, an empty one at the end.
 
-    It raises an error for a line, a cell or a quoted cell without an end, for a beginning without rows, and for text
-    that is not UTF-8.
+    It raises an error for a line, a cell or a quoted cell without an end, for a beginning without rows, for blank lines
+    without an end, for text that is not UTF-8, and in a large table for a row of more or fewer cells than the first.
 
     Args:
         path: the file, for messages.
@@ -39,16 +41,25 @@ class TextCheck:
         self._lines = 0
         self._line = self._cell = self._quoted = 0  # bytes since the last line, cell and quoted cell began
         self._leading = 0  # bytes of blank lines and comments at the top, while nothing else has been seen
+        self._blank = 0  # bytes of blank lines since anything else was seen
+        self._size = 0
+        self._width: int | None = None  # separators of the first row, where it has one kind and no quotes
+        self._row: tuple[int, int] | None = None  # separators and bytes since the last line began, where they are known
         self._started = self._inside = False
         self._before, self._quotes = b"\n", b""  # the last character before the piece, and the quotes that follow it
 
     def __call__(self, chunk: bytes) -> None:
         if self.separators is None:
             self.separators = _separators(chunk)
+        if not self._size and len(self.separators) == 1 and self.separators != b" ":
+            self._width = _first_width(chunk, self.separators)
+        self._size += len(chunk)
         if self._decoder is not None:
             self._require_text(self._decoder, chunk)
         self._require_rows(chunk)
+        self._require_few_blanks(chunk)
         self._require_ends(chunk, self.separators)
+        self._require_equal_rows(chunk, self.separators)
         self._require_closed_quotes(chunk, self.separators)
         self._lines += chunk.count(b"\n")
 
@@ -80,6 +91,16 @@ class TextCheck:
                 " what wrote it"
             )
 
+    def _require_few_blanks(self, chunk: bytes) -> None:
+        """Blank lines are no rows, and gzip makes a thousandth of them."""
+        blank = len(chunk) - len(chunk.rstrip())
+        self._blank = self._blank + blank if blank == len(chunk) else blank
+        if self._blank > LONGEST_LINE:
+            raise InputError(
+                f"{self.path} has {self._blank:,} bytes of blank lines in a row, in or after line {self._lines + 1:,}:"
+                " remove them, or check what wrote it"
+            )
+
     def _require_ends(self, chunk: bytes, separators: bytes) -> None:
         """Every `LONGEST_CELL` bytes there is the end of a cell, every `LONGEST_LINE` bytes that of a line."""
         at, size = -self._cell, len(chunk)  # where the cell began, as a position of this chunk
@@ -105,13 +126,40 @@ class TextCheck:
             " what wrote it, and the separator"
         )
 
+    def _require_equal_rows(self, chunk: bytes, separators: bytes) -> None:
+        """Rows without quotes, in a file of which arrow would first keep all that is there."""
+        if self._width is None or self._size <= LARGE:
+            return
+        if self._inside or b'"' in chunk or (b"\r" in chunk and b"\n" not in chunk):
+            self._row = None
+            return
+        values = np.frombuffer(chunk, np.uint8)
+        ends, marks = np.flatnonzero(values == ord("\n")), np.flatnonzero(values == separators[0])
+        if not len(ends):
+            self._row = None if self._row is None else (self._row[0] + len(marks), self._row[1] + len(chunk))
+            return
+        counts = np.diff(np.searchsorted(marks, ends), prepend=0)
+        lengths = np.diff(ends, prepend=-1) - 1
+        if self._row is not None:
+            counts[0], lengths[0] = counts[0] + self._row[0], lengths[0] + self._row[1]
+        blank = (lengths == 0) | ((lengths == 1) & (values[ends - 1] == ord("\r")))
+        differs = (counts != self._width) & ~blank
+        differs[0] &= self._row is not None
+        if differs.any():
+            at = int(differs.argmax())
+            raise InputError(
+                f"{self.path} has {counts[at] + 1:,} cells in line {self._lines + at + 1:,}, and {self._width + 1:,} in"
+                " its first row: fix or remove that row"
+            )
+        self._row = len(marks) - int(np.searchsorted(marks, ends[-1])), len(chunk) - 1 - int(ends[-1])
+
     def _require_closed_quotes(self, chunk: bytes, separators: bytes) -> None:
         """Follows quoted cells from piece to piece, as they may hold the ends of lines."""
         # a run of quotes, and spaces before a quote, may go on in the next piece
         data = self._before + self._quotes + chunk
         body = data.rstrip(b'"')
-        held = len(data) - len(body)
-        self._quotes = b'"' * (held if held < 3 else 2 - held % 2)
+        quotes = len(data) - len(body)
+        self._quotes = b'"' * (quotes if quotes < 3 else 2 - quotes % 2)
         self._before = body.rstrip(b" ")[-1:].replace(b'"', b"x") or self._before
         if not self._inside and b'"' not in body:
             return
@@ -124,6 +172,13 @@ class TextCheck:
                 f" after line {self._lines + 1:,}: fix it"
             )
         self._inside, self._quoted = inside, int(lengths[-1]) if inside else 0
+
+
+def _first_width(chunk: bytes, separators: bytes) -> int | None:
+    """The separators of the first row; None where it has a quote, or no end."""
+    match = _NO_COMMENT.search(chunk)
+    line, end, _ = chunk[match.start() :].partition(b"\n") if match else (b"", b"", b"")
+    return line.count(separators) if end and b'"' not in line and separators in line else None
 
 
 def _quoted_cells(
@@ -168,6 +223,6 @@ def _each(marks: bytes) -> list[bytes]:
 
 def _separators(chunk: bytes) -> bytes:
     """Those that the first row has; the space where it has no other."""
-    found = _NO_COMMENT.search(chunk)
-    line = chunk[found.start() : found.start() + LONGEST_CELL].split(b"\n")[0] if found else b""
+    match = _NO_COMMENT.search(chunk)
+    line = chunk[match.start() : match.start() + LONGEST_CELL].split(b"\n")[0] if match else b""
     return bytes(mark for mark in SEPARATORS[:-1] if mark in line) or SEPARATORS[-1:]

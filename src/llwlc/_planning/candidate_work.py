@@ -37,13 +37,15 @@ class CandidateWork:
     ) -> CandidateWork:
         budget = CandidateConfig(budget=budget).budget_for(nodes)
         listed = nodes if limits.sources is None else min(nodes, limits.sources)
-        found = round(min(budget if listed == nodes else LIST_LENGTH_FACTOR * budget, rates.partners) * listed)
-        shortlist = min(found, shortlist_size(edges, limits.shortlist))
+        candidates = round(min(budget if listed == nodes else LIST_LENGTH_FACTOR * budget, rates.partners) * listed)
+        shortlist = min(candidates, shortlist_size(edges, limits.shortlist))
         by = choose_eval_nodes(nodes, edges, limits, budget)
         # those on the candidate lists of the nodes that measure a fit, or all that have an end among them
-        compared = round(found * (by.nodes / listed if by.sampled_lists_only else 1 - (1 - by.nodes / nodes) ** 2))
+        compared = round(candidates * (by.nodes / listed if by.sampled_lists_only else 1 - (1 - by.nodes / nodes) ** 2))
         making = by.nodes if by.sampled_lists_only else nodes
-        return cls(nodes, valid, listed, found, shortlist, making, compared, min(shortlist, compared), limits, rates)
+        return cls(
+            nodes, valid, listed, candidates, shortlist, making, compared, min(shortlist, compared), limits, rates
+        )
 
     def finding(self, links: int, pool: int) -> float:
         """Seconds before training on `links` links, with `pool` candidates for each."""

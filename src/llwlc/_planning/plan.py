@@ -167,7 +167,7 @@ def _words(preset: Preset) -> Iterator[str]:
     if limits.sources is not None:
         yield f"candidates of {limits.sources:,} nodes, drawn at random where there are more"
     if preset.budget < Preset.budget:
-        yield f"{preset.budget} candidates a node"
+        yield f"{preset.budget} candidates per node"
 
 
 def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) -> Iterator[Omission]:
@@ -176,11 +176,11 @@ def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) ->
     """
 
     def allowed(choices: tuple[Omission, ...]) -> list[Omission]:
-        found: dict[tuple[Any, ...], Omission] = {}
+        omissions: dict[tuple[Any, ...], Omission] = {}
         for cost, options in choices:
             free = {name: value for name, value in options.items() if name not in kept and _less(preset, name, value)}
-            found.setdefault(tuple(sorted(free.items())), (cost if free else 0.0, free))
-        return list(found.values())
+            omissions.setdefault(tuple(sorted(free.items())), (cost if free else 0.0, free))
+        return list(omissions.values())
 
     shares = [(share_cost(links, share), {"fraction": share} if share < 1 else {}) for share in SHARES]
     rooms = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATION)

@@ -6,6 +6,7 @@ from typing import Any
 
 from llwlc._predictor import LinkPredictor
 from llwlc._support.progress import track
+from llwlc.explain._explainer import why_not_explainable
 from llwlc.explain._records import Reasons, Removal
 from llwlc.ranking._recommendations import Recommendation
 
@@ -14,16 +15,35 @@ EDGES, NODES, ROWS = 60, 36, 6
 
 
 def explain_links(model: LinkPredictor, top: int) -> tuple[list[str], list[dict[str, Any]]]:
-    """The names of all nodes that occur, and the links, best first, which call nodes by their place among the names."""
+    """The names of all nodes that occur, and the links, best first, which call nodes by their place among the names;
+    without reasons where the model's scores cannot be explained."""
     names: dict[str, int] = {}
+    recommendations = model.recommend(top=top)
+    if why_not_explainable(model.fitted_):
+        about = f"among candidates, if {100 * recommendations.missing_share:.3g} % of all links are missing"
+        links = [
+            _describe_link(link, names) | {"predictions": [[about, round(link.probability, 4)]]}
+            for link in recommendations
+        ]
+        return list(names), links
     links = []
-    for link in track(list(model.recommend(top=top)), "explaining links"):
+    for link in track(list(recommendations), "explaining links"):
         reasons = model.explain(link.source, link.target, population="candidates", max_edges=EDGES)
-        links.append(_compact(link, reasons, names))
+        links.append(_describe_link(link, names) | _describe_reasons(reasons, names))
     return list(names), links
 
 
-def _compact(link: Recommendation, reasons: Reasons, names: dict[str, int]) -> dict[str, Any]:
+def _describe_link(link: Recommendation, names: dict[str, int]) -> dict[str, Any]:
+    return {
+        "u": names.setdefault(link.source, len(names)),
+        "v": names.setdefault(link.target, len(names)),
+        "p": [round(p, 4) for p in (link.probability, link.probability_low, link.probability_high)],
+        "cn": link.common_neighbors,
+        "d": link.distance,
+    }
+
+
+def _describe_reasons(reasons: Reasons, names: dict[str, int]) -> dict[str, Any]:
     def number(name: str) -> int:
         return names.setdefault(name, len(names))
 
@@ -36,11 +56,6 @@ def _compact(link: Recommendation, reasons: Reasons, names: dict[str, int]) -> d
     drawing = reasons.drawing
     nodes = drawing.nodes[:NODES]
     return {
-        "u": number(link.source),
-        "v": number(link.target),
-        "p": [round(p, 4) for p in (link.probability, link.probability_low, link.probability_high)],
-        "cn": link.common_neighbors,
-        "d": link.distance,
         "predictions": [[s.about, round(s.probability, 4)] for s in reasons.predictions],
         "reference": round(reasons.reference, 2),
         "logOdds": round(reasons.predictions[0].log_odds, 2),

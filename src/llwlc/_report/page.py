@@ -27,6 +27,7 @@ from llwlc._support import charts
 from llwlc._support.files import check_parent_folder, write_text
 from llwlc._support.text import html_text
 from llwlc._support.version import VERSION
+from llwlc.explain._explainer import why_not_explainable
 from llwlc.explain._parts import list_parts
 
 TOP = 100
@@ -50,8 +51,9 @@ def escape_for_script(data: Any) -> str:
 
 def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
     names, links = explain_links(model, top)
-    parts = [[part.name, part.about] for part in list_parts(model.explainer_.model.fitted)]
-    data = {"names": names, "links": links, "parts": parts}
+    unexplained = why_not_explainable(model.fitted_)
+    parts = [] if unexplained else [[part.name, part.about] for part in list_parts(model.explainer_.model.fitted)]
+    data = {"names": names, "links": links, "parts": parts, "unexplained": unexplained}
     script = read_asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -142,13 +144,13 @@ def list_graph_rows(model: LinkPredictor) -> list[tuple[str, str]]:
     rows = [
         ("nodes", f"{n:,}"),
         ("links", f"{graph.num_edges:,}"),
-        ("links a node, mean, median and most", f"{degree.mean():.2f}, {np.median(degree):.0f}, {degree.max():,}"),
+        ("links per node, mean, median and most", f"{degree.mean():.2f}, {np.median(degree):.0f}, {degree.max():,}"),
         ("nodes without a link", f"{int((degree == 0).sum()):,}"),
         ("components, nodes of the largest", f"{count:,}, {largest:,}"),
         ("density", f"{2 * graph.num_edges / max(n * (n - 1), 1):.3g}"),
     ]
     if graph.x is not None:
-        rows.append(("features a node", f"{graph.x.shape[1]:,}"))
+        rows.append(("features per node", f"{graph.x.shape[1]:,}"))
     if graph.weight is not None:
         rows.append(("links have weights", "yes"))
     return rows
@@ -158,13 +160,16 @@ def _links_section(links: int) -> str:
     return f"""<section id="links"><h2>The {links:,} likeliest missing links</h2>
 <div class="tools"><label>Search <input id="search" type="search" placeholder="a name"></label>
 <label>Probability at least <input id="least" type="number" min="0" max="1" step="0.01" value="0"></label>
-<label>Ends <select id="kind"><option value="">all</option><option value="share">share a neighbour</option><option value="apart">share none</option></select></label>
+<label>Ends <select id="kind"><option value="">all</option><option value="share">share a neighbour</option>
+<option value="apart">share none</option></select></label>
 <span id="count" role="status"></span></div>
 <div class="split"><div class="scroll"><table id="table"><thead><tr><th><button data-key="rank">#</button></th>
 <th><button data-key="u">source</button></th><th><button data-key="v">target</button></th>
 <th><button data-key="p">probability</button></th><th>90 % range</th>
-<th><button data-key="cn" title="common neighbours">common</button></th><th><button data-key="d">distance</button></th></tr></thead><tbody></tbody></table></div>
-<aside id="detail" tabindex="-1" aria-live="polite"><p>Choose a link to see its surroundings and its reasons.</p></aside></div></section>"""
+<th><button data-key="cn" title="common neighbours">common</button></th>
+<th><button data-key="d">distance</button></th></tr></thead><tbody></tbody></table></div>
+<aside id="detail" tabindex="-1" aria-live="polite">
+<p>Choose a link to see its surroundings and its reasons.</p></aside></div></section>"""
 
 
 def _figure(svg: str, caption: str) -> str:

@@ -156,6 +156,10 @@ def check_split(folder: Path, split: LinkSplit, num_nodes: int) -> None:
         if part.dtype != torch.int64 or part.ndim not in (2, 3) or part.shape[-1] != 2:
             raise _wrong(where, f"{name} is not a list of pairs, but {tuple(part.shape)} of {part.dtype}")
         _require_nodes(where, name, part, num_nodes)
+    if split.known_neg is not None:
+        if split.known_neg.dtype != torch.int64 or split.known_neg.ndim != 2 or split.known_neg.shape[1] != 2:
+            raise _wrong(where, f"known_neg is not a list of pairs, but {tuple(split.known_neg.shape)}")
+        _require_nodes(where, "known_neg", split.known_neg, num_nodes)
     if split.nodes is not None:
         _require_nodes(where, "nodes", split.nodes, num_nodes)
     for name in STAGES:

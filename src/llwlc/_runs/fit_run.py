@@ -93,9 +93,9 @@ def fit_run(
                 f" {minutes:g} minutes"
             )
     mark = fingerprint(content, model, seed)
-    done = None if out is None else find_finished_run(out, mark)
-    if out is not None and done is not None:
-        run = directory.load(out, done)
+    finished = None if out is None else find_finished_run(out, mark)
+    if out is not None and finished is not None:
+        run = directory.load(out, finished)
         directory.remove_leftovers(out)
         if ranks is not None:
             ranks.announce(None)  # the other processes have nothing to do

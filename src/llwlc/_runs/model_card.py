@@ -30,7 +30,7 @@ def result_columns(split: LinkSplit) -> tuple[str, ...]:
 
 
 def result_rows(fitted: FitResult, split: LinkSplit) -> list[tuple[str, ...]]:
-    """One row a method, the run's own first, then the heuristics, all on the same test links."""
+    """One row per method, the run's own first, then the heuristics, all on the same test links."""
     methods = {fitted.title: fitted.metrics.test, **fitted.metrics.heuristics}
     return [(name, *(_cell(evaluation, key) for key in result_keys(split))) for name, evaluation in methods.items()]
 
@@ -96,7 +96,8 @@ def model_card(fitted: FitResult, graph: Graph, split: LinkSplit) -> str:
 {" ".join(filter(None, [first_sentence(fitted), fitted.model.about]))}
 
 - Graph: {graph.num_nodes:,} nodes, {graph.num_edges:,} links, {features}.
-- Trained on {len(split.train_pos):,} links; epoch chosen and probabilities calibrated on {len(split.valid_pos):,} validation links;
+- Trained on {len(split.train_pos):,} links; epoch chosen and probabilities calibrated on \
+{len(split.valid_pos):,} validation links;
   measured once on test links. Scores and recommendations afterwards use all known links.
 {notes}
 ## Measured
@@ -105,7 +106,8 @@ def model_card(fitted: FitResult, graph: Graph, split: LinkSplit) -> str:
 
 {chr(10).join(table)}
 
-HR@K is OGB's: the share of test links that score above the K-th best negative, so K stands for another false-positive rate on every
+HR@K is OGB's: the share of test links that score above the K-th best negative, so K means another \
+false-positive rate on every
 graph and compares only within one protocol.
 
 {_ranking_section(fitted)}## Use
@@ -113,17 +115,18 @@ graph and compares only within one protocol.
     llwlc score RUN pairs.csv -o scores.csv --prior 0.01
     llwlc recommend RUN --top 100 -o top.csv
 
-`score` gives the chance among random pairs at the stated prior; `recommend` gives the chance among candidates where a stated share of all links is missing
+`score` gives the chance among random pairs at the stated prior; `recommend` gives the chance among candidates where \
+a stated share of all links is missing
 (`--missing-share`). Links are undirected; a node that has no link yet is scored by its features alone.
 """
 
 
-RANKING_COLUMNS = ("method", "P@10", "P@50", "P@200", "P@1000", "AP", "own MRR", "own P@10")
+RANKING_COLUMNS = ("method", "P@10", "P@50", "P@200", "P@1000", "AP", "node MRR", "node P@10")
 
 
 def ranking_rows(report: RankingReport) -> list[tuple[str, ...]]:
-    """One row a method, ours first: how well its list finds the hidden links, in percent; a dash where there are fewer
-    candidates.
+    """One row per method, ours first: how well its list finds the hidden links, in percent; a dash where there are
+    fewer candidates.
     """
     rows = []
     for name, quality in report.methods.items():
@@ -144,8 +147,9 @@ def ranking_notes(report: RankingReport) -> str:
     return (
         f"{report.hidden:,} hidden links ({report.population}{sampled}), {100 * report.recall:.1f} % of them among"
         f" {report.candidates:,} candidates; in percent; a random list has P@K {100 * report.chance:.2f} and AP"
-        f" {100 * random:.2f}, which {report.title} has {lift:.1f} times; own: of a node's candidate list; standard errors of"
-        f" {report.title}: {errors}, AP {100 * ours.average_precision.error:.1f}, own MRR"
+        f" {100 * random:.2f}, and the AP of {report.title} is {lift:.1f} times as high; node MRR and node P@10: on the"
+        " candidate list of each node that has hidden links; standard errors of"
+        f" {report.title}: {errors}, AP {100 * ours.average_precision.error:.1f}, node MRR"
         f" {100 * ours.node_mrr.error:.1f}; probabilities of the best {100 * len(report.reliability.bins):,} are off by"
         f" {100 * report.reliability.error:.1f} points in the mean. A candidate that is not hidden may still be"
         " missing, so all shares are lower bounds."
@@ -165,7 +169,8 @@ def _ranking_section(fitted: FitResult) -> str:
 
 {chr(10).join(table)}
 
-The best candidates by hundreds, predicted probability / share of hidden links, in percent: {bins}. ![reliability](reliability.svg)
+The best candidates by hundreds, predicted probability / share of hidden links, in percent: {bins}. \
+![reliability](reliability.svg)
 
 """
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from llwlc._candidates.scope import CandidateScope
 from llwlc._fitting.fit import FitResult
 from llwlc._fitting.fit_metrics import FitMetrics
 from llwlc._io.memory_table import TableSource
@@ -20,7 +22,8 @@ from llwlc.errors import InputError, NotFittedError
 from llwlc.explain._explainer import Explainer
 from llwlc.explain._explanation import Explanation
 from llwlc.graph._graph import Graph
-from llwlc.graph._pair_file import resolve_pairs
+from llwlc.graph._name_file import read_node_set
+from llwlc.graph._pair_file import resolve_known_pairs, resolve_pairs
 from llwlc.models._base import LinkModel
 from llwlc.ranking._engine import Engine
 from llwlc.ranking._list_quality import RankingReport
@@ -31,6 +34,8 @@ from llwlc.subgraphs._link_inputs import check_pairs
 
 Pairs = Any
 """Node numbers `[m, 2]` as a tensor or an array; or names, as `memory_table.TableSource`."""
+Nodes = Any
+"""Names of nodes, as `memory_table.TableSource`, or node numbers as a tensor or an array of integers."""
 
 
 class Queries:
@@ -139,6 +144,10 @@ class Queries:
         between: tuple[str, str] | None = None,
         budget: int | None = None,
         sources: int | None = None,
+        exclude: Pairs | None = None,
+        among: Nodes | None = None,
+        source_nodes: Nodes | None = None,
+        target_nodes: Nodes | None = None,
         graph: Graph | None = None,
         engine: Engine | None = None,
     ) -> Recommendations:
@@ -157,6 +166,11 @@ class Queries:
             between: two node types, of those given to `fit`, that the links must join.
             budget: maximum number of candidates that a node may propose.
             sources: use the lists of a random sample of this many nodes only.
+            exclude: pairs that are never proposed; a file, or what `score` takes.
+            among: nodes that both ends of a link must be among; a file or a list of names, or node numbers as an array.
+            source_nodes: nodes of which one, the source, must be an end of a link, as in `among`.
+            target_nodes: nodes of which the other end must be one. Lists are made for the pairs that are left, so none
+                is shorter for the others.
             graph: another graph with nodes of the same kind (`updated_graph`), instead of the run's.
             engine: workers that make the lists and score the pairs instead of this process.
         """
@@ -169,6 +183,13 @@ class Queries:
             else recommender.transfer_recommender(self.recommender_, self.run_, graph)
         )
         number = None if node is None else int(resolve_pairs([(node, node)], here.graph)[0, 0])
+        sets = {"among": among, "source_nodes": source_nodes, "target_nodes": target_nodes}
+        scope = CandidateScope.of(
+            here.graph.num_nodes,
+            **{name: None if nodes is None else read_node_set(nodes, here.graph) for name, nodes in sets.items()},
+            excluded=None if exclude is None else resolve_known_pairs(exclude, here.graph, what="excluded pairs"),
+        )
+        request = replace(request, scope=scope)
         return here.recommend(request, node=number, engine=engine)
 
     @as_verbose

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from llwlc._runs.directory import Run
-from llwlc._runs.update import transfer_run
+from llwlc._runs.update import transfer_pairs, transfer_run
 from llwlc.graph._graph import Graph
 from llwlc.ranking._evaluation import hide_links, measure_ranking
 from llwlc.ranking._list_quality import RankingReport
@@ -25,6 +25,7 @@ def make_recommender(run: Run, device: str) -> Recommender:
         fitted.calibration,
         calibrated=fitted.ranking is not None,
         node_types=run.node_types,
+        known_neg=run.split.known_neg,
         seed=run.split.seed,
         device=device,
     )
@@ -39,6 +40,7 @@ def transfer_recommender(here: Recommender, run: Run, graph: Graph) -> Recommend
         model=other.fitted.model,
         features=other.fitted.features,
         node_types=other.node_types,
+        known_neg=transfer_pairs(run.graph, other.graph, run.split.known_neg),
         known=None,
     )
 

@@ -96,6 +96,14 @@ def transfer_run(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
     )
 
 
+def transfer_pairs(known: Graph, graph: Graph, pairs: Tensor | None) -> Tensor | None:
+    """Pairs of the known graph by their numbers in another one, as far as it has their nodes."""
+    if pairs is None:
+        return None
+    at = torch.from_numpy(_places(graph, known))[pairs]
+    return at[(at >= 0).all(1)]
+
+
 def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]:
     """Another graph with its nodes numbered as in the known one, matched by name, and the new number of each of its
     nodes, for a model that has learned nodes by number.
@@ -103,7 +111,7 @@ def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]
     at = torch.from_numpy(_places(known, graph))
     if bool((at < 0).any()):
         new = graph.name(int((at < 0).nonzero()[0, 0]))
-        raise InputError(f"{title} knows only the nodes it was fitted on, and {new!r} is none of them: fit again")
+        raise InputError(f"{title} knows only the nodes it was fitted on, and {new!r} is not among them: fit again")
     row = torch.repeat_interleave(torch.arange(graph.num_nodes), graph.indptr.diff())
     once = row < graph.indices
     pairs = torch.stack([at[row[once]], at[graph.indices[once]]], 1)

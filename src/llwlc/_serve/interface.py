@@ -141,8 +141,8 @@ class Interface:
         prior = parse_number(given.get("prior"), "prior", 0.5, 0, 1)
 
         def work() -> dict[str, Any]:
-            found = self.model.score(pairs, prior=prior)
-            rows = zip(pairs, found.score.tolist(), found.probability.tolist(), strict=True)
+            scores = self.model.score(pairs, prior=prior)
+            rows = zip(pairs, scores.score.tolist(), scores.probability.tolist(), strict=True)
             return {
                 "population": f"random pairs of which {100 * prior:.3g} % are links",
                 "scores": [{"source": a, "target": b, "score": s, "probability": p} for (a, b), s, p in rows],
@@ -157,15 +157,15 @@ class Interface:
 
         def work() -> dict[str, Any]:
             # the longest list allowed: a shorter one is its beginning, and costs the same
-            found = self.model.recommend(node=node, top=self.limits.links)
+            recommendations = self.model.recommend(node=node, top=self.limits.links)
             return {
-                "population": f"candidates, if {100 * found.missing_share:.3g} % of all links are missing",
-                "calibrated": found.calibrated,
-                "links": [vars(link) for link in found],
+                "population": f"candidates, if {100 * recommendations.missing_share:.3g} % of all links are missing",
+                "calibrated": recommendations.calibrated,
+                "links": [vars(link) for link in recommendations],
             }
 
-        found = await self._do(("recommend", node), work)
-        return found | {"links": found["links"][:top]}
+        answer = await self._do(("recommend", node), work)
+        return answer | {"links": answer["links"][:top]}
 
     async def explain(self, request: Request) -> dict[str, Any]:
         given = self._query(request, ("u", "v", "population", "edges"))
@@ -190,8 +190,8 @@ class Interface:
         self.worker.begin("warm", work)
 
     async def _do(self, key: tuple[Any, ...], work: Callable[[], dict[str, Any]], weight: int = 1) -> dict[str, Any]:
-        found: dict[str, Any] = await self.worker.do(key, work, weight)
-        return found
+        answer: dict[str, Any] = await self.worker.do(key, work, weight)
+        return answer
 
     def _query(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
         parameters = request.query_params

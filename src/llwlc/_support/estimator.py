@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, Self
 
 
@@ -49,10 +50,16 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        usual = self._parameters()
-        shown = [
-            f"{k}={v!r}"
-            for k, v in self.get_params().items()
-            if k not in usual or (v is not usual[k] and v != usual[k])
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return describe_call(type(self).__name__, self.get_params(), self._parameters())
+
+
+def describe_call(name: str, values: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """A call of `name` with these values, those left out that are the defaults.
+
+    >>> describe_call("Katz", {"damping": 0.5, "length": 3}, {"damping": 0.5, "length": 2})
+    'Katz(length=3)'
+    """
+    shown = [
+        f"{k}={v!r}" for k, v in values.items() if k not in defaults or (v is not defaults[k] and v != defaults[k])
+    ]
+    return f"{name}({', '.join(shown)})"

@@ -41,11 +41,11 @@ def code_root() -> Path:
     Where there is none, a temporary one for this process.
     """
     stated = os.environ.get("NUMBA_CACHE_DIR")
-    mine = f"llwlc-numba-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    for place in (Path(stated) if stated else _in_home(), Path(tempfile.gettempdir()) / mine):
-        found = None if place is None else make_private_folder(place)
-        if found is not None:
-            return found
+    user_folder = f"llwlc-numba-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    for place in (Path(stated) if stated else _in_home(), Path(tempfile.gettempdir()) / user_folder):
+        private = None if place is None else make_private_folder(place)
+        if private is not None:
+            return private
         if stated and place == Path(stated):
             warnings.warn(
                 f"NUMBA_CACHE_DIR={stated} is not used: others could write there, or this user cannot", stacklevel=2
@@ -79,9 +79,9 @@ class ChecksummedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
             file.write(add_checksum(self._dump(content)))
 
     def _load_index(self) -> Any:
-        found = self._read(self._index_path)
+        index = self._read(self._index_path)
         stamp = (self._version, self._source_stamp)
-        return found[1] if found is not None and found[0] == stamp else {}
+        return index[1] if index is not None and index[0] == stamp else {}
 
     def _save_index(self, overloads: object) -> None:
         self._write(self._index_path, ((self._version, self._source_stamp), overloads))

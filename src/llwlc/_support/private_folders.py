@@ -16,24 +16,24 @@ def make_private_folder(path: Path) -> Path | None:
     followed.
     """
     if not hasattr(os, "getuid"):  # no owners and modes there; the user's profile is private
-        return _made(path)
+        return _make_folder(path)
     me = os.getuid()
     try:
         trusted = {me, 0, os.stat("/").st_uid}  # in a user namespace the files of root have another id
         if any(link.is_symlink() and link.lstat().st_uid not in trusted for link in (path, *path.absolute().parents)):
             return None
-        folder = _made(path)
+        folder = _make_folder(path)
         if folder is None:
             return None
         own = folder.stat()
         if own.st_uid != me or own.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return None
-        return folder if all(_closed(above.stat(), trusted) for above in folder.parents) else None
+        return folder if all(_is_closed(above.stat(), trusted) for above in folder.parents) else None
     except OSError:
         return None
 
 
-def _made(path: Path) -> Path | None:
+def _make_folder(path: Path) -> Path | None:
     """The folder by its real path, writable; missing folders above it are made for this user alone as well."""
     try:
         for folder in (*reversed(path.absolute().parents), path):
@@ -45,6 +45,6 @@ def _made(path: Path) -> Path | None:
     return real if real.is_dir() and os.access(real, os.W_OK | os.X_OK) else None
 
 
-def _closed(above: os.stat_result, trusted: set[int]) -> bool:
+def _is_closed(above: os.stat_result, trusted: set[int]) -> bool:
     shared = above.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return above.st_uid in trusted and (not shared or bool(above.st_mode & stat.S_ISVTX))

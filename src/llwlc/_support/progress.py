@@ -25,7 +25,7 @@ LINE_SECONDS = 10.0
 
 
 def rate(task: Task) -> str:
-    """Steps a second, or seconds a step where that is the larger number."""
+    """Steps per second, or seconds per step where that is the larger number."""
     speed = task.finished_speed or task.speed
     if not speed:
         return "–/s"

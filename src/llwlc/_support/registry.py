@@ -94,7 +94,7 @@ class Registry(Generic[R]):
         del self._records[name]
 
     def run(self, record: R, *args: Any, where: str = "", **options: Any) -> Any:
-        """What the code of a record gives. An error of code that is no part of this package is an `InputError` that
+        """What the code of a record gives. An error of code that is not part of this package is an `InputError` that
         names the record, and `where` it happened.
         """
         try:

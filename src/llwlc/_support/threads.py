@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
-from threading import Semaphore, local
+from threading import RLock, Semaphore, local
+from typing import Any
 
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 # least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads
 # wait for the last run
@@ -128,8 +129,9 @@ def use_one_thread() -> Iterator[None]:
 
 @contextmanager
 def use_one_blas_thread() -> Iterator[None]:
-    """numpy's and scipy's linear algebra on one thread, so that its last bits do not depend on their number."""
-    with threadpool_limits(1, user_api="blas"):
+    """The BLAS of numpy and scipy on one thread: several add in an order that depends on their number. It is a number
+    of the whole process, which the first to leave would give back, so others wait."""
+    with _blas_turn(), _find_blas().limit(limits=1, user_api="blas"):
         yield
 
 
@@ -138,3 +140,20 @@ def use_one_openmp_thread() -> Iterator[None]:
     """scikit-learn's own loops on one thread, so that its last bits do not depend on their number."""
     with threadpool_limits(1, user_api="openmp"):
         yield
+
+
+@cache
+def _blas_turn() -> RLock:
+    return RLock()
+
+
+@cache
+def _find_blas() -> Any:
+    """The libraries that are loaded, those of scipy among them: looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401 — loads its BLAS
+
+    return ThreadpoolController()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas_turn.cache_clear)  # a thread that has its turn is not in the child

@@ -108,11 +108,11 @@ def eigenbasis(
         _refuse_not_finite(subs, columns)
     operator = cache(lambda: laplacian_of(subs, laplacian))  # neither the kernels nor most starts need it
     inputs = StartInputs(subs, columns, operator, seed, epoch)
-    wanted = _wants_gradients(subs, columns, start)
+    needs_gradients = _wants_gradients(subs, columns, start)
     by_kernel = gradient == "truncated" and not complete and not subs.ptr.is_cuda
-    unable = _unable(subs, wanted and not by_kernel, complete)
-    chosen = choose(backend, unable, what="this basis").name
-    if chosen == "cuda":
+    unable = _unable(subs, needs_gradients and not by_kernel, complete)
+    backend_name = choose(backend, unable, what="this basis").name
+    if backend_name == "cuda":
         weight = None if subs.weight is None else symmetric_weight(subs)
         return compute_gpu_eigenbasis(
             subs, cons, weight, start, inputs, make_solve_options(steps, laplacian, dtype), dtype
@@ -121,9 +121,9 @@ def eigenbasis(
         block = columns.new_zeros(len(columns), 0)  # all pairs need no start, and the default one needs a root
     else:
         block = make_batch_start(start, inputs)
-    if chosen == "numba":
+    if backend_name == "numba":
         basis = _compiled(subs, columns, deleted, block, make_solve_options(steps, laplacian, dtype), dtype)
-        if not wanted:
+        if not needs_gradients:
             return basis
         return replace(basis, tape=Tape(operator(), columns, block, False, TOLERANCE[dtype], True, ridge))
     return lanczos(

@@ -117,12 +117,12 @@ class EncodedLinks:
         return replace(self, pair=None if pair is None else pair.to(self.sizes.device))
 
     def to(self, device: torch.device | str) -> EncodedLinks:
-        moved = {name: getattr(self, name).to(device) for name in FIELD_TYPES}
-        if moved["vectors"].is_cuda:
-            moved["vectors"] = moved[
+        tensors = {name: getattr(self, name).to(device) for name in FIELD_TYPES}
+        if tensors["vectors"].is_cuda:
+            tensors["vectors"] = tensors[
                 "vectors"
             ].float()  # kernels read 32 bits, and a GPU has room for what a batch needs
-        return make_encoded_links(moved).with_pair(self.pair)
+        return make_encoded_links(tensors).with_pair(self.pair)
 
     def as_float32(self, index: Tensor) -> tuple[EncodedLinks, Tensor]:
         """What holds the links at these positions with vectors of 32 bits, as compiled code reads them, and their
@@ -153,9 +153,9 @@ class EncodedSubgraphs(EncodedLinks):
         return replace(super().batch(index, draws), subs=select(self.subs, index))
 
     def to(self, device: torch.device | str) -> EncodedSubgraphs:
-        moved = {name: getattr(self, name).to(device) for name in FIELD_TYPES}
-        found = EncodedSubgraphs(**moved, ptr=pointer(moved["sizes"]), subs=self.subs.to(device))
-        return replace(found, pair=None if self.pair is None else self.pair.to(device))
+        tensors = {name: getattr(self, name).to(device) for name in FIELD_TYPES}
+        links = EncodedSubgraphs(**tensors, ptr=pointer(tensors["sizes"]), subs=self.subs.to(device))
+        return replace(links, pair=None if self.pair is None else self.pair.to(device))
 
 
 def encode_pairs(

@@ -207,7 +207,7 @@ def _full(subs: Subgraphs, cap: int | None) -> int:
         return 0
     large = (subs.ptr.diff() >= cap + 2).nonzero()[:, 0].tolist()
     hops = [torch.bincount(subs.hop[subs.ptr[b] : subs.ptr[b + 1]])[1:] for b in large]
-    return sum(bool((found >= cap).any()) for found in hops)
+    return sum(bool((sizes >= cap).any()) for sizes in hops)
 
 
 def make_gpu_basis(

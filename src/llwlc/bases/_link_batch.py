@@ -52,8 +52,8 @@ class LinkBatch:
             device: "cpu", "cuda" or a torch device.
             dtype: float32 or float64.
         """
-        moved = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
-        moved["draws"] = None if self.draws is None else self.draws.to(device)
+        tensors = {k: getattr(self, k).to(device) for k in ("node", "label", "u", "v")}
+        tensors["draws"] = None if self.draws is None else self.draws.to(device)
         subs = None if self.subs is None else self.subs.to(device)
         pair = None if self.pair is None else self.pair.to(device, dtype)
         return replace(
@@ -62,5 +62,5 @@ class LinkBatch:
             degree=self.degree.to(device, dtype),
             pair=pair,
             subs=subs,
-            **moved,
+            **tensors,
         )

@@ -38,12 +38,12 @@ def components(subs: Subgraphs, *, laplacian: Literal["normalized", "combinatori
     shape = (edges.numpy(), (subs.row.cpu().numpy(), subs.col.cpu().numpy()))
     adjacency = scipy.sparse.csr_array(shape, shape=(n, n))
     adjacency.eliminate_zeros()
-    found = torch.from_numpy(connected_components(adjacency, directed=False)[1]).long().to(device)
+    component = torch.from_numpy(connected_components(adjacency, directed=False)[1]).long().to(device)
     # numbered inside each graph, in the order of their first nodes
-    first = torch.full((n,), n, device=device).scatter_reduce(0, found, torch.arange(n, device=device), "amin")
-    begins = torch.eq(first[found], torch.arange(n, device=device)).long()
+    first = torch.full((n,), n, device=device).scatter_reduce(0, component, torch.arange(n, device=device), "amin")
+    begins = torch.eq(first[component], torch.arange(n, device=device)).long()
     before = begins.cumsum(0) - begins
-    number = (before[first[found]] - before[subs.ptr[:-1].clamp(max=max(n - 1, 0))][subs.graph]) if n else found
+    number = (before[first[component]] - before[subs.ptr[:-1].clamp(max=max(n - 1, 0))][subs.graph]) if n else component
     width = int(number.max()) + 1 if n else 0
     height = torch.ones_like(degree)
     if laplacian == "normalized":

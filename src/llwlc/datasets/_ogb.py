@@ -213,7 +213,7 @@ def _csv(path: Path) -> np.ndarray:
 
 
 def _read_split(folder: Path) -> dict[str, dict[str, Any]]:
-    """`split_dict.pt`, or one file a part; ogbl-ddi in the data root has no `train.pt`: its links are those of
+    """`split_dict.pt`, or one file per part; ogbl-ddi in the data root has no `train.pt`: its links are those of
     `raw/`.
     """
     if (folder / "split_dict.pt").exists():

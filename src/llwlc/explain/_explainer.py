@@ -65,6 +65,16 @@ OF_A_BLEND = (
 )
 
 
+def why_not_explainable(fitted: FitResult) -> str:
+    """Why the scores of a fitted model cannot be explained; "" if they can."""
+    if isinstance(fitted.model, Explainable):
+        return ""
+    return (
+        f"this is a run of {fitted.title}, which has no constrained eigenbasis to explain a score by: fit with"
+        ' --model llwlc (model="llwlc" in Python) for an explainable one'
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Explainer:
     """A fitted network on its graph. `non_links [m, 2]`: random pairs, of which some serve as the reference; what all
@@ -81,14 +91,13 @@ class Explainer:
     @classmethod
     def of(cls, graph: Graph, fitted: FitResult, ranking: RankingConfig, non_links: Tensor) -> Explainer:
         """The explainer of a fitted model; an error for one that has no constrained eigenbasis."""
-        model = fitted.model
-        if not isinstance(model, Explainable):
-            raise InputError(
-                f"this is a run of {fitted.title}, which has no constrained eigenbasis: fit with --model llwlc"
-            )
+        if reason := why_not_explainable(fitted):
+            raise InputError(reason)
+        whole = fitted.model
+        model = cast(LLwLC, cast(Explainable, whole).explained)
         compile_basis_kernels(graph, model.basis)
-        blend = model if isinstance(model, Blended) and not model.alone else None
-        return cls(graph, cast(LLwLC, model.explained), fitted.calibration, ranking, non_links, blend)
+        blend = whole if isinstance(whole, Blended) and not whole.alone else None
+        return cls(graph, model, fitted.calibration, ranking, non_links, blend)
 
     @cached_property
     def scorer(self) -> Scorer:

@@ -6,7 +6,7 @@ from llwlc._support.text import html_text as shown
 from llwlc._support.text import shortened
 from llwlc.explain._records import Reasons
 from llwlc.explain._svg import as_svg
-from llwlc.explain._text import format_headline, format_path, format_probability, make_tables
+from llwlc.explain._text import format_headline, format_path, format_probability, format_score, make_tables
 
 STYLE = """
 .llwlc{font:14px/1.45 system-ui,sans-serif;max-width:64rem}
@@ -28,6 +28,7 @@ body{margin:1.5rem auto;padding:0 1rem;max-width:64rem;background:Canvas;color:C
 
 def as_fragment(reasons: Reasons, top: int) -> str:
     lines = "".join(f"<div>probability <b>{shown(format_probability(s))}</b></div>" for s in reasons.predictions)
+    lines += f"<div>score <b>{shown(format_score(reasons))}</b></div>"
     parts = [
         f'<style>{STYLE}</style><div class="llwlc"><h3>{shown(format_headline(reasons))}</h3>{lines}',
         as_svg(reasons.drawing),

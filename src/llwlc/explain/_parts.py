@@ -1,10 +1,10 @@
 """The parts of the readout, and what each contributes to the log-odds: exact Shapley values against a sample of random
 pairs.
 
-The heads read one row a link, made of parts: the pooled subgraph, the two ends, their filtered features, the pair's own
-numbers. A coalition of parts is valued by the mean log-odds of rows that have these parts from the link and the others
-from a reference pair; with so few parts all coalitions are tried, so nothing is sampled but the reference pairs. The
-contributions add up to the link's log-odds less the mean of the references.
+The heads read one row per link, made of parts: the pooled subgraph, the two ends, their filtered features, the pair's
+own numbers. A coalition of parts is valued by the mean log-odds of rows that have these parts from the link and the
+others from a reference pair; with so few parts all coalitions are tried, so nothing is sampled but the reference pairs.
+The contributions add up to the link's log-odds less the mean of the references.
 """
 
 from __future__ import annotations

@@ -28,6 +28,11 @@ def format_probability(prediction: Prediction) -> str:
     return f"{prediction.probability:.3f}{spread} {prediction.about}"
 
 
+def format_score(reasons: Reasons) -> str:
+    """The number of the column `score`, the same whichever population is explained."""
+    return f"{reasons.predictions[0].score:.3f} (log-odds among random pairs of which half are links)"
+
+
 def format_path(nodes: Sequence[str]) -> str:
     """Nodes in a row of a table, where a name of hundreds of letters would hide the others; the headline has whole
     names.
@@ -39,7 +44,7 @@ def make_tables(reasons: Reasons, top: int) -> Iterator[tuple[str, list[tuple[st
     """Tables of (what, effect in log-odds, remark), under their titles; the largest effects of each."""
     yield (
         (
-            f"What adds up to the score, from an average random pair ({reasons.reference:+.2f}) to this one"
+            f"What adds up to the log-odds, from an average random pair ({reasons.reference:+.2f}) to this one"
             f" ({reasons.predictions[0].log_odds:+.2f})"
         ),
         [(part.name, part.effect, part.about) for part in reasons.parts],
@@ -81,6 +86,7 @@ def _lines(reasons: Reasons, top: int) -> Iterator[str]:
     yield ""
     for prediction in reasons.predictions:
         yield f"  probability {format_probability(prediction)}"
+    yield f"  score {format_score(reasons)}"
     for title, rows in make_tables(reasons, top):
         if not rows:
             continue

@@ -18,6 +18,26 @@ from llwlc.graph._graph import Graph
 from llwlc.graph._names import number_nodes
 
 
+def as_graph(source: Any) -> Graph:
+    """The graph of whatever holds one: a Graph itself, a networkx graph, a PyG `Data`, a scipy sparse matrix, or a
+    table of links as `Graph.read` takes it.
+
+    >>> as_graph(scipy.sparse.coo_array(([1, 1, 1], ([0, 0, 1], [1, 2, 2])), shape=(3, 3)))
+    Graph(num_nodes=3, num_edges=3)
+    """
+    if isinstance(source, Graph):
+        return source
+    if all(hasattr(source, name) for name in ("nodes", "edges", "is_directed", "adj")):
+        return from_networkx(source)
+    if type(source).__module__.partition(".")[0] == "torch_geometric" or hasattr(source, "edge_index"):
+        return from_pyg(source)
+    if scipy.sparse.issparse(source):
+        return from_scipy(source)
+    if isinstance(source, Tensor):
+        raise InputError("a tensor does not say what it holds: make a graph of it, as in Graph.from_edges(pairs)")
+    return Graph.read(source)
+
+
 def from_networkx(graph: Any) -> Graph:
     """Any networkx graph: nodes are called `str(node)` and numbered as in a file, integers by size, others as text.
 

@@ -114,7 +114,7 @@ def read_graph(
         node: the column of node ids in it.
         categorical: its columns whose numbers are categories.
         missing_values: "fill" fills missing values and rows and notes it, "error" refuses them.
-        node_list: names of nodes, one a row, that are in the graph whether they have an edge or not.
+        node_list: names of nodes, one per row, that are in the graph whether they have an edge or not.
         isolated: what happens to a node that has features but no edge: "error", "keep" or "drop".
         unzipped_limit: bytes that a compressed file may unpack to; None for any number.
 

@@ -103,7 +103,7 @@ class EdgeList:
             flags[some] = True
         return flags
 
-    def kept(self, flags: Tensor) -> Graph:
+    def select(self, flags: Tensor) -> Graph:
         """The graph with all its nodes and only the edges whose flag `[m]` is set; each keeps its weight and time. It
         is mapped if this graph is.
         """
@@ -126,8 +126,8 @@ class EdgeList:
         weight, time = entries.get("weight"), entries.get("time")
         return replace(graph, indptr=indptr, indices=entries["indices"], weight=weight, time=time, report=None)
 
-    def equals_kept(self, other: Graph, flags: Tensor) -> bool:
-        """Whether another graph has the links and weights of `kept(flags)`, which is not made."""
+    def equals_selected(self, other: Graph, flags: Tensor) -> bool:
+        """Whether another graph has the links and weights of `select(flags)`, which is not made."""
         mine, theirs = self.graph, other
         if (mine.weight is None) != (theirs.weight is None) or mine.num_nodes != theirs.num_nodes:
             return False

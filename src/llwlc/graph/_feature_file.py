@@ -52,7 +52,7 @@ def read_features(
 ) -> FeatureTable:
     """Features of a table, in a file or in memory, or of an npz file, as float32.
 
-    Table (CSV, TSV, Parquet, also gzipped; a frame): one row a node; `node` names the column of ids, else one called
+    Table (CSV, TSV, Parquet, also gzipped; a frame): one row per node; `node` names the column of ids, else one called
     node, id, name, node_id or index, else the first, else, where that one names few of the `nodes` of the graph, the
     one that names most. Numeric and boolean columns are taken as they are; text, and the columns named in
     `categorical`, become one column 0/1 for each value, in sorted order (at most 1000 values).
@@ -79,7 +79,7 @@ def read_features(
         counts = pc.value_counts(found.names)
         twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist()
         if twice:
-            raise InputError(f"{path} has more than one row for {format_some_names(twice)}: keep one row a node")
+            raise InputError(f"{path} has more than one row for {format_some_names(twice)}: keep one row per node")
     _require_finite(found)
     return found
 

@@ -193,9 +193,9 @@ class Graph:
             return replace(self, indptr=keep.indptr, indices=keep.indices, report=None)
         row, col = self.edge_index
         key = row * n + col
-        wanted = keep.edge_index[0] * n + keep.edge_index[1]
-        at = torch.searchsorted(key, wanted).clamp(max=max(len(key) - 1, 0))
-        if len(wanted) and not torch.equal(key[at], wanted):
+        kept_key = keep.edge_index[0] * n + keep.edge_index[1]
+        at = torch.searchsorted(key, kept_key).clamp(max=max(len(key) - 1, 0))
+        if len(kept_key) and not torch.equal(key[at], kept_key):
             raise InputError(
                 "with_edges: some of these pairs are not edges of the graph, so they have no weight or time"
             )
@@ -216,9 +216,9 @@ class Graph:
             device: "cpu", "cuda" or a torch device.
         """
         kept = ("indptr", "indices", "weight", "time", "x")
-        moved: dict[str, Any] = {name: getattr(self, name) for name in kept}
-        moved = {name: t.to(device) for name, t in moved.items() if isinstance(t, Tensor)}
-        return replace(self, **moved)
+        tensors: dict[str, Any] = {name: getattr(self, name) for name in kept}
+        tensors = {name: t.to(device) for name, t in tensors.items() if isinstance(t, Tensor)}
+        return replace(self, **tensors)
 
     def has_edges(self, pairs: Tensor) -> Tensor:
         """Which pairs are edges.
@@ -410,10 +410,10 @@ class Graph:
 
     def _repr_html_(self) -> str:
         mean = 2 * self.num_edges / max(self.num_nodes, 1)
-        rows = [("nodes", f"{self.num_nodes:,}"), ("links", f"{self.num_edges:,}"), ("links a node", f"{mean:.2f}")]
+        rows = [("nodes", f"{self.num_nodes:,}"), ("links", f"{self.num_edges:,}"), ("links per node", f"{mean:.2f}")]
         rows += [(k, "yes") for k in ("weight", "time", "names") if getattr(self, k) is not None]
         if self.x is not None:
-            rows.append(("features a node", f"{self.x.shape[1]:,}"))
+            rows.append(("features per node", f"{self.x.shape[1]:,}"))
         return html_table("Graph", (), rows)
 
     def plot(self) -> Any:

@@ -25,7 +25,7 @@ def read_node_types(source: TableSource, graph: Graph, column: str, *, node: str
     counts = pc.value_counts(names)
     twice = counts.filter(pc.greater(counts.field("counts"), 1)).field("values").to_pylist()
     if twice:
-        raise InputError(f"{path} has more than one row for {format_some_names(twice)}: keep one row a node")
+        raise InputError(f"{path} has more than one row for {format_some_names(twice)}: keep one row per node")
     try:
         text = pc.utf8_trim_whitespace(pc.fill_null(table[column].combine_chunks().cast(pa.string()), ""))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

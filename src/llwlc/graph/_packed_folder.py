@@ -127,8 +127,8 @@ def open_graph(folder: str | Path, *, verify: bool = True) -> Graph:
         raise InputError(f"there is no folder {folder}: make one with llwlc data pack EDGES -o {folder}")
     if not (folder / MANIFEST).is_file():
         raise InputError(
-            f"{folder} is a folder, and no packed graph, as it has no {MANIFEST}: name a file, or pack one with llwlc"
-            " data pack EDGES -o FOLDER"
+            f"{folder} is a folder but not a packed graph, since it lacks {MANIFEST}: name a file, or pack one with"
+            " llwlc data pack EDGES -o FOLDER"
         )
     about = read_json(folder / MANIFEST)
     if not isinstance(about, dict) or about.get("kind") != KIND:

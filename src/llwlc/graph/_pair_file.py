@@ -170,3 +170,25 @@ def resolve_pairs(pairs: Any, graph: Graph) -> Tensor:
         unknown = flat[int(np.flatnonzero(at < 0)[0])]
         raise InputError(f"the graph has no node {unknown!r}.{suggest_name(unknown, graph.names, graph.num_nodes)}")
     return torch.as_tensor(at).reshape(2, -1).T.contiguous()
+
+
+def resolve_known_pairs(pairs: Any, graph: Graph, *, what: str) -> Tensor:
+    """The node numbers `[k, 2]` of pairs that are not to be scored but known for something, in a file or in any form
+    that `resolve_pairs` takes; `what` they are, for messages. A pair with an unknown node is an error, and an empty
+    list is allowed.
+    """
+    if not are_numbers(pairs) and not isinstance(pairs, str | Path) and not is_frame(pairs) and not len(pairs):
+        return torch.empty(0, 2, dtype=torch.long)
+    if are_numbers(pairs):
+        numbers = torch.as_tensor(pairs)
+        whole = numbers.ndim == 2 and numbers.shape[1] == 2 and not numbers.is_floating_point()
+        if not whole or (len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < graph.num_nodes):
+            raise InputError(
+                f"{what} are pairs of node numbers from 0 to {graph.num_nodes - 1}, of shape [k, 2], got"
+                f" {tuple(numbers.shape)} of {numbers.dtype}"
+            )
+        return numbers.long()
+    found = read_pairs(pairs, graph, unknown="skip")
+    if found.note:
+        raise InputError(f"{what}: {found.note.replace('cannot be scored', 'are no pairs of this graph')}")
+    return found.pairs

@@ -20,7 +20,7 @@ class Heuristic(Record):
 
 
 HEURISTICS: Registry[Heuristic] = Registry("heuristic")
-"""Untrained scores that every fit reports: `HEURISTICS[name].load()(graph, pairs)`."""
+"""Scores without training that every fit reports: `HEURISTICS[name].load()(graph, pairs)`."""
 _PACKAGE = "llwlc.heuristics"
 HEURISTICS.add(
     Heuristic(
@@ -97,7 +97,7 @@ HEURISTICS.add(
 )
 
 WALK_HEURISTICS: Registry[Heuristic] = Registry("heuristic of walks")
-"""Untrained scores that are too slow on large graphs for every fit; `llwlc.models` has them as methods."""
+"""Scores without training that are too slow on large graphs for every fit; `llwlc.models` has them as methods."""
 WALK_HEURISTICS.add(Heuristic("katz", "walks of all lengths, damped", f"{_PACKAGE}._walks:katz", "Katz"))
 WALK_HEURISTICS.add(
     Heuristic("pagerank", "personalised PageRank, both ways", f"{_PACKAGE}._walks:rooted_page_rank", "PageRank")

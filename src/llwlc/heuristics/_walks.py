@@ -84,9 +84,9 @@ def _series(matrix: Any, pairs: Tensor, terms: int) -> Tensor:
     size = max(1, BLOCK // max(matrix.shape[0], 1))
     for begin in range(0, len(sources), size):
         block = sources[begin : begin + size].numpy()
-        mine = ((column >= begin) & (column < begin + size)).nonzero().view(-1)
-        found = _columns(matrix, block, terms)
-        out[mine] = torch.from_numpy(found[high[mine].numpy(), (column[mine] - begin).numpy()])
+        inside = ((column >= begin) & (column < begin + size)).nonzero().view(-1)
+        walks = _columns(matrix, block, terms)
+        out[inside] = torch.from_numpy(walks[high[inside].numpy(), (column[inside] - begin).numpy()])
     return out.reshape(pairs.shape[:-1])
 
 

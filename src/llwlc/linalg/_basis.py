@@ -83,8 +83,8 @@ class Eigenbasis:
         >>> Eigenbasis.from_batch(batch).ptr.tolist()
         [0, 3, 6]
         """
-        found: dict[str, Any] = {key: getattr(data, f"{name}_{key}", None) for key in (*FIELDS[:-1], "sizes")}
-        missing = [f"{name}_{key}" for key, x in found.items() if not isinstance(x, Tensor)]
+        tensors: dict[str, Any] = {key: getattr(data, f"{name}_{key}", None) for key in (*FIELDS[:-1], "sizes")}
+        missing = [f"{name}_{key}" for key, x in tensors.items() if not isinstance(x, Tensor)]
         if missing:
             if isinstance(data, list | tuple):
                 raise InputError("a Data or Batch is needed, got a list: Batch.from_data_list(list) makes one of it")
@@ -94,8 +94,8 @@ class Eigenbasis:
                 f" apply AddConstrainedBasis(name={name!r}) to the data first, as transform= or pre_transform= of its"
                 " dataset"
             )
-        sizes = found.pop("sizes")
-        return cls(**found, ptr=pointer(sizes))._checked(f"{type(data).__name__}'s {name}")
+        sizes = tensors.pop("sizes")
+        return cls(**tensors, ptr=pointer(sizes))._checked(f"{type(data).__name__}'s {name}")
 
     @staticmethod
     def concat(parts: Sequence[Eigenbasis]) -> Eigenbasis:
@@ -124,10 +124,23 @@ class Eigenbasis:
         ptr = pointer(torch.cat([p.ptr.diff() for p in parts]))
         return Eigenbasis(**tensors, ptr=ptr, tape=Tape.concat([p.tape for p in parts]))
 
+    def rows(self, which: Selection) -> Tensor:
+        """Where the rows of `basis[which]` are in this basis, `[M]`: what other values of its rows are taken by.
+
+        Args:
+            which: the number of a graph, a slice, a mask or numbers.
+
+        >>> from llwlc.linalg._lanczos import constrained_lanczos
+        >>> basis = constrained_lanczos(torch.diag(torch.tensor([1.0, 2.0])), steps=2)
+        >>> Eigenbasis.concat([basis] * 3).rows([2, 0]).tolist()
+        [4, 5, 0, 1]
+        """
+        graphs = _numbers(which, self.num_graphs, self.ptr.device)
+        return expand(self.ptr[graphs], self.ptr.diff()[graphs])[0]
+
     def __getitem__(self, which: Selection) -> Eigenbasis:
         graphs = _numbers(which, self.num_graphs, self.ptr.device)
-        sizes = self.ptr.diff()[graphs]
-        rows, _ = expand(self.ptr[graphs], sizes)
+        sizes, rows = self.ptr.diff()[graphs], self.rows(graphs)
         tape = None if self.tape is None else self.tape.select(graphs)
         tensors: dict[str, Any] = {name: getattr(self, name)[graphs] for name in ("values", "mask", "residual")}
         return Eigenbasis(**tensors, vectors=self.vectors[rows], ptr=pointer(sizes), tape=tape)
@@ -159,12 +172,12 @@ class Eigenbasis:
         mask = self.mask.to(device)
         layout = self.__dict__.get("slots")
         if layout is not None and layout.at is None:
-            moved = Eigenbasis.uniform(values, vectors, mask, residual)
+            copy = Eigenbasis.uniform(values, vectors, mask, residual)
         else:
-            moved = Eigenbasis(values, vectors, mask, residual, self.ptr.to(device))
+            copy = Eigenbasis(values, vectors, mask, residual, self.ptr.to(device))
         if self.tape is not None:
-            object.__setattr__(moved, "tape", self.tape.to(device))
-        return moved
+            object.__setattr__(copy, "tape", self.tape.to(device))
+        return copy
 
     def detach(self) -> Eigenbasis:
         """The same numbers without what gradients need."""
@@ -199,14 +212,14 @@ class Eigenbasis:
         if not Path(path).is_file():
             raise InputError(f"there is no file {path}: basis.save(path) writes one")
         try:
-            found: dict[str, Any] = load_file(path)
+            tensors: dict[str, Any] = load_file(path)
         except SafetensorError as error:
             raise InputError(
-                f"{path} is no safetensors file, or damaged ({error}): write it again by basis.save"
+                f"{path} is not a safetensors file, or damaged ({error}): write it again by basis.save"
             ) from error
-        if sorted(found) != sorted(FIELDS):
-            raise InputError(f"{path} holds {', '.join(sorted(found)) or 'nothing'}, not an Eigenbasis")
-        return Eigenbasis(**found)._checked(str(path))
+        if sorted(tensors) != sorted(FIELDS):
+            raise InputError(f"{path} holds {', '.join(sorted(tensors)) or 'nothing'}, not an Eigenbasis")
+        return Eigenbasis(**tensors)._checked(str(path))
 
     def _checked(self, where: str) -> Eigenbasis:
         """Itself; refuses tensors that do not belong together."""
@@ -261,21 +274,21 @@ def _numbers(which: Selection, count: int, device: torch.device) -> Tensor:
     if isinstance(which, slice):
         return torch.tensor(range(count)[which], dtype=torch.long, device=device)
     try:
-        found = torch.as_tensor(which, device=device)
+        index = torch.as_tensor(which, device=device)
     except (TypeError, ValueError, RuntimeError):
-        found = torch.empty(0)
-    found = found.long() if isinstance(which, list | tuple) and not len(which) else found
-    if found.dtype == torch.bool:
-        if found.shape != (count,):
-            raise InputError(f"a mask must have one entry for each of the {count} graphs, got {tuple(found.shape)}")
-        return found.nonzero()[:, 0]
-    if found.is_floating_point() or found.is_complex() or found.ndim > 1:
+        index = torch.empty(0)
+    index = index.long() if isinstance(which, list | tuple) and not len(which) else index
+    if index.dtype == torch.bool:
+        if index.shape != (count,):
+            raise InputError(f"a mask must have one entry for each of the {count} graphs, got {tuple(index.shape)}")
+        return index.nonzero()[:, 0]
+    if index.is_floating_point() or index.is_complex() or index.ndim > 1:
         raise InputError(
             f"a basis is indexed by the numbers of its {count} graphs, a slice of them or a mask, got {which!r}; rows"
             " and columns are in basis.vectors"
         )
-    found = found.reshape(-1).long()
-    outside = (found < -count) | (found >= count)
+    index = index.reshape(-1).long()
+    outside = (index < -count) | (index >= count)
     if bool(outside.any()):
-        raise InputError(f"there is no graph {int(found[outside][0])} in a basis of {count}: 0 to {count - 1}")
-    return torch.where(found < 0, found + count, found)
+        raise InputError(f"there is no graph {int(index[outside][0])} in a basis of {count}: 0 to {count - 1}")
+    return torch.where(index < 0, index + count, index)

@@ -77,7 +77,7 @@ def _solve_complete(tape: Tape, graphs: Tensor, budget: int) -> Iterator[tuple[B
     width = int(sizes[small].max()) if bool(small.any()) else 1
     for chunk in split_operator(tape.operator, graphs[small], width=width, budget=budget):
         bucket = chunk.bucket
-        real = bucket.pad(torch.ones_like(tape.start[:, :1]))[:, :, 0] > 0
+        real = bucket.pad(torch.ones_like(tape.operator.diagonal)[:, None])[:, :, 0] > 0  # the start may be empty
         Y = orthonormal_range(bucket.pad(tape.columns)).Y
         yield bucket, complete_pairs(chunk.apply, Y, real, chunk.operator.bound)
     for chunk in split_operator(tape.operator, graphs[~small], width=1, budget=0):

@@ -16,6 +16,8 @@ from llwlc.linalg._projector import direct_projector, tangent_range
 from llwlc.linalg._tape import Piece, Tape
 
 BUDGET = 1 << 22
+SPARE_ROWS = 2000
+"""Rows of padding that take less time than another bucket: autograd records some hundred small operations for each."""
 INVARIANT = 1e-8
 """Residual, relative to ‖L‖, below which a Krylov space is exhausted: the filter of its start is then exact."""
 
@@ -47,7 +49,9 @@ def make_pieces(basis: Eigenbasis, tape: Tape) -> Iterator[Piece]:
         (_through_all_pairs, live & ~whole & exhausted, 1, 0),
         (_through_recurrence, live & ~whole & ~exhausted, 4 * basis.steps, BUDGET),
     ):
-        for chunk in split_operator(tape.operator, graphs.nonzero()[:, 0], width=width, budget=budget):
+        for chunk in split_operator(
+            tape.operator, graphs.nonzero()[:, 0], width=width, budget=budget, spare=SPARE_ROWS
+        ):
             yield make(chunk, basis, tape)
 
 

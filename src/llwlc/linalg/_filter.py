@@ -115,16 +115,16 @@ def _inside(x: Tensor, span: Tensor, tape: Tape) -> Tensor:
     outside = (x - inside).detach().norm(dim=1)
     if bool((outside > 1e-4 * x.detach().norm(dim=1)).any()):
         raise InputError(
-            "x is not in the span of the start block, and an exhausted Krylov basis is no smooth function of L and C:"
-            ' filter the start itself, make the basis with complete=True (exact) or gradient="truncated" (biased), or'
-            " detach the weights"
+            "x is not in the span of the start block, and an exhausted Krylov basis is not a smooth function of L and"
+            ' C: filter the start itself, make the basis with complete=True (exact) or gradient="truncated" (biased),'
+            " or detach the weights"
         )
     return x if tape.start.requires_grad else inside
 
 
 def filter_and_mix(basis: Eigenbasis, f: GraphFilter, x: Tensor, weight: Tensor) -> Tensor:
-    """Σₛ V fₛ(R) Vᵀ X Wₛ `[N, o]` on a basis with gradients, mixed on m rows a graph instead of its n: W commutes with
-    V. Shapes: `x [N, d]`, `weight [S·d, o]`."""
+    """Σₛ V fₛ(R) Vᵀ X Wₛ `[N, o]` on a basis with gradients, mixed on m rows per graph instead of its n: W commutes
+    with V. Shapes: `x [N, d]`, `weight [S·d, o]`."""
     out = torch.zeros(len(x), weight.shape[1], dtype=x.dtype, device=x.device)
     for piece, y, _ in _filtered(basis, f, x):
         mixed = y.transpose(1, 2).flatten(2) @ weight.to(y.dtype)

@@ -45,34 +45,38 @@ def is_scipy(x: Any) -> bool:
     return bool(scipy.sparse.issparse(x))
 
 
-def as_operator(L: Any) -> Operator:
+def as_operator(L: Any, name: str = "L") -> Operator:
     """A symmetric matrix, dense (torch, numpy) or sparse (torch, scipy), as an `Operator` with B = 1.
 
     >>> as_operator(np.array([[1.0, -1.0], [-1.0, 1.0]])).value.tolist()
     [-1.0, -1.0]
     """
-    row, col, value, shape = _entries(L, "L")
+    row, col, value, shape = _entries(L, name)
     if shape[0] != shape[1]:
-        raise InputError(f"L must be a square matrix [n, n], got shape {shape}: pass the Laplacian itself")
+        example = ": pass the Laplacian itself" if name == "L" else ""
+        raise InputError(f"{name} must be a square matrix [n, n], got shape {shape}{example}")
     if not value.isfinite().all():
-        raise InputError("L has entries that are NaN or infinite: check the edge weights")
+        raise InputError(f"{name} has entries that are NaN or infinite: check the edge weights")
     n = int(shape[0])
     order = torch.argsort(row * n + col)
     row, col, value = row[order], col[order], value[order]
-    _check_symmetric(row, col, value, n)
+    _check_symmetric(row, col, value, n, name)
     on = row == col
     diagonal = value.new_zeros(n).index_add(0, row[on], value[on])
     ptr = torch.tensor([0, n], device=value.device)
     return Operator(ptr, row[~on], col[~on], value[~on], diagonal)
 
 
-def _check_symmetric(row: Tensor, col: Tensor, value: Tensor, n: int) -> None:
+def _check_symmetric(row: Tensor, col: Tensor, value: Tensor, n: int, name: str) -> None:
     """Entries sorted by (row, column) against the same sorted by (column, row)."""
     with torch.no_grad():
         sparse = scipy.sparse.csr_array((value.cpu().numpy(), (row.cpu().numpy(), col.cpu().numpy())), shape=(n, n))
         gap, scale = abs(sparse - sparse.T).max() if n else 0.0, abs(sparse).max() if n else 0.0
     if gap > (1e-5 if value.dtype == torch.float32 else 1e-10) * scale:
-        raise InputError(f"L is not symmetric: some L[i, j] and L[j, i] differ by {gap:.3g}; pass (L + L.T) / 2")
+        raise InputError(
+            f"{name} is not symmetric: some {name}[i, j] and {name}[j, i] differ by {gap:.3g}; pass ({name} +"
+            f" {name}.T) / 2"
+        )
 
 
 def _entries(matrix: Any, name: str) -> tuple[Tensor, Tensor, Tensor, tuple[int, int]]:
@@ -165,7 +169,7 @@ def as_columns(C: Any, n: int | None) -> Tensor | scipy.sparse.csc_array:
     return columns
 
 
-def as_linear_map(L: Callable[[Tensor], Any] | LinearOperator, n: int) -> tuple[LinearMap, Tensor]:
+def as_linear_map(L: Callable[[Tensor], Any] | LinearOperator, n: int, name: str = "L") -> tuple[LinearMap, Tensor]:
     """A function x ↦ L x on vectors `[n]` as one on `[1, n, b]`, and an estimate of ‖L‖ by twenty power iterations,
     `[1]`.
     """
@@ -173,7 +177,7 @@ def as_linear_map(L: Callable[[Tensor], Any] | LinearOperator, n: int) -> tuple[
     def one(x: Tensor) -> Tensor:
         y = torch.as_tensor(L.matvec(x.numpy()) if isinstance(L, LinearOperator) else L(x)).double()
         if y.numel() != n:
-            raise InputError(f"L(x) must give {n} numbers for x of shape [{n}], got shape {tuple(y.shape)}")
+            raise InputError(f"{name}(x) must give {n} numbers for x of shape [{n}], got shape {tuple(y.shape)}")
         return y.reshape(n)
 
     def apply(x: Tensor) -> Tensor:
@@ -182,10 +186,13 @@ def as_linear_map(L: Callable[[Tensor], Any] | LinearOperator, n: int) -> tuple[
     x, y = torch.randn(2, n, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     Lx, Ly = one(x), one(y)
     if not (Lx.isfinite().all() and Ly.isfinite().all()):
-        raise InputError("L(x) is NaN or infinite for a finite x: fix the function")
+        raise InputError(f"{name}(x) is NaN or infinite for a finite x: fix the function")
     gap = abs(float(y @ Lx - x @ Ly))
     if gap > 1e-6 * float(y.norm() * Lx.norm() + x.norm() * Ly.norm()):
-        raise InputError(f"L is not symmetric: yᵀLx and xᵀLy differ by {gap:.3g} for random x, y; pass (L + Lᵀ) / 2")
+        raise InputError(
+            f"{name} is not symmetric: yᵀ{name}(x) and xᵀ{name}(y) differ by {gap:.3g} for random x, y; pass the"
+            " symmetric part, half the sum of it and its transpose"
+        )
     norm = float(Lx.norm())
     for _ in range(20 if norm > 0 else 0):
         x, norm = Lx / norm, float(one(Lx / norm).norm())

@@ -58,10 +58,10 @@ def neumann_eigenvalue(L: Any, nodes: Tensor | Any) -> float:
     across = across[:, total > 0]
     K = scipy.sparse.diags_array(degree[inside]) - A[inside][:, inside]
     K = scipy.sparse.csr_array(K - across @ scipy.sparse.diags_array(1 / total[total > 0]) @ across.T)
-    found = constrained_eigsh((K + K.T) / 2, degree[inside], k=1, M=degree[inside])
-    if not bool(found.converged.all()):
-        raise InputError(f"λ_S did not converge (residual {float(found.residual[0]):.2g}): S is too large or too long")
-    return max(float(found.values[0]), 0.0)
+    pairs = constrained_eigsh((K + K.T) / 2, degree[inside], k=1, M=degree[inside])
+    if not bool(pairs.converged.all()):
+        raise InputError(f"λ_S did not converge (residual {float(pairs.residual[0]):.2g}): S is too large or too long")
+    return max(float(pairs.values[0]), 0.0)
 
 
 def _mask(nodes: Any, n: int) -> np.ndarray[Any, np.dtype[np.bool_]]:

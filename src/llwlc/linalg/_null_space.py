@@ -26,7 +26,7 @@ DENSE_COLUMNS = 10_000_000
 class Problem:
     """sign · M^(-1/2) L M^(-1/2) on the null space of (M^(-1/2) C)ᵀ: `apply` without, `project` the projector;
     `matrix` where L is one; `Y [n, r]` an orthonormal basis of the range of C, None where it is too large; `root [n]`
-    = M^(1/2), or None."""
+    = M^(1/2), or None; `precondition`, where one was given, in the same coordinates."""
 
     n: int
     sign: float
@@ -38,6 +38,7 @@ class Problem:
     rank: int
     is_dense: bool
     device: torch.device
+    precondition: Map | None = None
 
     @property
     def dimension(self) -> int:
@@ -64,7 +65,7 @@ class Problem:
         return V / self.root[:, None], np.asarray(np.linalg.norm(rest, axis=0))
 
 
-def make_problem(L: Any, C: Any, M: Any, num_nodes: int | None, sign: float) -> Problem:
+def make_problem(L: Any, C: Any, M: Any, preconditioner: Any, num_nodes: int | None, sign: float) -> Problem:
     """Checks and converts what a user gives."""
     device = L.device if isinstance(L, Tensor) else torch.device("cpu")
     matrix: scipy.sparse.csr_array | None = None
@@ -72,11 +73,8 @@ def make_problem(L: Any, C: Any, M: Any, num_nodes: int | None, sign: float) -> 
         n = _size(L, C, num_nodes)
         apply = _map_of(L, n)
     else:
-        operator = as_operator(L.detach() if isinstance(L, Tensor) else L).double()
-        n = len(operator.diagonal)
-        row, col, value = (x.cpu().numpy() for x in (operator.row, operator.col, operator.value))
-        matrix = scipy.sparse.csr_array((value, (row.astype(np.int32), col.astype(np.int32))), shape=(n, n))
-        matrix = scipy.sparse.csr_array(matrix + scipy.sparse.diags_array(operator.diagonal.cpu().numpy()))
+        matrix = _symmetric_matrix(L, "L")
+        n = matrix.shape[0]
     columns = as_columns(C.detach() if isinstance(C, Tensor) else C, n)
     root = _root(M, n)
     if root is not None:
@@ -94,13 +92,34 @@ def make_problem(L: Any, C: Any, M: Any, num_nodes: int | None, sign: float) -> 
     elif sign < 0:
         upward = apply
         apply = lambda x: -upward(x)  # noqa: E731
+    precondition = None if preconditioner is None else _preconditioner(preconditioner, n, root)
     if not isinstance(columns, Tensor) and columns.shape[0] * columns.shape[1] > DENSE_COLUMNS:
         inner = lsqr_projector(columns)
         project: Map = lambda x: inner(torch.as_tensor(x.reshape(n, -1))[None])[0].numpy().reshape(x.shape)  # noqa: E731
-        return Problem(n, sign, apply, project, matrix, None, root, 0, dense, device)
+        return Problem(n, sign, apply, project, matrix, None, root, 0, dense, device, precondition)
     Y = _range(columns.cpu().numpy() if isinstance(columns, Tensor) else columns.toarray())
     project = (lambda x: x - Y @ (Y.T @ x)) if Y.shape[1] else (lambda x: x)
-    return Problem(n, sign, apply, project, matrix, Y, root, Y.shape[1], dense, device)
+    return Problem(n, sign, apply, project, matrix, Y, root, Y.shape[1], dense, device, precondition)
+
+
+def _symmetric_matrix(given: Any, name: str) -> scipy.sparse.csr_array:
+    operator = as_operator(given.detach() if isinstance(given, Tensor) else given, name).double()
+    n = len(operator.diagonal)
+    row, col, value = (x.cpu().numpy() for x in (operator.row, operator.col, operator.value))
+    matrix = scipy.sparse.csr_array((value, (row.astype(np.int32), col.astype(np.int32))), shape=(n, n))
+    return scipy.sparse.csr_array(matrix + scipy.sparse.diags_array(operator.diagonal.cpu().numpy()))
+
+
+def _preconditioner(given: Any, n: int, root: Array | None) -> Map:
+    """T, or M^(1/2) T M^(1/2): what stands for the inverse of L in the coordinates of M."""
+    if is_matvec(given):
+        apply = _map_of(given, n, "preconditioner")
+    else:
+        matrix = _symmetric_matrix(given, "preconditioner")
+        if matrix.shape[0] != n:
+            raise InputError(f"preconditioner must be [{n}, {n}] as L is, got {matrix.shape}")
+        apply = matrix.__matmul__
+    return apply if root is None else lambda x: (root * apply((root * x.T).T).T).T
 
 
 def _range(C: Array) -> Array:
@@ -147,6 +166,6 @@ def _size(L: Any, C: Any, num_nodes: int | None) -> int:
     raise InputError("L is a function, so its size is unknown: pass num_nodes=n or a C of n rows")
 
 
-def _map_of(L: Callable[[Tensor], Any] | LinearOperator, n: int) -> Map:
-    apply, _ = as_linear_map(L, n)
+def _map_of(L: Callable[[Tensor], Any] | LinearOperator, n: int, name: str = "L") -> Map:
+    apply, _ = as_linear_map(L, n, name)
     return lambda x: apply(torch.as_tensor(x.reshape(n, -1))[None])[0].numpy().reshape(x.shape)

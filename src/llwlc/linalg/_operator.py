@@ -42,8 +42,8 @@ class Operator:
         return (self.diagonal[:, None] * x).index_add(0, self.row, self.value[:, None] * x[self.col])
 
     def _differentiated(self, x: Tensor) -> bool:
-        wanted = x.requires_grad or self.value.requires_grad or self.diagonal.requires_grad
-        return torch.is_grad_enabled() and wanted
+        needs_gradients = x.requires_grad or self.value.requires_grad or self.diagonal.requires_grad
+        return torch.is_grad_enabled() and needs_gradients
 
     @cached_property
     def _compressed(self) -> scipy.sparse.csr_array:
@@ -92,11 +92,12 @@ class Bucket(NamedTuple):
         return x.reshape(len(self.graphs) * self.n, x.shape[2])[self.slots]
 
 
-def make_buckets(ptr: Tensor, graphs: Tensor, *, width: int, budget: int) -> Iterator[Bucket]:
+def make_buckets(ptr: Tensor, graphs: Tensor, *, width: int, budget: int, spare: int = 0) -> Iterator[Bucket]:
     """Cut the given graphs into buckets of similar size, each with at most about `budget` padded entries of `width`
     columns.
 
-    Sorted by size, so padding stays a small part; one graph larger than the budget is a bucket of its own.
+    Sorted by size, so padding stays a small part, or within `spare` rows of a bucket; one graph larger than the budget
+    is a bucket of its own.
 
     >>> [b.graphs.tolist() for b in make_buckets(torch.tensor([0, 2, 99, 101]), torch.arange(3), width=1, budget=100)]
     [[0, 2], [1]]
@@ -106,17 +107,21 @@ def make_buckets(ptr: Tensor, graphs: Tensor, *, width: int, budget: int) -> Ite
     graphs, ascending = graphs[order], sizes[order].tolist()
     begin = 0
     while begin < len(ascending):
-        end = begin + 1
+        end, rows = begin + 1, ascending[begin]
         while (
             end < len(ascending)
             and (end + 1 - begin) * ascending[end] * width <= budget
             # a bucket spans sizes up to a factor, else small graphs would pay for large ones
-            and ascending[end] <= 1.25 * ascending[begin] + 4
+            and (
+                ascending[end] <= 1.25 * ascending[begin] + 4
+                or (end + 1 - begin) * ascending[end] - rows - ascending[end] <= spare
+            )
         ):
+            rows += ascending[end]
             end += 1
-        chosen, n = graphs[begin:end], ascending[end - 1]
-        nodes, owner = expand(ptr[chosen], ptr.diff()[chosen])
-        yield Bucket(chosen, nodes, nodes - ptr[chosen][owner] + n * owner, n)
+        bucket, n = graphs[begin:end], ascending[end - 1]
+        nodes, owner = expand(ptr[bucket], ptr.diff()[bucket])
+        yield Bucket(bucket, nodes, nodes - ptr[bucket][owner] + n * owner, n)
         begin = end
 
 
@@ -132,10 +137,12 @@ class BucketOperator(NamedTuple):
         return (self.operator @ x.reshape(m * n, b)).view(m, n, b)
 
 
-def split_operator(operator: Operator, graphs: Tensor, *, width: int, budget: int) -> Iterator[BucketOperator]:
+def split_operator(
+    operator: Operator, graphs: Tensor, *, width: int, budget: int, spare: int = 0
+) -> Iterator[BucketOperator]:
     """The given graphs in buckets, each with its part of the operator."""
     edge_ptr = torch.searchsorted(operator.row, operator.ptr)
-    for bucket in make_buckets(operator.ptr, graphs, width=width, budget=budget):
+    for bucket in make_buckets(operator.ptr, graphs, width=width, budget=budget, spare=spare):
         rows = len(bucket.graphs) * bucket.n
         edges, owner = expand(edge_ptr[bucket.graphs], edge_ptr.diff()[bucket.graphs])
         shift = bucket.n * owner - operator.ptr[bucket.graphs][owner]

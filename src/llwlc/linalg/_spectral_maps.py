@@ -28,11 +28,12 @@ class ChebyshevFilter:
     degree: int
 
     @classmethod
-    def make(cls, apply: Map, lowest: float, cutoff: float, top: float) -> ChebyshevFilter:
-        """The filter with the degree that separates `lowest` from the cutoff; `apply` is PLP on its null space."""
+    def make(cls, apply: Map, lowest: float, cutoff: float, top: float, most: int = MAX_DEGREE) -> ChebyshevFilter:
+        """The filter with the degree that separates `lowest` from the cutoff, or `most`; `apply` is PLP on its null
+        space."""
         half = max((top - cutoff) / 2, 1e-300)
         reach = float(np.arccosh(1 + max(cutoff - lowest, 1e-14 * top) / half))
-        return cls(apply, cutoff, top, int(np.clip(np.ceil(GROWTH / reach), 1, MAX_DEGREE)))
+        return cls(apply, cutoff, top, int(np.clip(np.ceil(GROWTH / reach), 1, min(most, MAX_DEGREE))))
 
     def __call__(self, x: Array) -> Array:
         center, half = (self.top + self.cutoff) / 2, (self.top - self.cutoff) / 2

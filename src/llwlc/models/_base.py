@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkabl
 import torch
 from torch import Tensor
 
+from llwlc._support.estimator import describe_call
 from llwlc._support.progress import make_progress
 from llwlc._support.registry import code_digest
 from llwlc.errors import InputError
@@ -76,7 +77,7 @@ class LinkModel(ABC):
     remark: str = ""
     """What a reader must know before any number, in a sentence; "" for nothing."""
     history: Sequence[EpochRecord] = ()
-    """One record an epoch."""
+    """One record per epoch."""
     validation: tuple[Tensor, Tensor] | None = None
     """The scores of the validation links and non-links at the chosen epoch, where fitting computed them."""
 
@@ -180,15 +181,15 @@ class LinkModel(ABC):
 
     @property
     def num_parameters(self) -> int:
-        """The number of learned numbers."""
-        return 0
+        """The number of learned numbers; by default those of `state`."""
+        return sum(x.numel() for x in self.state().values())
 
     @property
     def config(self) -> Mapping[str, Any]:
         """All options as plain JSON; with `state`, all that `from_state` needs. By default the parameters of its class,
         each read from the attribute of its name.
         """
-        named = [p.name for p in inspect.signature(type(self)).parameters.values() if p.kind not in _UNNAMED]
+        named = _named_parameters(type(self))
         missing = next((name for name in named if not hasattr(self, name)), None)
         if missing is not None:
             raise InputError(
@@ -197,15 +198,19 @@ class LinkModel(ABC):
             )
         return {name: getattr(self, name) for name in named}
 
+    def __repr__(self) -> str:
+        defaults = _named_parameters(type(self))
+        return describe_call(
+            type(self).__name__, {name: getattr(self, name) for name in defaults if hasattr(self, name)}, defaults
+        )
+
     @property
     def code(self) -> Mapping[str, str]:
         """Digests of the code beyond this package that its scores depend on, by kind and name, as in "constraint
         common".
         """
-        mine = type(self)
-        return (
-            {} if mine.__module__.startswith("llwlc.") else {f"model {self.name or mine.__name__}": code_digest(mine)}
-        )
+        own = type(self)
+        return {} if own.__module__.startswith("llwlc.") else {f"model {self.name or own.__name__}": code_digest(own)}
 
     def fresh(self) -> LinkModel:
         """The same model, not fitted."""
@@ -330,6 +335,12 @@ class Distributable(Protocol):
 
     def join_training(self, split: LinkSplit, *, resources: Resources) -> None:
         """The part of every process but the first."""
+
+
+def _named_parameters(model: type[LinkModel]) -> dict[str, Any]:
+    """The named parameters of a class and their defaults."""
+    parameters = inspect.signature(model).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind not in _UNNAMED}
 
 
 def score_pairs(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from llwlc._support.estimator import describe_call
 from llwlc._support.records import read_record, to_mapping
 from llwlc._support.registry import resolve
 from llwlc.errors import InputError, NotFittedError, RunFolderError
@@ -67,6 +68,11 @@ class Baseline(LinkModel):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_encoded": None}
 
+    def __repr__(self) -> str:
+        return describe_call(
+            type(self).__name__, {"network": self.name, "data": self.data} | self.options, {"data": None}
+        )
+
     @property
     def title(self) -> str:
         return self.network.TITLE
@@ -112,7 +118,7 @@ class Baseline(LinkModel):
         trainee = self.trainee(split, seed, resources.device)
         how = trainee.net.recipe
         with resources.watch("training"):
-            done = train(
+            result = train(
                 trainee,
                 Schedule(how.epochs, how.patience, how.select or split.metric),
                 checkpoint=checkpoint,
@@ -120,7 +126,7 @@ class Baseline(LinkModel):
                 seconds=resources.seconds,
             )
         self._take(trainee.net, trainee.features)
-        self.history, self.validation = done.history, (done.valid_pos, done.valid_neg)
+        self.history, self.validation = result.history, (result.valid_pos, result.valid_neg)
         return self
 
     def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
@@ -181,7 +187,7 @@ class Baseline(LinkModel):
         raw = graph.x if how.features else None
         if (0 if raw is None else raw.shape[1]) != shape.in_channels:
             raise RunFolderError(
-                f"{network.TITLE} was fitted on {shape.in_channels} features a node: give the same ones"
+                f"{network.TITLE} was fitted on {shape.in_channels} features per node: give the same ones"
             )
         model = cls(network)
         net = make_network(network, how, shape, seed)
@@ -317,10 +323,10 @@ def _shape(network: type[BaselineNetwork], how: Recipe, raw: Raw | None, split: 
 
 def _network_of(config: Mapping[str, Any]) -> type[BaselineNetwork]:
     name = str(config.get("network"))[:60]
-    found = resolve(MODELS[name].args[0]) if ":" in "".join(MODELS[name].args) else None
-    if not (isinstance(found, type) and issubclass(found, BaselineNetwork)):
-        raise RunFolderError(f"the model's network, {name!r}, is none: copy the run again, or fit again")
-    return found
+    network = resolve(MODELS[name].args[0]) if ":" in "".join(MODELS[name].args) else None
+    if not (isinstance(network, type) and issubclass(network, BaselineNetwork)):
+        raise RunFolderError(f"the model's network, {name!r}, is not one of llwlc's: copy the run again, or fit again")
+    return network
 
 
 def _read(config: Mapping[str, Any], where: str) -> tuple[Recipe, BaselineShape, int]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from llwlc.models._messages import Messages
 from llwlc.models._recipes import Recipe
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.splits._making import training_non_edges
+from llwlc.splits._making import mix_known_negatives, training_non_edges
 
 
 class TrainingBatch(NamedTuple):
@@ -30,7 +30,7 @@ class Batches:
         self.recipe, self.seed = recipe, seed
         self.pos = split.train_pos.to(device)
         self.messages = Messages.of(split.train_graph, device)
-        self.free = training_non_edges(split)
+        self.split, self.free = split, training_non_edges(split)
         # row i: the two entries of link i in the messages
         self.places = self.messages.places(self.pos).reshape(2, -1).T if recipe.mask else None
         self.folds: list[Tensor] = []
@@ -68,7 +68,9 @@ class Batches:
 
     def _negatives(self, epoch: int) -> Tensor:
         rng = np.random.default_rng([self.seed, epoch])
-        wanted = self.recipe.negatives * len(self.pos)
-        if wanted <= len(self.free):
-            return self.free.sample(wanted, rng)
-        return self.free.at(torch.from_numpy(rng.integers(len(self.free), size=wanted)))  # in a dense graph some repeat
+        count = self.recipe.negatives * len(self.pos)
+        if count <= len(self.free):
+            drawn = self.free.sample(count, rng)
+        else:  # in a dense graph some repeat
+            drawn = self.free.at(torch.from_numpy(rng.integers(len(self.free), size=count)))
+        return mix_known_negatives(self.split, drawn, epoch=epoch, seed=self.seed)

@@ -91,7 +91,7 @@ def _hide(split: LinkSplit, at: Tensor, neg: Tensor) -> Fold:
 def _without(graph: Graph, pairs: Tensor) -> Graph:
     edges = EdgeList(graph)
     numbers = edges.numbers(pairs)
-    return edges.kept(~edges.flags(numbers[numbers >= 0]))
+    return edges.select(~edges.flags(numbers[numbers >= 0]))
 
 
 def candidates_within(candidates: CandidateLinks, before: Tensor, after: Tensor, nodes: int) -> CandidateLinks:

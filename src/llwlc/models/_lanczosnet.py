@@ -102,12 +102,12 @@ class LanczosConv(torch.nn.Module):
 
     def short_scale(self, x: Tensor, subs: Subgraphs) -> list[Tensor]:
         """S^p X for each of the short powers."""
-        found, power = [], x
+        powers, power = [], x
         for p in range(1, max(self.short, default=0) + 1):
             power = affinity(power, subs)
             if p in self.short:
-                found.append(power)
-        return found
+                powers.append(power)
+        return powers
 
     def long_scale(self, x: Tensor, basis: Eigenbasis) -> Tensor:
         """V f_j(θ^q) Vᵀ X for each j, side by side, `[N, J d]`."""

@@ -89,8 +89,8 @@ class Messages:
         """Which of the pairs are links."""
         if not len(self.key):
             return torch.zeros(len(u), dtype=torch.bool, device=self.device)
-        wanted = u * self.num_nodes + v
-        return torch.eq(self.key[torch.searchsorted(self.key, wanted).clamp(max=len(self.key) - 1)], wanted)
+        key = u * self.num_nodes + v
+        return torch.eq(self.key[torch.searchsorted(self.key, key).clamp(max=len(self.key) - 1)], key)
 
     def total(self, x: Tensor) -> Tensor:
         """A X: the sum of the neighbours' rows, `[n, d]`."""

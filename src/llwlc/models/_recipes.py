@@ -271,7 +271,7 @@ _GAE = Recipe(
 )
 _BUDDY = Recipe(
     hidden=1024,
-    batch_size=512,  # 1024 pairs a step, as there
+    batch_size=512,  # 1024 pairs per step, as there
     learning_rate=1e-4,
     head_dropout=0.5,
     folds=10,

@@ -45,12 +45,12 @@ def sketch(
     bits = mix(drawn ^ salt[-1])
     ranks = torch.zeros(messages.num_nodes, registers, dtype=torch.int8, device=messages.device)
     ranks[node, bits & (registers - 1)] = _rank((bits >> 32) & 0xFFFFFFFF)
-    found: list[tuple[Tensor, Tensor]] = []
+    sketches: list[tuple[Tensor, Tensor]] = []
     for _ in range(hops):
         minima, ranks = _merged(messages, minima, "amin"), _merged(messages, ranks, "amax")
-        found.append((minima, ranks))
-    all_ranks = torch.stack([r for _, r in found])
-    return Sketches(torch.stack([m for m, _ in found]), all_ranks, count(all_ranks))
+        sketches.append((minima, ranks))
+    all_ranks = torch.stack([r for _, r in sketches])
+    return Sketches(torch.stack([m for m, _ in sketches]), all_ranks, count(all_ranks))
 
 
 def _rank(bits: Tensor) -> Tensor:

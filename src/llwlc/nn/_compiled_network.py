@@ -32,7 +32,7 @@ class CompiledNetwork:
     def __init__(self, net: LLwLCNet, features: Tensor | None) -> None:
         width = 0 if features is None else features.shape[1]
         if width != net.config.feature_channels:
-            raise InputError(f"this network reads {net.config.feature_channels} compact features a node, got {width}")
+            raise InputError(f"this network reads {net.config.feature_channels} compact features per node, got {width}")
         self.config = net.config
         self.weights = pack_network(net, features)
 
@@ -66,7 +66,7 @@ class CompiledNetwork:
         self._check_cap(classes)
         plan, reach = make_fused_options(config, epoch=0, dtype=torch.float32), make_extraction_options(config)
         known = self._known(pair, len(pairs))
-        found, full = score_pairs(
+        logits, full = score_pairs(
             self.weights,
             get_adjacency(graph, graph.identity, reach, len(pairs)),
             pairs.contiguous().numpy(),
@@ -76,7 +76,7 @@ class CompiledNetwork:
             known,
         )
         warn_of_full_hops(len(pairs), full, config.max_nodes_per_hop)
-        return torch.from_numpy(found)
+        return torch.from_numpy(logits)
 
     def _check_cap(self, most: int) -> None:
         if most >= self.weights.blocks.classes:

@@ -68,8 +68,8 @@ class CompiledTraining:
         count, groups = len(index), count_groups(len(index))
         links, index = links.as_float32(index)
         self._take(links)
-        wanted, counts = label.to(torch.float64).numpy(), members.to(torch.float64).clamp(min=1).numpy()
-        batch = KernelBatch(index.numpy(), wanted, counts)
+        targets, counts = label.to(torch.float64).numpy(), members.to(torch.float64).clamp(min=1).numpy()
+        batch = KernelBatch(index.numpy(), targets, counts)
         self.packing.pack(self.flat.vector)
         self._run(batch, self._dropout(seed, epoch), groups)
         np.sum(self._sums[:groups], 0, out=self._total[: self.packing.small])
@@ -79,11 +79,11 @@ class CompiledTraining:
         from llwlc._kernels.numba.training import large_layers, train_groups
 
         packing, tape, count = self.packing, self._tape_for(len(batch.chosen)), len(batch.chosen)
-        turn, taken = np.zeros(1, np.int64), list[Any]()
+        turn, scratches = np.zeros(1, np.int64), list[Any]()
 
         def make() -> Callable[[int], None]:
-            scratch = self._taken()
-            taken.append(scratch)
+            scratch = self._take_scratch()
+            scratches.append(scratch)
             return lambda _: train_groups(
                 packing.weights,
                 packing.transposed,
@@ -100,7 +100,7 @@ class CompiledTraining:
         # one call for each thread, which takes groups until none is left: a call of so many arrays takes as long as two
         # links
         run_over_parts(min(get_kernel_threads(), groups), make)
-        self._scratch += taken
+        self._scratch += scratches
         parts, classes = min(get_kernel_threads(), groups), packing.weights.blocks.classes
         run_over_parts(parts, lambda: lambda part: large_layers(tape, count, classes, part, parts, self._total_views))
 
@@ -128,7 +128,7 @@ class CompiledTraining:
         if largest > self._room or steps != self._steps:
             self._scratch, self._room, self._steps = [], largest, steps
 
-    def _taken(self) -> TrainingScratch:
+    def _take_scratch(self) -> TrainingScratch:
         """Scratch that no other thread has."""
         from llwlc._kernels.numba.training import training_scratch
 

@@ -94,7 +94,7 @@ class LLwLCConv(torch.nn.Module):
             out = filter_and_mix(basis, self.filter.by_graph(basis), x, self.weight) + self.bias
             return out if self.skip is None else out + self.skip(x)
         spectrum = basis.padded.transpose(1, 2) @ pad(x, basis.slots)  # VᵀX, [B, κ, F_in]
-        # the mixing is done on κ rows a graph, not on its n: W commutes with V
+        # the mixing is done on κ rows per graph, not on its n: W commutes with V
         filtered = (self.filter(basis).unsqueeze(3) * spectrum.unsqueeze(2)).flatten(2) @ self.weight
         out = unpad(basis.padded @ filtered, basis.slots) + self.bias
         return out if self.skip is None else out + self.skip(x)

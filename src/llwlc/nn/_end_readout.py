@@ -24,8 +24,8 @@ def combine_symmetrically(a: Tensor, b: Tensor) -> Tensor:
 class FilteredEnds(torch.nn.Module):
     """Compact features at u and v after S learned filters: a graph convolution at the two ends, without their link.
 
-    Rows u and v of V f(R) Vᵀ X, computed on κ rows a graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with a
-    query start.
+    Rows u and v of V f(R) Vᵀ X, computed on κ rows per graph; exact for polynomial filters up to degree ⌊κ/2⌋ − 1 with
+    a query start.
     """
 
     def __init__(self, config: NetConfig) -> None:
@@ -76,10 +76,10 @@ class FilteredEnds(torch.nn.Module):
         """`rows` on a basis whose L or C want gradients."""
         ends = self.ends(batch)
         f, filters = self.filter.by_graph(batch.basis), self.filter.num_filters
-        found = filter_at(batch.basis, f, features[batch.node], torch.stack(ends, 1), filters)
-        keep: Tensor = self.feature_dropout(features.new_ones(len(found), 1, features.shape[1]))
+        filtered = filter_at(batch.basis, f, features[batch.node], torch.stack(ends, 1), filters)
+        keep: Tensor = self.feature_dropout(features.new_ones(len(filtered), 1, features.shape[1]))
         own = [features[batch.node[end]].unsqueeze(1) for end in ends]
-        return tuple(torch.cat([found[:, i], own[i]], 1) * keep for i in range(2))
+        return tuple(torch.cat([filtered[:, i], own[i]], 1) * keep for i in range(2))
 
     def filtered(self, gain: Tensor, spectrum: Tensor, *sources: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
         """`rows` from the filters at the eigenvalues `[B, κ, S]`, the spectrum VᵀX `[B, κ, F]` of the features of all

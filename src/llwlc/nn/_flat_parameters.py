@@ -66,9 +66,9 @@ class FlatPacking:
             end += _room(self._shapes[name])
         self.size = end
         index = np.zeros(self.size + sum(_room(x.shape) for x in turned), np.int32)
-        found = dict(iterate_arrays(places))
+        arrays = dict(iterate_arrays(places))
         for name, begin in self._begins.items():
-            index[begin : begin + found[name].size] = found[name].ravel()
+            index[begin : begin + arrays[name].size] = arrays[name].ravel()
         self._turned, begin = turned, self.size
         self._turned_begins = []
         for x in turned:
@@ -94,9 +94,9 @@ class FlatPacking:
         """The vector of gradients from those of the packed weights, `[size]`."""
         from llwlc._kernels.numba.training import gather
 
-        found = np.empty(len(self._back), self.dtype)
-        gather(sums, self._back, found)
-        return torch.from_numpy(found)
+        gradient = np.empty(len(self._back), self.dtype)
+        gather(sums, self._back, gradient)
+        return torch.from_numpy(gradient)
 
     def cut(self, flat: np.ndarray) -> NetworkWeights:
         """The network's arrays as views of a flat one; where that has only `small` entries, those of the large layers
@@ -109,8 +109,8 @@ class FlatPacking:
             views[name] = (
                 flat[begin:end].reshape(shape) if end <= len(flat) else np.zeros((0,) * len(shape), flat.dtype)
             )
-        found: NetworkWeights = _with(self.net, views)
-        return found
+        weights: NetworkWeights = _with(self.net, views)
+        return weights
 
     def _cut_transposed(self) -> TransposedWeights:
         parts = zip(self._turned, self._turned_begins, strict=True)

@@ -1,5 +1,5 @@
 """GpuNetwork: an `LLwLCNet` on a GPU, from pairs to logits: kernels for subgraphs, bases and rows; torch for the layers
-that have one row a link.
+that have one row per link.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class GpuNetwork:
     def __init__(self, net: LLwLCNet, features: Tensor | None, engine: KernelEngine | None = None) -> None:
         width = 0 if features is None else features.shape[1]
         if width != net.config.feature_channels:
-            raise InputError(f"this network reads {net.config.feature_channels} compact features a node, got {width}")
+            raise InputError(f"this network reads {net.config.feature_channels} compact features per node, got {width}")
         weight = next(net.parameters())
         self.device, self.config = weight.device, net.config
         self.engine = engine_of(weight) if engine is None else engine

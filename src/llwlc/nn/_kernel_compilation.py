@@ -37,7 +37,7 @@ def start_compiling_kernels(config: NetConfig, *purposes: str) -> None:
             why_not_numba()
             or unsupported_config(config)
             or config.pooling not in known.split(" or ")
-            or (purpose, config.pooling) in _begun
+            or (purpose, config.pooling) in _threads
         ):
             continue
         kernel = KernelCompilation(COMPILE, f"{purpose} {config.pooling}", KERNEL_MODULES[purpose], purpose)
@@ -47,18 +47,18 @@ def start_compiling_kernels(config: NetConfig, *purposes: str) -> None:
         # does not wait for it at its end
         thread = Thread(target=copy_context().run, args=(kernel.compile_in_subprocess,), daemon=True)
         thread.start()
-        _begun[purpose, config.pooling] = thread
+        _threads[purpose, config.pooling] = thread
 
 
-_begun: dict[tuple[str, str], Thread] = {}
+_threads: dict[tuple[str, str], Thread] = {}
 
 
 def compile_network_kernels(config: NetConfig, *purposes: str) -> None:
     """`start_compiling_kernels`, then waits until the kernels are compiled."""
     start_compiling_kernels(config, *purposes)
     for purpose in purposes:
-        if (purpose, config.pooling) in _begun:
-            _begun[purpose, config.pooling].join()
+        if (purpose, config.pooling) in _threads:
+            _threads[purpose, config.pooling].join()
 
 
 def compile_here(what: str) -> None:

@@ -157,7 +157,7 @@ class LLwLCNet(torch.nn.Module):
         c = self.config
         width = 0 if features is None else features.shape[1]
         if width != c.feature_channels:
-            raise InputError(f"this network reads {c.feature_channels} compact features a node, got {width}")
+            raise InputError(f"this network reads {c.feature_channels} compact features per node, got {width}")
         self._check_classes(batch.label)
         set_links(self, batch.draws)
         if has_gradients(batch.basis):  # once for all blocks

@@ -143,10 +143,10 @@ def _readout(net: Any, dtype: FloatType) -> tuple[readouts.ClassReadoutWeights, 
         largest[:, :channels, : weight.shape[1]] = weight[classes * (pooled + 1) :].reshape(blocks, channels, -1)
         count = np.zeros((classes, out), dtype)
         count[:, : weight.shape[1]] = by_class[:, pooled]
-        made = readouts.ClassReadoutWeights(
+        by_class_weights = readouts.ClassReadoutWeights(
             mean.reshape(classes, blocks * C, out), count, largest.reshape(-1, out), _row(net.pool.mix.bias, dtype)
         )
-        return made, readouts.SortReadoutWeights(0, 0, none, none.ravel(), none, none.ravel())
+        return by_class_weights, readouts.SortReadoutWeights(0, 0, none, none.ravel(), none, none.ravel())
     first, second = net.pool.first, net.pool.second
     sort = readouts.SortReadoutWeights(
         rows=net.pool.rows,
@@ -210,8 +210,8 @@ def _whole(count: int) -> int:
 
 
 def _array(x: Tensor, dtype: FloatType) -> np.ndarray:
-    found: np.ndarray = np.ascontiguousarray(x.detach().cpu().numpy().astype(dtype))
-    return found
+    array: np.ndarray = np.ascontiguousarray(x.detach().cpu().numpy().astype(dtype))
+    return array
 
 
 def _matrix(x: Tensor, rows: int, dtype: FloatType) -> np.ndarray:
@@ -222,5 +222,5 @@ def _matrix(x: Tensor, rows: int, dtype: FloatType) -> np.ndarray:
 
 
 def _row(x: Tensor, dtype: FloatType) -> np.ndarray:
-    found: np.ndarray = _matrix(x[None], 1, dtype)[0]
-    return found
+    row: np.ndarray = _matrix(x[None], 1, dtype)[0]
+    return row

@@ -41,7 +41,7 @@ luckiest (regression to the mean).
 """
 FEW, BEYOND = 20, 0.1
 """A curve of fewer links has this part of its slope above the largest score that it was fitted on: two links of a kind
-that is rare among validation links said nothing about scores ten higher, and such pairs stood first, with a probability
+that is rare among validation links tells nothing of scores ten higher, and such pairs stood first, with a probability
 of 1 and none of them true (ogbl-ddi)."""
 REFITS = 50
 ALONE, BIN = 1_000, 100

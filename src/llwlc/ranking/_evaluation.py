@@ -49,6 +49,8 @@ def hide_links(split: LinkSplit, hidden: str = "test") -> HiddenLinks:
     truth = truth[~graph.has_edges(truth)]  # a dataset may repeat a pair in a later part
     if not len(truth):
         raise InputError("no link is hidden in this run's split: fit with test links (--test above 0)")
+    if split.known_neg is not None:  # as in use, where they are never candidates
+        other = torch.cat([other, split.known_neg])
     return HiddenLinks(hidden, graph, truth, other)
 
 

@@ -16,6 +16,7 @@ from llwlc._candidates.inner_product_index import EXACT_NODES
 from llwlc._candidates.node_types import NodeTypes, detect_node_types
 from llwlc._candidates.retrieval import Candidates, check_membership, find_candidates
 from llwlc._candidates.retriever import MAX_HUBNESS_NODES, CandidateRetriever, make_retriever
+from llwlc._candidates.scope import CandidateScope
 from llwlc._candidates.weight_search import search_weights
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
@@ -41,7 +42,7 @@ SVD_SHARE = 0.15
 and 0.3 on Cora and Citeseer, seeds 0, 3, 4. (On Pubmed, 19,717 nodes, it gained nothing.)"""
 PAIRS_PER_BLOCK = 1 << 21
 """Candidates whose inputs are computed together."""
-MIN_VALID_CANDIDATES, MAX_VALID_CANDIDATES = 1_000, 4_000  # candidates by which an epoch is judged
+MIN_VALID_CANDIDATES, MAX_VALID_CANDIDATES = 1_000, 4_000  # candidates that an epoch is validated on
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,8 @@ def prepare_candidates(
         device=device,
     )
     retriever = base.with_weights(search_weights(base, split.valid_pos, links=limits.num_tuning_links))
+    known = CandidateScope.of(split.valid_graph.num_nodes, excluded=split.known_neg)
+    retriever = retriever if known is None else retriever.within(known)
     n, rng = split.valid_graph.num_nodes, np.random.default_rng([seed, 12])
     candidates = find_candidates(retriever, sources=draw_sources(n, limits.sources, seed))
     positives = model.training_links(split, seed)

@@ -13,6 +13,7 @@ from torch import Tensor
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._candidates.retrieval import Candidates, find_candidates
 from llwlc._candidates.retriever import CandidateRetriever
+from llwlc._candidates.scope import CandidateScope
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import LinkModel, score_pairs
@@ -42,6 +43,7 @@ class RecommendRequest:
     between: tuple[str, str] | None = None
     budget: int | None = None
     sources: int | None = None
+    scope: CandidateScope | None = None
 
     def __post_init__(self) -> None:
         for name in ("top", "budget", "sources"):
@@ -52,6 +54,8 @@ class RecommendRequest:
             raise InputError("top and precision both set the number of links: give one of them")
         if self.missing_share is not None and self.prior is not None:
             raise InputError("missing_share and prior both say how many links are missing: give one of them")
+        if self.sources is not None and self.scope is not None and self.scope.ends is not None:
+            raise InputError("sources draws nodes at random, and sets of nodes name them: give one of them")
         # bad ones are refused before the work
         if self.missing_share is not None:
             ratio_from_share(self.missing_share)
@@ -75,6 +79,8 @@ class Recommender:
     """Of the scores among random pairs."""
     calibrated: bool = True
     node_types: tuple[str, ...] | None = None
+    known_neg: Tensor | None = None
+    """Known non-links, which are never candidates."""
     seed: int = 0
     device: str = "cpu"
     known: tuple[Any, Candidates] | None = field(default=None)
@@ -93,8 +99,10 @@ class Recommender:
             raise InputError(
                 "node asks for one node's links and sources for those of nodes drawn at random: give one of them"
             )
-        if engine is not None and request.sources is not None:
-            raise InputError("an engine makes the lists of all nodes: leave sources out")
+        if engine is not None and (request.sources is not None or request.scope is not None):
+            raise InputError(
+                "an engine makes the lists of all nodes, of all pairs: leave sources and sets of nodes out"
+            )
         here, config = self.graph, self.config
         candidates, total, before = self._candidates_for(request, node, engine)
         scores = make_candidate_scorer(self.model) if engine is None else engine.score_candidates
@@ -107,6 +115,8 @@ class Recommender:
         top = 20 if request.top is None else request.top
         if request.precision is not None:
             top = find_cutoff(torch.sigmoid(ranked.log_ratio + math.log(rho)), request.precision)
+        if request.scope is not None:
+            ranked = replace(ranked, pairs=request.scope.orient(ranked.pairs))
         links = describe_pairs(here, ranked, config, rho, top, self._random_log_odds)
         if node is not None:
             links = tuple(_first(link, here.name(node)) for link in links)
@@ -117,12 +127,18 @@ class Recommender:
     def _random_log_odds(self, graph: Graph, pairs: Tensor) -> Tensor:
         return self.calibration.log_odds(score_pairs(self.model, graph, pairs))
 
-    def make_retriever(self, between: tuple[str, str] | None = None, budget: int | None = None) -> CandidateRetriever:
+    def make_retriever(
+        self,
+        between: tuple[str, str] | None = None,
+        budget: int | None = None,
+        scope: CandidateScope | None = None,
+    ) -> CandidateRetriever:
         """The object that makes the nodes' candidate lists.
 
         Args:
             between: two node types that candidates must join; None for all.
             budget: maximum number of candidates that a node may propose; None for the run's own.
+            scope: the pairs that may be candidates; None for all.
         """
         config = self.config.candidates
         config = config if budget is None else replace(config, budget=budget)
@@ -131,7 +147,11 @@ class Recommender:
         allowed = self.linked_node_types
         if between is not None and self.node_types is not None:
             allowed = NodeTypes.between(self.node_types, *between)
-        return retriever_of(self.graph, self.features, config, node_types=allowed, device=self.device)
+        retriever = retriever_of(self.graph, self.features, config, node_types=allowed, device=self.device)
+        known = CandidateScope.of(self.graph.num_nodes, excluded=self.known_neg)
+        for part in (known, scope):
+            retriever = retriever if part is None else retriever.within(part)
+        return retriever
 
     @property
     def linked_node_types(self) -> NodeTypes | None:
@@ -145,19 +165,20 @@ class Recommender:
         calibrated, if a node's list is longer than those.
         """
         if node is not None and engine is None and self._lists_are_cut(request.budget):
-            alone = replace(self.make_retriever(request.between, request.budget), num_proposing_nodes=1)
+            retriever = self.make_retriever(request.between, request.budget)
+            alone = replace(retriever, num_proposing_nodes=1)
+            alone = alone if request.scope is None else alone.within(request.scope)
             candidates = find_candidates(alone, sources=np.array([node]), about="")
             usual = self.config.candidates.budget_for(self.graph.num_nodes)
             return candidates, len(candidates), usual if usual < alone.budget else None
-        key = (request.between, request.budget, request.sources)
+        scope = request.scope
+        key = (request.between, request.budget, request.sources, None if scope is None else scope.key)
         known = self.known  # as a name of this call: another thread may ask for other candidates meanwhile
         if known is None or known[0] != key:  # the lists of the whole graph and of a node use the same pairs
             sources = draw_sources(self.graph.num_nodes, request.sources, self.seed)
             lists = None if engine is None else engine.lists
-            known = self.known = (
-                key,
-                find_candidates(self.make_retriever(request.between, request.budget), sources=sources, lists=lists),
-            )
+            retriever = self.make_retriever(request.between, request.budget, scope)
+            known = self.known = (key, find_candidates(retriever, sources=sources, lists=lists))
         candidates, total = known[1], len(known[1])
         if node is not None:
             own = candidates.of(node)

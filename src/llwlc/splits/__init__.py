@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from llwlc.splits._auditing import audit as audit
     from llwlc.splits._auditing import audit_parts as audit_parts
     from llwlc.splits._auditing import from_pyg as from_pyg
+    from llwlc.splits._known_negatives import with_known_negatives as with_known_negatives
     from llwlc.splits._linksplit import LinkSplit as LinkSplit
     from llwlc.splits._making import fresh_negatives as fresh_negatives
     from llwlc.splits._making import largest_component as largest_component
@@ -35,6 +36,7 @@ _HOMES = {
     "make": "_making",
     "register": "_registry",
     "sizes": "_sizing",
+    "with_known_negatives": "_known_negatives",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy(__name__, _HOMES)

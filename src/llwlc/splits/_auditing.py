@@ -79,6 +79,10 @@ def audit(split: LinkSplit, graph: Graph | None = None) -> Audit:
       by design: test_graph holds valid_pos: 1
     """
     parts = {name: getattr(split, name) for name in PARTS}
+    if split.known_neg is not None:  # an epoch draws some of those of training; none may be in another part
+        number, n = pair_number(split.known_train_neg, split.train_graph.num_nodes), split.train_graph.num_nodes
+        others = split.known_train_neg[~torch.isin(number, pair_number(split.train_neg, n))]
+        parts["train_neg"] = torch.cat([split.train_neg, others])
     stages = {name: getattr(split, name) for name in STAGES}
     return audit_parts(parts, stages, num_nodes=split.train_graph.num_nodes, graph=graph, repeated=split.repeated)
 

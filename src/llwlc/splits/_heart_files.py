@@ -63,7 +63,7 @@ def load_published_split(graph: Graph, *, protocol: str, seed: int) -> LinkSplit
 
 
 def _pairs(path: Path, graph: Graph) -> Tensor:
-    """The pairs of a file, two node numbers a line, in the order of the file, which is also that of the negatives."""
+    """The pairs of a file, two node numbers per line, in the order of the file, which is also that of the negatives."""
     try:
         pairs: Tensor = torch.from_numpy(np.loadtxt(path, dtype=np.int64, ndmin=2))
     except (ValueError, OSError) as error:

@@ -15,6 +15,7 @@ from llwlc._support.files import write_tensors
 from llwlc._support.text import describe_error
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
+from llwlc.splits._negatives import pair_number
 
 PARTS = ("train_pos", "train_neg", "valid_pos", "valid_neg", "test_pos", "test_neg")
 STAGES = ("train_graph", "valid_graph", "test_graph")
@@ -32,6 +33,7 @@ class LinkSplit:
     int64; `valid_neg` and `test_neg` of `heart` are `[m, 500, 2]`, 500 negatives for each positive. `repeated` names
     what a dataset or a recipe repeats by design, with its count, so that an audit lists it as allowed. `metric` is the
     number that the protocol, or the dataset's own evaluator, compares methods by: `hits@K`, `mrr` or `auc`.
+    `known_neg [k, 2]`: pairs that are known to be no links, each in one part, or None (`with_known_negatives`).
 
     >>> import torch, llwlc
     >>> ring = Graph.from_edges(torch.stack([torch.arange(20), torch.arange(1, 21) % 20], 1))
@@ -55,6 +57,16 @@ class LinkSplit:
     repeated: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     metric: str = "hits@100"
+    known_neg: Tensor | None = None
+
+    @property
+    def known_train_neg(self) -> Tensor:
+        """The known non-links that are trained on, `[k, 2]`: those that neither validation nor test asks about."""
+        if self.known_neg is None:
+            return self.train_neg[:0]
+        n = self.train_graph.num_nodes
+        held_out = torch.cat([self.valid_neg.reshape(-1, 2), self.test_neg.reshape(-1, 2)])
+        return self.known_neg[~torch.isin(pair_number(self.known_neg, n), pair_number(held_out, n))]
 
     def save(self, path: str | Path) -> None:
         """Writes one safetensors file: the parts and the links that carry messages; features and names stay with the
@@ -64,8 +76,9 @@ class LinkSplit:
             path: the file to write.
         """
         tensors = {name: getattr(self, name).contiguous() for name in PARTS}
-        if self.nodes is not None:
-            tensors["nodes"] = self.nodes
+        for name in ("nodes", "known_neg"):
+            if getattr(self, name) is not None:
+                tensors[name] = getattr(self, name).contiguous()
         shared: dict[str, str] = {}
         for stage in STAGES:
             graph: Graph = getattr(self, stage)
@@ -142,6 +155,7 @@ class LinkSplit:
             repeated=about["repeated"],
             notes=tuple(about["notes"]),
             metric=about["metric"],
+            known_neg=tensors.get("known_neg"),
         )
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from llwlc.graph._edge_list import EdgeList
 from llwlc.graph._graph import Graph
 from llwlc.graph._report import describe_dates
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.splits._negatives import NonEdges
+from llwlc.splits._negatives import NonEdges, replace_share
 from llwlc.splits._registry import PROTOCOLS, Protocol, Sizes
 from llwlc.splits._sizing import sizes
 
@@ -104,7 +104,7 @@ def make(
     if record.negatives is not None:
         options = {"num_hard": num_hard}
         split = _call(record.negatives, split, **{name: options[name] for name in record.options})
-    split = _with_training_negatives(split)
+    split = with_training_negatives(split)
     return _call(record.allow, split) if record.allow is not None else split
 
 
@@ -137,7 +137,7 @@ def _call(target: Target, *arguments: object, **options: object) -> Any:
     return (resolve(target) if isinstance(target, str) else target)(*arguments, **options)
 
 
-def _with_training_negatives(split: LinkSplit) -> LinkSplit:
+def with_training_negatives(split: LinkSplit) -> LinkSplit:
     negative, needed = fresh_negatives(split, epoch=0), len(split.train_pos)
     notes = split.notes
     if len(negative) < needed:
@@ -149,7 +149,8 @@ def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, co
     """New training negatives for an epoch; epoch 0 with the split's own seed gives its `train_neg`.
 
     Never a training link, nor any pair asked about in validation or test, link or not: so no held-out link is trained
-    on as a negative, and what is left out tells nothing of which held-out pairs are links.
+    on as a negative, and what is left out tells nothing of which held-out pairs are links. Known non-links of
+    training (`with_known_negatives`) are among them.
 
     Args:
         split: the split whose training links need negatives.
@@ -165,7 +166,17 @@ def fresh_negatives(split: LinkSplit, *, epoch: int, seed: int | None = None, co
     torch.Size([17, 2])
     """
     free = training_non_edges(split)
-    return free.at(fresh_ranks(split, free, epoch=epoch, seed=seed, count=count))
+    drawn = free.at(fresh_ranks(split, free, epoch=epoch, seed=seed, count=count))
+    return mix_known_negatives(split, drawn, epoch=epoch, seed=split.seed if seed is None else seed)
+
+
+def mix_known_negatives(split: LinkSplit, drawn: Tensor, *, epoch: int, seed: int) -> Tensor:
+    """Training negatives drawn at random, in which the known non-links of training take the places of some: of as large
+    a share as they have beside the training links.
+    """
+    known = split.known_train_neg
+    share = len(known) / max(len(split.train_pos), 1)
+    return replace_share(drawn, known, share, np.random.default_rng([seed, epoch, 18]))
 
 
 def fresh_ranks(
@@ -181,6 +192,7 @@ def training_non_edges(split: LinkSplit) -> NonEdges:
     # Hard negatives are not excluded: they are drawn near links and can be so many that leaving them out would reveal
     # where links are.
     parts = [p for p in (split.valid_pos, split.test_pos, split.valid_neg, split.test_neg) if p.ndim == 2]
+    parts += [] if split.known_neg is None else [split.known_neg]  # these are mixed in
     graph = split.train_graph
     excluded: list[Tensor | EdgeList] = [split.train_pos, EdgeList(graph), *parts]
     free = NonEdges(graph.num_nodes, excluded, split.nodes, mapped=graph.folder is not None)
@@ -275,8 +287,8 @@ def _messages(edges: EdgeList, parts: _Parts, *, valid_messages: bool) -> tuple[
         message = edges.graph.with_edges(parts.train)
         return message, edges.graph.with_edges(torch.cat([parts.train, parts.valid])) if valid_messages else message
     train, valid = parts.numbers
-    message = edges.kept(edges.flags(train))
-    return message, edges.kept(edges.flags(train, valid)) if valid_messages else message
+    message = edges.select(edges.flags(train))
+    return message, edges.select(edges.flags(train, valid)) if valid_messages else message
 
 
 def split_as_ncn(edges: Tensor, size: Sizes, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:

@@ -61,6 +61,23 @@ def _numbered_pair(number: Tensor, first: Tensor) -> Tensor:
     return torch.stack([lo, number - first[lo] + lo + 1], 1)
 
 
+def replace_share(pairs: Tensor, others: Tensor, share: float, rng: np.random.Generator) -> Tensor:
+    """The pairs `[m, 2]`, a share of them, at random places, replaced by others `[k, 2]`, each of which stands there as
+    often as any other, or once more.
+
+    >>> pairs, others = torch.zeros(4, 2, dtype=torch.long), torch.ones(1, 2, dtype=torch.long)
+    >>> replace_share(pairs, others, 0.5, np.random.default_rng(0)).sum().item()
+    4
+    """
+    count = round(min(share, 1.0) * len(pairs)) if len(others) else 0
+    if not count:
+        return pairs
+    turns = [rng.permutation(len(others)) for _ in range(-(-count // len(others)))]
+    mixed, places = pairs.clone(), rng.permutation(len(pairs))[:count]
+    mixed[torch.from_numpy(places)] = others[torch.from_numpy(np.concatenate(turns)[:count])]
+    return mixed
+
+
 class NonEdges:
     """The pairs of `nodes` (default: all) that are not among the `excluded` ones `[k, 2]`, given at once or in several
     parts: a sequence whose elements are computed when asked for, never stored. `mapped`: what is drawn is as large as a

@@ -72,12 +72,15 @@ class Subgraphs:
         def __getattr__(self, name: str) -> Any:
             if name not in _ROOT:
                 raise AttributeError(f"Subgraphs has no attribute {name!r}")
-            what = "whole graphs, without a root" if self.roots == "graph" else "subgraphs around one node, not a pair"
+            whole = self.roots == "graph"
+            what = "whole graphs, without a root" if whole else "subgraphs around one node, not a pair"
             about = "a pair" if name in _PAIR else "a node or a pair"
+            more = "" if whole else ", 'shells', 'neumann', 'neumann_vertex'"
             raise InputError(
                 f"these are {what}, and {name!r} is known around {about} only: give roots (Subgraphs.from_batch(data,"
                 " roots=...), AddConstrainedBasis(roots='link')), or take a constraint or start that needs none"
-                " (constraints 'none', 'components', 'vertex_deleted'; starts 'random', 'constraint', a tensor [N])"
+                f" (constraints 'none', 'components', 'vertex_deleted'{more}; starts 'random', 'constraint', a tensor"
+                " [N])"
             )
 
     @classmethod
@@ -127,20 +130,22 @@ class Subgraphs:
             raise InputError(
                 "from_batch takes a PyG Data or Batch, got a Graph: subgraphs.extract(graph, pairs) does this for it"
             )
-        found = read_edges(data, weight)
-        ptr, n = found.ptr, int(found.ptr[-1])
+        edges = read_edges(data, weight)
+        ptr, n = edges.ptr, int(edges.ptr[-1])
         local = torch.arange(n, device=ptr.device) - torch.repeat_interleave(ptr[:-1], ptr.diff())
         if roots is None:
             node = torch.arange(n, device=ptr.device)
-            subs = cls(ptr, node, found.row, found.col, found.weight, hops=hops, draw_ids=local)
+            subs = cls(ptr, node, edges.row, edges.col, edges.weight, hops=hops, draw_ids=local)
             subs.__dict__["_checked"] = True
             return subs
         around = check_roots(roots, ptr)
         check_hops(hops, max_nodes_per_hop)
-        graph = Graph(pointer(torch.bincount(found.row, minlength=n)), found.col, found.weight)
+        graph = Graph(pointer(torch.bincount(edges.row, minlength=n)), edges.col, edges.weight)
         chunks = split_pairs(graph, around, hops, max_nodes_per_hop)
-        made = (extract_chunk(graph, c, hops, max_nodes_per_hop, seed, local, keep_link=keep_link) for c in chunks)
-        return concat([subgraphs_around(m, around.shape[1], hops, local) for m in made])
+        neighborhoods = (
+            extract_chunk(graph, c, hops, max_nodes_per_hop, seed, local, keep_link=keep_link) for c in chunks
+        )
+        return concat([subgraphs_around(m, around.shape[1], hops, local) for m in neighborhoods])
 
     def check(self) -> None:
         """Refuses edges that are out of order, or lack their other direction: every backend relies on both."""
@@ -223,9 +228,9 @@ class Subgraphs:
         """
         kept = {name: x for name, x in vars(self).items() if name in self.__match_args__}
         given: dict[str, Any] = {name: x.to(device) if isinstance(x, Tensor) else x for name, x in kept.items()}
-        moved = Subgraphs(**given)
-        moved.__dict__.update({name: True for name in ("_checked",) if name in self.__dict__})
-        return moved
+        copy = Subgraphs(**given)
+        copy.__dict__.update({name: True for name in ("_checked",) if name in self.__dict__})
+        return copy
 
 
 def subgraphs_around(found: Neighborhoods, ends: int, hops: int, draw_ids: Tensor | None) -> Subgraphs:
@@ -330,7 +335,7 @@ def select(subs: Subgraphs, graphs: Tensor) -> Subgraphs:
     there = vars(subs)
     rows = {name: there[name][nodes] for name in ("node", "hop", "dist_u", "dist_v") if name in there}
     ends = {name: there[name][graphs] + shift for name in ("u", "v") if name in there}
-    taken = Subgraphs(
+    selection = Subgraphs(
         ptr=ptr,
         row=subs.row[edges] + shift[owner],
         col=subs.col[edges] + shift[owner],
@@ -340,5 +345,5 @@ def select(subs: Subgraphs, graphs: Tensor) -> Subgraphs:
         **rows,
         **ends,
     )
-    taken.__dict__.update({name: True for name in ("_checked",) if name in there})
-    return taken
+    selection.__dict__.update({name: True for name in ("_checked",) if name in there})
+    return selection

@@ -11,7 +11,7 @@ from llwlc._support.ragged import pointer
 from llwlc.errors import InputError
 
 
-class EdgeList(NamedTuple):
+class BatchEdges(NamedTuple):
     """The undirected edges of B graphs with N nodes in all, in both directions, sorted by row, then by column.
 
     Shapes: `ptr [B + 1]`; `row`, `col [E]`; `weight [E]` or None.
@@ -23,7 +23,7 @@ class EdgeList(NamedTuple):
     weight: Tensor | None
 
 
-def read_edges(data: Any, weight: str | Tensor | None) -> EdgeList:
+def read_edges(data: Any, weight: str | Tensor | None) -> BatchEdges:
     """The edges of a PyG `Data` or `Batch`; `weight` is the name of an attribute, one number for each column of
     `edge_index`, or None for none.
     """
@@ -45,7 +45,7 @@ def read_edges(data: Any, weight: str | Tensor | None) -> EdgeList:
                 f"edge {tuple(ends)} joins two graphs of the batch: make the batch by Batch.from_data_list or a"
                 " DataLoader, which shift edge_index"
             )
-    return EdgeList(ptr, *symmetric_edges(edge_index, values, n))
+    return BatchEdges(ptr, *symmetric_edges(edge_index, values, n))
 
 
 def symmetric_edges(edge_index: Tensor, weight: Tensor | None, num_nodes: int) -> tuple[Tensor, Tensor, Tensor | None]:

@@ -128,8 +128,8 @@ def extract_checked(
         arrays = compiled(get_adjacency(graph, draw_ids, reach, len(pairs)), pairs.contiguous().numpy(), reach)
         return subgraphs_from_arrays(arrays, hops, weighted=graph.weight is not None, draw_ids=draw_ids)
     parts = split_pairs(graph, pairs, hops, cap)
-    found = (extract_chunk(graph, part, hops, cap, seed, draw_ids) for part in parts)
-    return concat([subgraphs_around(part, 2, hops, draw_ids) for part in found])
+    neighborhoods = (extract_chunk(graph, part, hops, cap, seed, draw_ids) for part in parts)
+    return concat([subgraphs_around(part, 2, hops, draw_ids) for part in neighborhoods])
 
 
 def why_not_numba_extraction(graph: Graph, hops: int) -> str:
@@ -191,8 +191,8 @@ def subgraphs_from_tensors(arrays: CudaRagged, weight: Tensor | None, hops: int,
     """
     ptr, _, node, row, col, hop, dist_u, dist_v, edge = arrays
     weights = None if weight is None else weight[edge]
-    found = Neighborhoods(ptr, node, row, col, weights, hop, dist_u, dist_v)
-    return subgraphs_around(found, 2, hops, draw_ids)
+    neighborhoods = Neighborhoods(ptr, node, row, col, weights, hop, dist_u, dist_v)
+    return subgraphs_around(neighborhoods, 2, hops, draw_ids)
 
 
 def get_adjacency(graph: Graph, draw_ids: Tensor | None, reach: ExtractionOptions, pairs: int) -> Adjacency:
@@ -223,5 +223,5 @@ _COMPACT: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 def subgraphs_from_arrays(arrays: SubgraphArrays, hops: int, *, weighted: bool, draw_ids: Tensor | None) -> Subgraphs:
     """The arrays that a CPU kernel filled, as `Subgraphs` that share their memory."""
     ptr, _, node, row, col, weight, hop, dist_u, dist_v = (torch.from_numpy(x) for x in arrays)
-    found = Neighborhoods(ptr, node, row, col, weight if weighted else None, hop, dist_u, dist_v)
-    return subgraphs_around(found, 2, hops, draw_ids)
+    neighborhoods = Neighborhoods(ptr, node, row, col, weight if weighted else None, hop, dist_u, dist_v)
+    return subgraphs_around(neighborhoods, 2, hops, draw_ids)

@@ -48,13 +48,17 @@ def order_hubs_on_demand(
     """
     from llwlc._kernels.numba.enclosing_subgraph import long_row
 
-    asked, shortest = _ASKED.get(graph), int(long_row(cap))
-    if asked is None or (asked.seed, asked.named) != (seed, named) or asked.longer_than > shortest:
+    requests, shortest = _ASKED.get(graph), int(long_row(cap))
+    if requests is None or (requests.seed, requests.named) != (seed, named) or requests.longer_than > shortest:
         length = np.diff(graph.indptr.cpu().numpy())
         long = length[length > shortest]
-        asked = HubRequests(seed, named, shortest, int(long.sum()), int(long.max(initial=0)))
-        _ASKED[graph] = asked
-    asked.pairs += pairs
-    if asked.rows is None and asked.entries and asked.pairs * asked.longest >= LOOKUPS_PER_SORT * asked.entries:
-        asked.rows = order(asked.longer_than)
-    return asked.rows  # type: ignore[no-any-return]
+        requests = HubRequests(seed, named, shortest, int(long.sum()), int(long.max(initial=0)))
+        _ASKED[graph] = requests
+    requests.pairs += pairs
+    if (
+        requests.rows is None
+        and requests.entries
+        and requests.pairs * requests.longest >= LOOKUPS_PER_SORT * requests.entries
+    ):
+        requests.rows = order(requests.longer_than)
+    return requests.rows  # type: ignore[no-any-return]

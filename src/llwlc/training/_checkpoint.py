@@ -81,7 +81,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
     if about.get("mark") != checkpoint.fingerprint:
         raise RunFolderError(
             f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to"
-            " begin anew"
+            " start over"
         )
     if "digest" not in about:
         raise _damaged(path, "it has no digest")
@@ -90,7 +90,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> tuple[dict[str, Tensor], list[Epo
     return tensors, _history(path, about["history"])
 
 
-def epochs_done(path: Path) -> int:
+def count_epochs(path: Path) -> int:
     """The number of epochs that a checkpoint has completed, where a progress bar begins; 0 if there is none, or if
     reading it will be refused.
     """

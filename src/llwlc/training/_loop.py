@@ -128,7 +128,7 @@ class TrainingResult(NamedTuple):
     """
 
     history: list[EpochRecord]
-    """One record an epoch."""
+    """One record per epoch."""
     valid_pos: Tensor
     """The scores `[m]` of the validation links at the best epoch."""
     valid_neg: Tensor

@@ -145,14 +145,14 @@ class AddConstrainedBasis(BaseTransform):  # type: ignore[misc]  # PyG's classes
             )
         subs = self.subgraphs(data)
         basis = self.basis(subs, data)
-        found = {key: getattr(basis, key) for key in ("values", "vectors", "mask", "residual")}
-        found["sizes"] = basis.ptr.diff()
+        attributes = {key: getattr(basis, key) for key in ("values", "vectors", "mask", "residual")}
+        attributes["sizes"] = basis.ptr.diff()
         if subs.roots != "graph":
-            found |= {"row_index": subs.node, "hop": subs.hop}
-            found["root_index"] = subs.node[subs.u]
+            attributes |= {"row_index": subs.node, "hop": subs.hop}
+            attributes["root_index"] = subs.node[subs.u]
         if subs.roots == "link":
-            found |= {"dist_u": subs.dist_u, "dist_v": subs.dist_v, "root_index": subs.pairs.t().contiguous()}
-        for key, value in found.items():
+            attributes |= {"dist_u": subs.dist_u, "dist_v": subs.dist_v, "root_index": subs.pairs.t().contiguous()}
+        for key, value in attributes.items():
             data[f"{self.name}_{key}"] = value
         return data
 
@@ -207,9 +207,9 @@ class AddConstrainedBasis(BaseTransform):  # type: ignore[misc]  # PyG's classes
                 )
             if self.roots == "node" and isinstance(roots, Tensor) and roots.dtype == torch.bool:
                 roots = roots.nonzero()[:, 0]  # a mask such as PyG's train_mask
-            wanted = 1 if self.roots == "node" else 2
-            if isinstance(roots, Tensor) and roots.ndim != wanted:
-                shape = "nodes [R]" if wanted == 1 else "pairs [2, R]"
+            ndim = 1 if self.roots == "node" else 2
+            if isinstance(roots, Tensor) and roots.ndim != ndim:
+                shape = "nodes [R]" if ndim == 1 else "pairs [2, R]"
                 raise InputError(f"roots={self.roots!r} needs {shape} in data.{key}, got {tuple(roots.shape)}")
             return roots
         edges = read_edges(data, None)

@@ -162,7 +162,7 @@ def test_inputs_that_do_not_fit_are_refused_as_torch_refuses_them(engine):
     graph = graph_of(NASTY["random"])
     pairs = some_pairs(graph, 5)
     net = make_net(replace(ANCHORED.net, feature_channels=24, pair_channels=5)).to(engine.device)
-    with pytest.raises(InputError, match="reads 24 compact features a node, got 0"):
+    with pytest.raises(InputError, match="reads 24 compact features per node, got 0"):
         GpuNetwork(net, None, engine)
     ready = GpuNetwork(net, torch.zeros(graph.num_nodes, 24), engine)
     with pytest.raises(InputError, match="reads 5 inputs of a pair"):

@@ -227,7 +227,7 @@ net, stored = LLwLCNet(NetConfig(**eval(sys.argv[2]))), load_file("problem")
 parts = [EncodedLinks(**{k[2:]: v for k, v in stored.items() if k[0] == str(i)}) for i in range(3)]
 links = EncodedTrainingLinks(parts[0], 60, len(parts[0]) - 60, torch.zeros(60, dtype=torch.bool))
 train_network(net, lambda _: links, ValidationLinks(parts[1], parts[2]), TrainConfig(**eval(sys.argv[3])), features=NodeFeatures(stored["features"]),
-      checkpoint=Checkpoint(Path("checkpoint"), ""), on_epoch=lambda record: print(record.epoch, flush=True))
+      checkpoint=Checkpoint(Path("checkpoint"), ""), on_epoch=lambda record: (print(record.epoch, flush=True), sys.stdin.readline()))
 save_file(net.state_dict(), sys.argv[1])
 """
 
@@ -242,19 +242,24 @@ def test_kill_nine_at_any_moment_ends_in_the_same_weights(small, tmp_path):
 
     def start() -> subprocess.Popen[str]:
         command = [sys.executable, "-c", SCRIPT, "killed", repr(asdict(NET)), repr(asdict(config))]
-        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, text=True)
 
     for epochs, wait in ((2, 0.0), (3, 0.03)):
         with start() as process:
+            assert process.stdin is not None
             assert process.stdout is not None
-            done = [process.stdout.readline().strip() for _ in range(epochs)]
+            done = []
+            for _ in range(epochs):  # each epoch waits to be read, or a slow reader would find the training over
+                done.append(process.stdout.readline().strip())
+                process.stdin.write("\n")
+                process.stdin.flush()
             time.sleep(wait)  # somewhere inside the next epoch
             process.send_signal(signal.SIGKILL)
         assert process.returncode == -signal.SIGKILL
     assert "0" not in done, "the second start went on from the first one's checkpoint"
     with start() as process:
-        assert process.stdout is not None
-        rest = process.stdout.read().split()
+        rest = process.communicate()[0].split()
     assert process.returncode == 0
     assert rest[-1] == "11"
     assert len(rest) < 8

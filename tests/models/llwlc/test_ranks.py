@@ -94,7 +94,7 @@ def torchrun(ranks: int, *words: object) -> subprocess.Popen:
 
 def finished(process: subprocess.Popen) -> str:
     with process:
-        told, _ = process.communicate(timeout=500)
+        told, _ = process.communicate(timeout=1800)
     assert process.returncode == 0, told
     return told
 

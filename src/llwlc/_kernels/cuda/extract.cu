@@ -1,9 +1,9 @@
 // Enclosing subgraphs, one link to a group: the same arrays, in the same order, as `subgraphs.extract`.
 //
-// A node's place in its subgraph is looked up in a hash table in shared memory; a link whose nodes do not fit is left to a launch with a
-// larger one, and at last to one in which every node of the graph has a word of global memory for its place. A slot holds the place, or ABSENT, or, while a
-// chunk of neighbours is processed, CANDIDATE + the first lane that holds the node: so nodes are found in the order of the list, whatever the
-// order in which threads run.
+// A node's place in its subgraph is looked up in a hash table in shared memory; a link whose nodes do not fit is left
+// to a launch with a larger one, and at last to one in which every node of the graph has a word of global memory for
+// its place. A slot holds the place, or ABSENT, or, while a chunk of neighbours is processed, CANDIDATE + the first
+// lane that holds the node: so nodes are found in the order of the list, whatever the order in which threads run.
 #include "group.cuh"
 
 #define ABSENT 0x7fffffff
@@ -12,13 +12,15 @@
 #define ALL_DRAWS (~0ull)
 #define NO_LIMIT 0x7fffffffffffffffll
 #define MOST_HOPS 15
-#define LONG_ROW 24  // a row this many times longer than the subgraph is searched for the subgraph's nodes instead of read
+// a row this many times longer than the subgraph is searched for the subgraph's nodes instead of read
+#define LONG_ROW 24
 
 struct Extraction {
     // the graph, the pairs [B, 2], and which of them this launch is for [links] (null: all)
     const int64 *indptr, *indices, *pairs, *order;
     const int64 *drawn_by;  // what random draws identify the nodes by, null for their numbers
-    // rows of more than `longer_than` nodes in the order of windows: the nodes, ascending, where their rows begin, and the rows; null: none is ordered
+    // rows of more than `longer_than` nodes in the order of windows: the nodes, ascending, where their rows begin, and
+    // the rows; null: none is ordered
     const int64 *hub, *hub_begin;
     const int *hub_neighbor;
     int *counter;
@@ -47,7 +49,8 @@ struct Found {
     int *node, *by_id;         // by_id: room for the nodes once more, where rows are ordered
     int level[MOST_HOPS + 2];  // hop h owns the nodes level[h] to level[h + 1]
     int n, used;               // used: places taken in the table, also by nodes that the cap dropped later
-    bool dropped;              // whether it dropped or left out any: such a node may be found again a hop later than it is near
+    // whether it dropped or left out any: such a node may be found again a hop later than it is near
+    bool dropped;
 };
 
 DEVICE uint64 mix(uint64 x) {
@@ -127,8 +130,10 @@ DEVICE int owner_of(const Rows &rows, int64 q) {
     return low;
 }
 
-// The neighbours of node[begin:end] that are not in the table yet and whose draws are up to `highest`, behind the nodes found. False where the table would overflow.
-DEVICE bool find_rows(const Extraction &x, const Table &t, int begin, int end, const Draw &how, uint64 highest, int limit, Found &f) {
+// The neighbours of node[begin:end] that are not in the table yet and whose draws are up to `highest`, behind the nodes
+// found. False where the table would overflow.
+DEVICE bool find_rows(const Extraction &x, const Table &t, int begin, int end, const Draw &how, uint64 highest,
+                      int limit, Found &f) {
     for (int base = begin; base < end; base += GROUP) {
         Rows rows = rows_of(x, f.node, base, end, NO_LIMIT, 0);
         for (int64 c = 0; c < rows.total; c += GROUP) {
@@ -203,7 +208,8 @@ DEVICE uint64 nth_new_draw(const Extraction &x, const Table &t, const Window &w,
     return ALL_DRAWS;
 }
 
-// Distinct numbers, ascending. Every exchange of this bitonic network puts the lower number first, so what lies behind the end need not be there.
+// Distinct numbers, ascending. Every exchange of this bitonic network puts the lower number first, so what lies behind
+// the end need not be there.
 DEVICE void sort(int *x, int n) {
     SYNC();
     for (int size = 2; size < 2 * n; size *= 2)
@@ -220,7 +226,8 @@ DEVICE void sort(int *x, int n) {
 }
 
 // `find_rows` of one ordered row: no more of it is read than its draws up to `highest`.
-DEVICE bool find_in_window(const Extraction &x, const Table &t, const Window &w, const Draw &how, uint64 highest, int limit, Found &f) {
+DEVICE bool find_in_window(const Extraction &x, const Table &t, const Window &w, const Draw &how, uint64 highest,
+                           int limit, Found &f) {
     int begin = f.n;
     for (int64 c = 0; c < w.length; c += GROUP) {
         if (f.used + GROUP > limit) return false;
@@ -255,7 +262,8 @@ template <class Holds> DEVICE int first_of(int begin, int end, Holds holds) {
     return end;
 }
 
-// The neighbours of node[begin:end] that are not in the table yet; where a row is ordered, of all of them only those that may be among the `cap` lowest. False where the table would overflow.
+// The neighbours of node[begin:end] that are not in the table yet; where a row is ordered, of all of them only those
+// that may be among the `cap` lowest. False where the table would overflow.
 DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, const Draw &how, int limit, Found &f) {
     if (!x.hub) return find_rows(x, t, begin, end, how, ALL_DRAWS, limit, f);
     int64 mine = 0;
@@ -277,7 +285,8 @@ DEVICE bool find_hop(const Extraction &x, const Table &t, int begin, int end, co
     return true;
 }
 
-// The cap-th lowest of the draws of node[begin:end], as unsigned numbers in the same order; eight bits at a time from the top.
+// The cap-th lowest of the draws of node[begin:end], as unsigned numbers in the same order; eight bits at a time from
+// the top.
 DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, const Draw &how) {
     SHARED int count[256];
     uint64 prefix = 0;
@@ -288,7 +297,8 @@ DEVICE uint64 lowest(const Extraction &x, const int *node, int begin, int end, c
         SYNC();
         for (int i = begin + LANE; i < end; i += GROUP) {
             uint64 bits = drawn(x, how, node[i]);
-            if (shift == 56 || (bits >> (shift + 8)) == (prefix >> (shift + 8))) atomicAdd(count + ((bits >> shift) & 255), 1);
+            if (shift == 56 || (bits >> (shift + 8)) == (prefix >> (shift + 8)))
+                atomicAdd(count + ((bits >> shift) & 255), 1);
         }
         SYNC();
         int digit = 0;
@@ -387,9 +397,11 @@ DEVICE int64 find_edges(const Extraction &x, const Table &t, const Found &f, int
     return total;
 }
 
-// Distances from both ends, each with the other taken out, level by level over the edges; `far` where that or more. A node at distance d
-// was found in hop d or before, and the edges are in the order of nodes, so the first levels need only the first of them.
-DEVICE void distances(const Extraction &x, const Found &f, int64 p, int64 first, int64 edges, volatile int *du, volatile int *dv) {
+// Distances from both ends, each with the other taken out, level by level over the edges; `far` where that or more. A
+// node at distance d was found in hop d or before, and the edges are in the order of nodes, so the first levels need
+// only the first of them.
+DEVICE void distances(const Extraction &x, const Found &f, int64 p, int64 first, int64 edges,
+                      volatile int *du, volatile int *dv) {
     int far = 2 * x.hops + 1, n = f.n;
     for EACH(i, n) {
         du[i] = i == 0 ? 0 : far;

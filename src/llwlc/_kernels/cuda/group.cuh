@@ -1,7 +1,7 @@
 // The threads that share one link: GROUP of them, a block of their own.
 //
-// The kernels use only these few primitives. With GROUP 1 the same source is plain C++, one link at a time: so it is tested on a machine
-// without a GPU.
+// The kernels use only these few primitives. With GROUP 1 the same source is plain C++, one link at a time: so it is
+// tested on a machine without a GPU.
 #ifndef GROUP
 #define GROUP 32
 #endif
@@ -66,7 +66,8 @@ extern __shared__ __align__(16) double room[];
 #define SYNC() __syncthreads()
 #endif
 
-// Butterflies: every lane adds the same numbers in the same pairs, so all of them hold the same bits and may branch on them.
+// Butterflies: every lane adds the same numbers in the same pairs, so all of them hold the same bits and may branch on
+// them.
 DEVICE double warp_sum(double x) {
     UNROLL for (int k = 16; k; k >>= 1) x += __shfl_xor_sync(ALL, x, k);
     return x;
@@ -85,8 +86,8 @@ DEVICE double group_sum(double x) {
     return x;
 }
 
-// The sums of eight numbers over a warp, the first `count` of them written to `out`: lanes divide the eight among themselves on the way,
-// which takes 9 exchanges instead of 40.
+// The sums of eight numbers over a warp, the first `count` of them written to `out`: lanes divide the eight among
+// themselves on the way, which takes 9 exchanges instead of 40.
 DEVICE void warp_sums(const double *x, int count, double *out) {
     bool high = LANE & 16, middle = LANE & 8, low = LANE & 4;
     double a[4], b[2];
@@ -174,7 +175,8 @@ DEVICE int group_rank(bool flag, int &total) {
 // The same among the lanes of one warp, each of which has a part of the work to itself.
 #define EACH_OF_WARP(i, n) (int i = PLACE; i < (n); i += WIDTH)
 
-// The next piece of work, the same for all lanes; a group takes the next link when it is done, so a large link delays no other group.
+// The next piece of work, the same for all lanes; a group takes the next link when it is done, so a large link delays
+// no other group.
 DEVICE int next_of(int *counter) {
     SHARED int taken;
     SYNC();

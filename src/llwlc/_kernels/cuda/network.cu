@@ -1,10 +1,11 @@
-// The rows of `nn._net` and what is read of them, one link to a group: means and sizes of distance classes, largest entries, the rows of the
-// ends, and their filtered features. Layers that have one row a link are left to torch.
+// The rows of `nn._net` and what is read of them, one link to a group: means and sizes of distance classes, largest
+// entries, the rows of the ends, and their filtered features. Layers that have one row a link are left to torch.
 //
-// A warp takes 32 nodes at a time (a tile) through all blocks, so no array grows with the number of nodes: rows of earlier blocks are computed
-// anew for each block, which takes less time than memory for them would cost. Filters and weights act on κ rows of a link, since they commute
-// with V. Channels are padded to C, a multiple of 32, columns of V to `stride`, a multiple of four that spreads rows over the banks of
-// fast memory; padding is zero. Everything is added up in one order, so the numbers of a link do not depend on the links around it.
+// A warp takes 32 nodes at a time (a tile) through all blocks, so no array grows with the number of nodes: rows of
+// earlier blocks are computed anew for each block, which takes less time than memory for them would cost. Filters and
+// weights act on κ rows of a link, since they commute with V. Channels are padded to C, a multiple of 32, columns of V
+// to `stride`, a multiple of four that spreads rows over the banks of fast memory; padding is zero. Everything is added
+// up in one order, so the numbers of a link do not depend on the links around it.
 #include "group.cuh"
 
 #define TILE 32
@@ -16,11 +17,13 @@ struct alignas(16) Four {
 };
 
 struct Network {
-    // the links: ptr [B + 1]; values [B, κ]; vectors [N, κ], zero in dead columns; node, degree [N]; label [N], or null for dist_u, dist_v [N]
+    // the links: ptr [B + 1]; values [B, κ]; vectors [N, κ], zero in dead columns; node, degree [N]; label [N], or null
+    // for dist_u, dist_v [N]
     const int64 *ptr, *node, *dist_u, *dist_v;
     const unsigned char *label;
     const float *values, *vectors, *degree;
-    // weights that stay in fast memory, see `resident_of`; first [S (classes + 1), C], mix [blocks − 1, S, C, C]; features of all nodes [n, F]
+    // weights that stay in fast memory, see `resident_of`; first [S (classes + 1), C], mix [blocks − 1, S, C, C];
+    // features of all nodes [n, F]
     const float *resident, *first, *mix, *table;
     int *counter;
     float *out;  // [B, width]
@@ -102,7 +105,9 @@ DEVICE Space space_of(const Network &t) {
 DEVICE Four four(float x) { return {x, x, x, x}; }
 DEVICE Four four_at(const float *x) { return *(const Four *)x; }
 DEVICE void put(float *to, const Four &x) { *(Four *)to = x; }
-DEVICE void add(Four &to, float by, const Four &x) { to.a += by * x.a, to.b += by * x.b, to.c += by * x.c, to.d += by * x.d; }
+DEVICE void add(Four &to, float by, const Four &x) {
+    to.a += by * x.a, to.b += by * x.b, to.c += by * x.c, to.d += by * x.d;
+}
 DEVICE float positive(float x) { return x > 0 ? x : 0; }
 
 // Zeroes the sums of this warp.
@@ -157,7 +162,8 @@ DEVICE void gains(const Network &t, const Space &s, const float *values) {
     }
 }
 
-// Adds the rows of V of a tile to the sums of their classes. Nodes of one class follow each other, since they were found so.
+// Adds the rows of V of a tile to the sums of their classes. Nodes of one class follow each other, since they were
+// found so.
 DEVICE void sum_classes(const Network &t, const Space &s, int rows, float *classes, float *count) {
     for EACH_OF_WARP(k, t.kappa) {
         int label = s.label[0], begin = 0;
@@ -226,7 +232,8 @@ DEVICE void first_mixed(const Network &t, const Space &s) {
         for (int f = 0; f < t.filters; f++) {
             float gain = s.gain[f * t.stride + k];
             const float *W = t.first + f * inputs * t.C + c;
-            UNROLL_4 for (int j = 0; j < inputs; j++) add(sum, gain * s.classes[j * t.stride + k], four_at(W + j * t.C));
+            UNROLL_4 for (int j = 0; j < inputs; j++)
+                add(sum, gain * s.classes[j * t.stride + k], four_at(W + j * t.C));
         }
         put(s.mixed + k * t.C + c, sum);
     }

@@ -1,4 +1,4 @@
-"""The rows of a network and what is read of them, by the kernel of `network.cu`: encoded links in, one row a link
+"""The rows of a network and what is read of them, by the kernel of `network.cu`: encoded links in, one row per link
 out.
 """
 

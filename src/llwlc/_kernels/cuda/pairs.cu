@@ -1,5 +1,6 @@
-// What is known of a pair beside its subgraph, one pair to a group: the statistics of `heuristics._pair_statistics` as `bases.PairInputs` has
-// them, and the product of two sparse rows. Sums are in float64, by lane and then over the lanes, so a pair has the same bits in any batch.
+// What is known of a pair beside its subgraph, one pair to a group: the statistics of `heuristics._pair_statistics` as
+// `bases.PairInputs` has them, and the product of two sparse rows. Sums are in float64, by lane and then over the
+// lanes, so a pair has the same bits in any batch.
 #include "group.cuh"
 
 struct Pairs {
@@ -11,7 +12,8 @@ struct Pairs {
     int links, width;
 };
 
-// Calls use(i, j) for every entry that rows u and v share, at i and j: the shorter row is gone through, the longer searched.
+// Calls use(i, j) for every entry that rows u and v share, at i and j: the shorter row is gone through, the longer
+// searched.
 template <class Use> DEVICE void shared_entries(const int64 *ptr, const int64 *entry, int64 u, int64 v, Use use) {
     if (ptr[u + 1] - ptr[u] > ptr[v + 1] - ptr[v]) {
         int64 other = u;
@@ -50,7 +52,8 @@ KERNEL pairs(Pairs t) {
         statistics(t, u, v, out);
         if (t.row_ptr) {
             double product = 0;
-            shared_entries(t.row_ptr, t.columns, u, v, [&](int64 i, int64 j) { product += t.entries[i] * t.entries[j]; });
+            shared_entries(t.row_ptr, t.columns, u, v,
+                           [&](int64 i, int64 j) { product += t.entries[i] * t.entries[j]; });
             product = group_sum(product);
             if (LANE == 0) out[5] = (float)product;
         }

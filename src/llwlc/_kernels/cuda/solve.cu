@@ -1,9 +1,9 @@
-// Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `_kernels/numba/krylov.py`; the small eigenproblem by Jacobi's
-// rotations, many of which a group does at once.
+// Ritz pairs of PLP, one graph to a group, in float64: the algorithm of `_kernels/numba/krylov.py`; the small
+// eigenproblem by Jacobi's rotations, many of which a group does at once.
 //
-// A group keeps its graph's data in a `Scratch`, in fast memory (`solve`); the Krylov vectors in global memory where that is too small
-// (`solve_far`), and at last everything there (`solve_global`). Which it is is known when the kernel is compiled: an address that may be in
-// either memory takes twice the registers.
+// A group keeps its graph's data in a `Scratch`, in fast memory (`solve`); the Krylov vectors in global memory where
+// that is too small (`solve_far`), and at last everything there (`solve_global`). Which it is is known when the kernel
+// is compiled: an address that may be in either memory takes twice the registers.
 #include "group.cuh"
 
 #ifndef SOLVE
@@ -30,8 +30,8 @@ struct Task {
     // ragged: ptr, first [B + 1], row, col [E]; weight [E] or null
     const int64 *ptr, *first, *row, *col;
     const double *weight;
-    // columns [N, k], or null for the Neumann columns by hop [N]; block [N, b], or null for the query nodes u, v [B]; deleted [N] where
-    // the projector has a closed form, else null
+    // columns [N, k], or null for the Neumann columns by hop [N]; block [N, b], or null for the query nodes u, v [B];
+    // deleted [N] where the projector has a closed form, else null
     const double *columns, *block;
     const int64 *hop, *u, *v;
     const bool *deleted;
@@ -57,8 +57,8 @@ struct Scratch {
     int many;  // rows longer than LONG_ROW, at the end of order
 };
 
-// The layout of the scratch for a graph of n nodes, with FAR the Krylov vectors from `far` on; `cuda.solving.scratch_bytes` and `far_bytes`
-// count the same.
+// The layout of the scratch for a graph of n nodes, with FAR the Krylov vectors from `far` on;
+// `cuda.solving.scratch_bytes` and `far_bytes` count the same.
 DEVICE Scratch scratch_of(double *at, double *far, const Task &t, int n, int edges) {
     int m = t.steps, k = t.deleted ? 0 : t.k, b = t.b;
     Scratch s;
@@ -95,7 +95,8 @@ DEVICE Scratch scratch_of(double *at, double *far, const Task &t, int n, int edg
 
 DEVICE int length_of(const Scratch &s, int i) { return s.begin[i + 1] - s.begin[i]; }
 
-// Rows by length, so that lanes side by side have rows of like length; rows of one length stand in any order, which changes no result.
+// Rows by length, so that lanes side by side have rows of like length; rows of one length stand in any order, which
+// changes no result.
 DEVICE void sort_rows(Scratch &s) {
     SHARED int place[LONG_ROW + 2];  // of the longest rows last
     for EACH(i, LONG_ROW + 2) place[i] = 0;
@@ -112,11 +113,13 @@ DEVICE void sort_rows(Scratch &s) {
     SYNC();
     s.many = s.n - place[LONG_ROW + 1];
     SYNC();
-    for EACH(i, s.n) s.order[atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1)] = (Position)i;
+    for EACH(i, s.n)
+        s.order[atomicAdd(place + (length_of(s, i) > LONG_ROW ? LONG_ROW + 1 : length_of(s, i)), 1)] = (Position)i;
     SYNC();
 }
 
-// Loads the CSR of the graph, with positions inside it. Rows begin where an edge has another row than the edge before; some rows are empty.
+// Loads the CSR of the graph, with positions inside it. Rows begin where an edge has another row than the edge before;
+// some rows are empty.
 DEVICE void load(const Task &t, Scratch &s, int64 p, int64 first) {
     for (int base = LANE; base < s.edges; base += AHEAD * GROUP) {
         int row[AHEAD], before[AHEAD], neighbor[AHEAD];
@@ -174,8 +177,8 @@ template <class Use> DEVICE void row_sums(const Task &t, const Scratch &s, const
         sum_rows(s, [&](int, int e) { return x[s.neighbor[e]]; }, use);
 }
 
-// Scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes. Returns Gershgorin's bound on ‖L‖, not finite where some
-// weight is not.
+// Scale and diagonal: D − A, or D^(−1/2) (D − A) D^(−1/2) with 0 at isolated nodes. Returns Gershgorin's bound on ‖L‖,
+// not finite where some weight is not.
 DEVICE double laplacian(const Task &t, Scratch &s) {
     double wrong = 0, bound = 0;
     for EACH(i, s.n) {
@@ -410,7 +413,8 @@ DEVICE int krylov(const Task &t, Scratch &s, int rank, double bound, int64 graph
     return count;
 }
 
-// The pair of rows at a table in a round of a round-robin tournament with an even number of players: all pairs meet in players − 1 rounds.
+// The pair of rows at a table in a round of a round-robin tournament with an even number of players: all pairs meet in
+// players − 1 rounds.
 struct Pair {
     int p, q;
 };
@@ -454,7 +458,8 @@ DEVICE void find_rotations(const Scratch &s, int count, int players, int round, 
     SYNC();
 }
 
-// The four entries where the rows of one table meet the columns of another, rotated from both sides: nobody else reads or writes them.
+// The four entries where the rows of one table meet the columns of another, rotated from both sides: nobody else reads
+// or writes them.
 DEVICE void rotate_entries(const Scratch &s, int count, Pair a, Pair b, double sa, double ca, double sb, double cb) {
     int m = s.steps;
     double *P = s.T + a.p * m, *Q = s.T + a.q * m;
@@ -468,8 +473,8 @@ DEVICE void rotate_entries(const Scratch &s, int count, Pair a, Pair b, double s
     if (rows && columns) Q[b.q] = sb * vp + cb * vq;
 }
 
-// Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order, vectors in the
-// rows of Z. Entries up to `tolerance` of the largest are left.
+// Eigenpairs of T by Jacobi's rotations, half as many at a time as there are rows: values on its diagonal, in no order,
+// vectors in the rows of Z. Entries up to `tolerance` of the largest are left.
 DEVICE void eigh(const Scratch &s, int count, double tolerance) {
     int m = s.steps, players = count + count % 2, tables = players / 2;
     double *Z = s.Z;

@@ -119,6 +119,10 @@ function choose(link) {
     line.append(make("b", chance.toFixed(3)), " " + about);
     detail.append(line);
   }
+  if (data.unexplained) {
+    detail.append(make("p", "No reasons are given: " + data.unexplained + ".", { class: "dim" }));
+    return;
+  }
   if (state.vector >= link.values.length) state.vector = 0;
   const label = make("label", "Nodes coloured by the eigenvector of "), select = make("select", null, { id: "vector" });
   link.values.forEach((v, k) => select.append(make("option", "λ = " + v.toFixed(3), { value: k })));

@@ -181,7 +181,7 @@ function parsed(text) {
     pairs.push([cells[0], cells[1]]);
   }
   if (pairs.length && /^(source|from|u|a)$/i.test(pairs[0][0]) && /^(target|to|v|b)$/i.test(pairs[0][1])) pairs.shift(); // a header
-  if (!pairs.length) throw new Error("Write or drop some pairs first, one a line.");
+  if (!pairs.length) throw new Error("Write or drop some pairs first, one per line.");
   return pairs;
 }
 const scorePairs = attempt(async () => {

@@ -19,7 +19,7 @@ from llwlc.models._llwlc.config import TrainConfig
 from llwlc.models._llwlc.presets import Preset
 from llwlc.splits._heart import draw_hard_training_negatives
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.splits._making import fresh_negatives, fresh_ranks, training_non_edges
+from llwlc.splits._making import fresh_negatives, fresh_ranks, mix_known_negatives, training_non_edges
 from llwlc.training._candidate_links import CandidateLinks
 from llwlc.training._resources import Resources
 
@@ -63,7 +63,7 @@ class EncodedSplit:
         preset: Preset,
         *,
         resources: Resources,
-        asked: LinkSplit | None = None,
+        evaluated: LinkSplit | None = None,
         inputs: PairInputs | None = None,
         candidates: CandidateLinks | None = None,
     ) -> None:
@@ -71,7 +71,7 @@ class EncodedSplit:
         self.cache, self.owner, self.watch = resources.cache, resources.owner, resources.watch
         self.device, self.ranks = resources.device, resources.ranks
         self.memory_budget = sys.maxsize if resources.memory_budget is None else resources.memory_budget
-        self.asked = split if asked is None else asked
+        self.evaluated = split if evaluated is None else evaluated
         """The split with the validation and test links that are scored."""
         self.inputs, self.candidates = inputs, candidates
         self.positives = training_positives(split, preset.train)
@@ -110,20 +110,22 @@ class EncodedSplit:
         """One of `valid_pos`, `valid_neg`, `test_pos`, `test_neg`; hard negatives one after the other."""
         if name not in self._kept:
             graph: Graph = getattr(self.split, f"{name.split('_')[0]}_graph")
-            self._kept[name] = self._encode(graph, getattr(self.asked, name).reshape(-1, 2), name.replace("_", " "))
+            self._kept[name] = self._encode(graph, getattr(self.evaluated, name).reshape(-1, 2), name.replace("_", " "))
         return self._kept[name]
 
     def valid_candidates(self) -> tuple[EncodedLinks, EncodedLinks] | None:
         """Validation links that are candidates, and a sample of the other candidates; None where candidates have no
         head, or one of the two is empty.
         """
-        found = self.candidates
-        if found is None or not len(found.valid_pos) or not len(found.valid_neg):
+        candidates = self.candidates
+        if candidates is None or not len(candidates.valid_pos) or not len(candidates.valid_neg):
             return None
         for name in ("valid_pos", "valid_neg"):
             kept = f"candidates, {name}"
             if kept not in self._kept:
-                self._kept[kept] = self._encode(self.split.valid_graph, getattr(found, name), kept.replace("_", " "))
+                self._kept[kept] = self._encode(
+                    self.split.valid_graph, getattr(candidates, name), kept.replace("_", " ")
+                )
         return self._kept["candidates, valid_pos"], self._kept["candidates, valid_neg"]
 
     @cached_property
@@ -133,19 +135,19 @@ class EncodedSplit:
         draws, free = range(1, 1 + pool_draws(config)), training_non_edges(self.split)
         # pairs are made only of the ranks that are used, which may be few of those drawn
         rank = torch.cat([fresh_ranks(self.split, free, epoch=e, seed=config.seed) for e in draws])
-        wanted = config.negative_pool * self.num_positive
-        if len(rank) > wanted:  # only a share of the links is trained on
-            order = np.random.default_rng([config.seed, 5]).permutation(len(rank))[:wanted]
+        count = config.negative_pool * self.num_positive
+        if len(rank) > count:  # only a share of the links is trained on
+            order = np.random.default_rng([config.seed, 5]).permutation(len(rank))[:count]
             rank = rank[torch.from_numpy(np.sort(order))]
-        random = free.at(rank)
+        random = mix_known_negatives(self.split, free.at(rank), epoch=0, seed=config.seed)
         hard = draw_hard_training_negatives(self.split, round((config.hard_share or 0.0) * len(random)), config.seed)
-        chosen = self.positives[:0] if self.candidates is None else self.candidates.negatives
-        return torch.cat([self.positives, random[: len(random) - len(hard)], hard, chosen])
+        pairs = self.positives[:0] if self.candidates is None else self.candidates.negatives
+        return torch.cat([self.positives, random[: len(random) - len(hard)], hard, pairs])
 
     @property
     def _num_random(self) -> int:
-        chosen = 0 if self.candidates is None else len(self.candidates.negatives)
-        return len(self._training_pairs) - self.num_positive - chosen
+        count = 0 if self.candidates is None else len(self.candidates.negatives)
+        return len(self._training_pairs) - self.num_positive - count
 
     def _drawn_candidates(self, epoch: int) -> Tensor:
         """As many candidate negatives as there are positives, of the pool, for one epoch."""
@@ -210,4 +212,4 @@ def _thinned(graph: Graph, share: float, copy: int, seed: int) -> Graph:
     if not copy:
         return graph
     keep = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(seed * 1_000 + copy)) >= share
-    return EdgeList(graph).kept(keep)
+    return EdgeList(graph).select(keep)

@@ -79,9 +79,9 @@ def measure_link_rates(
     ]
 
     def encoded() -> EncodedLinks:
-        found = encode_pairs(graph, pairs, reach, about="").to(device)
-        found.sizes.cpu()  # waits for a GPU
-        return found
+        links = encode_pairs(graph, pairs, reach, about="").to(device)
+        links.sizes.cpu()  # waits for a GPU
+        return links
 
     data, encoding = time_fastest(encoded)
     sizes, storing = data.sizes.cpu(), min(measure_store_seconds(data) for _ in range(NUM_REPEATS))

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
+from llwlc._support.estimator import describe_call
 from llwlc._support.progress import print_notice
 from llwlc._support.records import to_mapping
 from llwlc.bases._config import BasisConfig
@@ -72,6 +73,9 @@ class LLwLC(LinkModel):
         self._scorer: Scorer | None = None
         self._messages: tuple[Graph, Graph] | None = None
 
+    def __repr__(self) -> str:
+        return describe_call(type(self).__name__, self.preset.options, PRESETS[DEFAULT].options)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_scorer": None, "_messages": None}  # a copy makes its own
 
@@ -112,8 +116,11 @@ class LLwLC(LinkModel):
     @property
     def about(self) -> str:
         basis = self.basis
-        return f"""A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph, {basis.steps} Lanczos vectors of its
-{basis.laplacian} Laplacian (start: {basis.start}; constraints: {basis.constraints}), learned spectral filters, a small network."""
+        return (
+            f"A link predictor of `llwlc`: around each candidate pair the {basis.hops}-hop enclosing subgraph,"
+            f" {basis.steps} Lanczos vectors of its\n{basis.laplacian} Laplacian (start: {basis.start}; constraints:"
+            f" {basis.constraints}), learned spectral filters, a small network."
+        )
 
     @property
     def num_parameters(self) -> int:
@@ -170,7 +177,7 @@ class LLwLC(LinkModel):
             features,
             ranked,
             resources=replace(resources, memory_budget=memory),
-            asked=subsample_evaluation(split, preset.limits.num_eval_links, preset.train.seed),
+            evaluated=subsample_evaluation(split, preset.limits.num_eval_links, preset.train.seed),
             encoded=self.encoded_split,
             network=self.network,
         )
@@ -179,7 +186,7 @@ class LLwLC(LinkModel):
         )
         encoding = watch.seconds.get(ENCODING, 0.0)
         with watch(TRAINING):
-            done = train_network(
+            result = train_network(
                 net,
                 links.training,
                 valid,
@@ -193,7 +200,7 @@ class LLwLC(LinkModel):
         # the links of an epoch are encoded when it asks for them
         watch.seconds[TRAINING] -= watch.seconds.get(ENCODING, 0.0) - encoding
         self.preset, self.net, self.features = preset, net, features
-        self.history, self.validation = done.history, (done.valid_pos, done.valid_neg)
+        self.history, self.validation = result.history, (result.valid_pos, result.valid_neg)
         self._scorer = None
         return self
 
@@ -265,11 +272,12 @@ class LLwLC(LinkModel):
             raise RunFolderError(
                 f"the network reads {preset.net.feature_channels} features of a node, the run has {width}"
             )
-        found = cls(preset)
-        found.net, found.features = build_network(cls.network, preset.net, preset.basis), features
-        found.net.load_state_dict(state)
-        found.net.eval()
-        return found
+        model = cls(preset)
+        with torch.random.fork_rng(devices=[]):  # the initial weights are replaced: the caller's draws must not move
+            model.net, model.features = build_network(cls.network, preset.net, preset.basis), features
+        model.net.load_state_dict(state)
+        model.net.eval()
+        return model
 
     # ------------------------------------------------------------------ Adjustable, and what explanations read
     @property

@@ -38,6 +38,15 @@ class Preset:
     def __post_init__(self) -> None:
         check_options(self)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """All options by name."""
+        parts = (self.basis, self.net, self.train, self.limits)
+        return {k: v for part in parts for k, v in vars(part).items()} | {
+            "features": self.features,
+            "budget": self.budget,
+        }
+
     def changed(self, **changes: Any) -> Preset:
         """The same with some options changed, whichever part they belong to; `seed` goes to all parts.
 

@@ -34,7 +34,7 @@ def prepare_training(
     candidates: CandidateLinks | None,
     *,
     resources: Resources,
-    asked: LinkSplit | None = None,
+    evaluated: LinkSplit | None = None,
     encoded: type[EncodedSplit] = EncodedSplit,
     network: type[LLwLCNet] = LLwLCNet,
 ) -> TrainingSetup:
@@ -43,7 +43,7 @@ def prepare_training(
         split,
         preset,
         resources=resources,
-        asked=asked,
+        evaluated=evaluated,
         inputs=features.pair_inputs if preset.net.pair_inputs else None,
         candidates=candidates,
     )

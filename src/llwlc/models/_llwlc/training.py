@@ -126,7 +126,7 @@ def train_network(
     """Trains `net` in place; at the end it has the weights of its best epoch."""
     if next(net.parameters()).device.type == "cpu":
         compile_network_kernels(net.config, TRAINING, SCORING)
-    done = train(
+    result = train(
         LLwLCTrainee(net, links, valid, config, features=features, ranks=ranks),
         Schedule(config.epochs, config.patience, config.select, keep_last=config.use_validation),
         checkpoint=checkpoint,
@@ -135,7 +135,7 @@ def train_network(
     )
     if ranks is not None:
         ranks.begin(None, ())
-    return done
+    return result
 
 
 def _plain(name: str) -> Any:
@@ -200,8 +200,8 @@ def train_epoch(stepper: Stepper, links: EncodedTrainingLinks, config: TrainConf
         )  # for a user's own readout, which may use torch's dropout: ours is drawn by link
         for step, (index, label) in enumerate(zip(steps, labels, strict=True)):
             # the average decays faster in the first steps, or it would stay near the initial weights
-            taken = epoch * -(-num_positive // half) + step
-            decay = min(config.average, (1 + taken) / (10 + taken)) if config.average else 0.0
+            place = epoch * -(-num_positive // half) + step
+            decay = min(config.average, (1 + place) / (10 + place)) if config.average else 0.0
             loss = stepper(links.data, index, label, int(sizes[index].max()), decay, seed=config.seed, epoch=epoch)
             total, seen = total + loss * len(index), seen + len(index)
     return float(total if stepper.ranks is None else stepper.ranks.total(total)) / max(seen, 1)
@@ -209,8 +209,8 @@ def train_epoch(stepper: Stepper, links: EncodedTrainingLinks, config: TrainConf
 
 def populations(index: Tensor, links: EncodedTrainingLinks, negatives: int = 1) -> Tensor:
     """For the pairs at these positions, whether each is a link, belongs to the random pairs, belongs to the candidates:
-    `[b, 3]`. Of several random negatives a link, each counts as its part of one, so that links and negatives have equal
-    weight."""
+    `[b, 3]`. Of several random negatives per link, each counts as its part of one, so that links and negatives have
+    equal weight."""
     positive = index < links.positives
     is_candidate = index >= links.positives + links.random
     member = torch.zeros(len(index), dtype=torch.bool)
