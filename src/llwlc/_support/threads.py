@@ -135,6 +135,13 @@ def use_one_blas_thread() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def use_one_openmp_thread() -> Iterator[None]:
+    """scikit-learn's own loops on one thread, so that its last bits do not depend on their number."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
+
+
 @cache
 def _blas_turn() -> RLock:
     return RLock()
@@ -150,10 +157,3 @@ def _find_blas() -> Any:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas_turn.cache_clear)  # a thread that has its turn is not in the child
-
-
-@contextmanager
-def use_one_openmp_thread() -> Iterator[None]:
-    """scikit-learn's own loops on one thread, so that its last bits do not depend on their number."""
-    with threadpool_limits(1, user_api="openmp"):
-        yield

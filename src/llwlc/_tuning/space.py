@@ -91,7 +91,8 @@ class Setting:
     def words(self) -> list[str]:
         """The setting as arguments of `llwlc fit`."""
         words = [] if self.preset is None else ["--preset", self.preset]
-        words += ["--model", self.model]
+        # presets and options without a model are those of our network
+        words += [] if self.model == "llwlc" and (words or self.options) else ["--model", self.model]
         for name, value in self.plain_options.items():
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool | None) else value}"]
         return words

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -70,8 +70,8 @@ def why_not_explainable(fitted: FitResult) -> str:
     if isinstance(fitted.model, Explainable):
         return ""
     return (
-        f"this is a run of {fitted.title}, which has no constrained eigenbasis to explain a score by: fit with --model"
-        " llwlc (model='llwlc' in Python) for an explainable one"
+        f"this is a run of {fitted.title}, which has no constrained eigenbasis to explain a score by: fit with"
+        ' --model llwlc (model="llwlc" in Python) for an explainable one'
     )
 
 
@@ -93,10 +93,11 @@ class Explainer:
         """The explainer of a fitted model; an error for one that has no constrained eigenbasis."""
         if reason := why_not_explainable(fitted):
             raise InputError(reason)
-        model: Any = fitted.model
+        whole = fitted.model
+        model = cast(LLwLC, cast(Explainable, whole).explained)
         compile_basis_kernels(graph, model.basis)
-        blend = model if isinstance(model, Blended) and not model.alone else None
-        return cls(graph, cast(LLwLC, model.explained), fitted.calibration, ranking, non_links, blend)
+        blend = whole if isinstance(whole, Blended) and not whole.alone else None
+        return cls(graph, model, fitted.calibration, ranking, non_links, blend)
 
     @cached_property
     def scorer(self) -> Scorer:

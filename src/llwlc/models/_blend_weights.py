@@ -170,7 +170,7 @@ def fit_blend(pos: Floats, neg: Floats, centre: Floats, penalty: float) -> tuple
 
     >>> weight, offset = fit_blend(np.array([[1.0, 2.0]]), np.array([[-1.0, -2.0]]), np.ones(1), 1.0)
     >>> weight.round(2).tolist(), abs(round(offset, 6))
-    ([1.17], 0.0)
+    ([1.2], 0.0)
     """
 
     def loss(theta: Floats) -> tuple[float, Floats]:
