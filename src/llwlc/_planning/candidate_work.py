@@ -9,8 +9,8 @@ from llwlc._candidates.config import CandidateConfig
 from llwlc._candidates.retrieval import LIST_LENGTH_FACTOR
 from llwlc._planning.candidate_rates import CandidateRates
 from llwlc.models._llwlc.link_rates import LinkRates
-from llwlc.ranking._ranking import cap_membership_links, choose_eval_nodes, shortlist_size
-from llwlc.training._limits import Limits
+from llwlc.ranking._ranking import cap_membership_links, choose_eval_nodes
+from llwlc.training._limits import Limits, shortlist_size
 
 
 @dataclass(frozen=True)

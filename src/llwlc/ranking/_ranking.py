@@ -27,15 +27,11 @@ from llwlc.ranking._shortlist import Shortlist, fit_shortlist
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._calibration import Calibration
 from llwlc.training._candidate_links import CandidateLinks
-from llwlc.training._limits import Limits
+from llwlc.training._limits import Limits, shortlist_size
 from llwlc.training._node_features import NodeFeatures
 
 ScoreCandidates = Callable[[Graph, Tensor], Tensor]
 """Scores `[m]` of candidates `[m, 2]` on a graph, larger is likelier."""
-MIN_SHORTLIST, SHORTLIST_PER_LINK = 10_000, 4
-"""How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is
-more.
-"""
 # limit for the number of tested links times the number of nodes: each link is compared with all nodes
 MAX_COMPARISONS = 2_000_000_000
 SVD_SHARE = 0.15
@@ -94,11 +90,6 @@ class RankedCandidates:
     @property
     def all_pairs(self) -> Tensor:
         return torch.cat([self.pairs, self.rest])
-
-
-def shortlist_size(num_links: int, wanted: int | None) -> int:
-    """Candidates that the network ranks on a graph of this many links."""
-    return max(MIN_SHORTLIST, SHORTLIST_PER_LINK * num_links) if wanted is None else wanted
 
 
 HEURISTIC_CANDIDATES_FACTOR = 25

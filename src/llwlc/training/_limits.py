@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from llwlc._support.options import check_options, option
 
 MAX_COUNT = 1 << 36
+MIN_SHORTLIST, SHORTLIST_PER_LINK = 10_000, 4
+"""How many candidates the network ranks: the first number, or the second one for each link of the graph, whichever is
+more.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,3 +52,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+
+def shortlist_size(num_links: int, wanted: int | None) -> int:
+    """Candidates that a model ranks on a graph of this many links."""
+    return max(MIN_SHORTLIST, SHORTLIST_PER_LINK * num_links) if wanted is None else wanted

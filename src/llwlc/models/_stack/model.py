@@ -18,6 +18,7 @@ from llwlc.models._stack.statistics import PairStatistics
 from llwlc.models._stack.trees import Trees
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._negatives import NonEdges
+from llwlc.training._limits import shortlist_size
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 from llwlc.training._timing import measure_rate, time_block
@@ -25,8 +26,8 @@ from llwlc.training._timing import measure_rate, time_block
 FOLDS = 5
 PROBE, RING = 256, torch.tensor([[i, (i + 1) % 12] for i in range(12)])
 """Pairs, and a small graph, by which the time of a fit is estimated."""
-SECONDS_PER_ROW = 1e-4
-"""Of the trees, to learn from a row."""
+SECONDS_PER_ROW, SECONDS_PER_SCORE = 1e-4, 2e-5
+"""Of the trees, to learn from a row, and to score one."""
 
 
 class Stack(LinkModel):
@@ -90,7 +91,9 @@ class Stack(LinkModel):
         return self
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
-        """From the statistics of some pairs, after a small graph for which code may be compiled."""
+        """From the statistics of some pairs, after a small graph for which code may be compiled. Its candidates are
+        scored twice, to calibrate and to recommend, and that takes longer than training.
+        """
         graph, pairs = split.train_graph, split.train_pos[:PROBE].numpy()
         PairStatistics(Graph.from_edges(RING), features=False)(RING.numpy())
         with time_block() as preparing:
@@ -98,7 +101,9 @@ class Stack(LinkModel):
         each = measure_rate(lambda some: statistics(pairs[:some]), len(pairs))
         links = min(len(split.train_pos), self.max_links)
         folds = min(FOLDS, -(-self.max_links * FOLDS // max(len(split.train_pos), 1)))
-        return folds * preparing() + (1 + self.negatives) * links * (each + SECONDS_PER_ROW)
+        scored = 2 * shortlist_size(graph.num_edges, self.limits.shortlist)
+        training = folds * preparing() + (1 + self.negatives) * links * (each + SECONDS_PER_ROW)
+        return training + scored * (each + SECONDS_PER_SCORE)
 
     def _training_rows(self, split: LinkSplit, rng: np.random.Generator) -> tuple[Any, Any]:
         """Statistics `[m, s]` of hidden links and of non-links, and which are links `[m]`."""
