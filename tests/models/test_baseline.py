@@ -199,7 +199,7 @@ QUICK = {
     "neognn": {"epochs": 5, "hidden": 64},
     "ncn": {"epochs": 8, "hidden": 64},
     "ncnc": {"epochs": 4, "hidden": 64},
-    "surelplus": {"epochs": 2, "hidden": 32, "walks": 20},
+    "surelplus": {"epochs": 10, "hidden": 32, "walks": 50, "learning_rate": 5e-3},
     "ocn": {"epochs": 8, "hidden": 64},
     "seal": {"epochs": 1, "hidden": 32, "hops": 1, "learning_rate": 1e-3},
     "lanczosnet": {"epochs": 1, "hidden": 16, "hops": 1, "steps": 5, "learning_rate": 3e-3},

@@ -312,8 +312,10 @@ _NEOGNN = replace(_PRODUCT, learning_rate=1e-3, clip=1.0, folds=10)
 # Its configuration for homogeneous graphs.
 _NBFNET = Recipe(hidden=32, layers=6, batch_size=64, learning_rate=5e-3, epochs=20, features=False)
 # The public defaults; the commands are for OGB's graphs. There an epoch is the 5 % of the links that are removed: 20
-# such epochs are one of these.
+# such epochs are one of these. Raw features are an option there, given for ogbl-vessel alone; with them Cora's
+# validation HR@100 (`buddy`, seed 0, 45 s on one core) was 53.0 instead of 67.4.
 _SURELPLUS = Recipe(
+    features=False,
     walks=100,
     steps=3,
     hidden=96,
@@ -399,7 +401,9 @@ RECIPES: Mapping[tuple[str, str], Recipe] = {
         hidden=256, layers=3, head_layers=3, batch_size=1024, learning_rate=1e-3, clip=1.0, folds=10, epochs=9
     ),
     ("nbfnet", "pubmed"): replace(_NBFNET, batch_size=16, epochs=10),
-    ("surelplus", "ogbl-vessel"): replace(_SURELPLUS, walks=50, steps=1, negatives=5, head_dropout=0.2, epochs=10),
+    ("surelplus", "ogbl-vessel"): replace(
+        _SURELPLUS, features=True, walks=50, steps=1, negatives=5, head_dropout=0.2, epochs=10
+    ),
     ("seal", "pubmed"): replace(_SEAL, batch_size=64, epochs=30),
     ("lanczosnet", "pubmed"): replace(_LANCZOSNET, batch_size=64, epochs=20),
 }
