@@ -266,7 +266,7 @@ def test_the_default_is_a_blend_and_presets_and_options_mean_the_network_alone()
     assert "katz" in names
     more = [member.name for member in LinkPredictor(model="auto").make_model().members]
     assert more[: len(names)] == names
-    assert set(more) - set(names) == {"gae", "ncn", "ncnc", "buddy"}
+    assert set(more) - set(names) == {"global", "gae", "ncn", "ncnc", "buddy"}
 
 
 def test_the_default_fit_from_the_command_line_to_a_list_of_a_grown_graph(tmp_path):

@@ -35,7 +35,7 @@ def three_paths(graph: Graph, pairs: Tensor, *, longest_row: int = LONGEST_ROW) 
     Args:
         graph: the links that are known; the pair's own does not enter.
         pairs: `[m, 2]`, or any shape `[..., 2]`.
-        longest_row: of a node with more neighbours, those of lowest degree are taken.
+        longest_row: maximum number of neighbours that are taken of a node, those of lowest degree.
 
     Returns:
         Scores `[m]`, or `[...]`.
@@ -54,7 +54,7 @@ def local_random_walk(graph: Graph, pairs: Tensor, *, longest_row: int = LONGEST
     Args:
         graph: the links that are known; the pair's own does not enter, so that t = 1 adds nothing.
         pairs: `[m, 2]`, or any shape `[..., 2]`.
-        longest_row: of a node with more neighbours, those of lowest degree are taken.
+        longest_row: maximum number of neighbours that are taken of a node, those of lowest degree.
 
     Returns:
         Scores `[m]`, or `[...]`.

@@ -138,7 +138,7 @@ class Blend(LinkModel):
         return self._ranker.training_links(split, seed)
 
     def check(self, graph: Graph) -> None:
-        self._usable(graph)[0].check(graph)
+        self.members[0].check(graph)
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
         first = self.members[0].cost(split, features, resources=resources) * self.trainings(split)
@@ -173,10 +173,11 @@ class Blend(LinkModel):
 
     @property
     def planned_member(self) -> str:
+        """The name of the member that a plan is made for, "" where there is none."""
         return next((member.name for member in self.members if isinstance(member, Plannable)), "")
 
     def _usable(self, graph: Graph) -> list[LinkModel]:
-        return [member for member in self.members if allows(member, graph)] or self.members[:1]
+        return [member for member in self.members if member is self.members[0] or allows(member, graph)]
 
     # ------------------------------------------------------------------ fitting
     def fit(
@@ -477,6 +478,10 @@ class Blend(LinkModel):
 
 class Auto(Blend):
     """A blend that may train the baselines of the literature too, where the time budget allows.
+
+    Args:
+        members: as in `Blend`; by default also the model of the whole graph and four baselines.
+        **options: options of the first member.
 
     >>> [member.name for member in Auto().members][:1]
     ['llwlc']
