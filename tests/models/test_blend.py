@@ -15,7 +15,7 @@ from llwlc.metrics import auc
 from llwlc.models import Blend, LinkModel, make
 from llwlc.models._base import RANDOM, Explainable, Plannable
 from llwlc.models._blend_folds import make_folds
-from llwlc.models._mixture import straighten
+from llwlc.models._mixture import signed_log
 from llwlc.models._registry import MODELS
 from llwlc.splits._negatives import pair_number
 from llwlc.training._node_features import NodeFeatures
@@ -100,14 +100,14 @@ def test_the_fold_of_a_weighted_graph_keeps_the_weights_of_its_links():
     assert np.array_equal(part.data, np.asarray(whole[part.row, part.col]).ravel())
 
 
-def test_straighten_keeps_the_order_and_the_sign_and_depends_on_no_batch():
+def test_signed_log_keeps_the_order_and_the_sign_and_depends_on_no_batch():
     score = torch.cat([torch.linspace(-50, 50, 1001, dtype=torch.float64), torch.zeros(1)])
-    bent = straighten(score, 3.0)
-    assert bool((bent[1:1001] > bent[:1000]).all())
-    assert torch.equal(bent.sign(), score.sign())
-    assert torch.equal(bent, torch.cat([straighten(part, 3.0) for part in score.split(7)]))
+    transformed = signed_log(score, 3.0)
+    assert bool((transformed[1:1001] > transformed[:1000]).all())
+    assert torch.equal(transformed.sign(), score.sign())
+    assert torch.equal(transformed, torch.cat([signed_log(part, 3.0) for part in score.split(7)]))
     plain = score.numpy()
-    assert bent.numpy() == pytest.approx(np.sign(plain) * np.log1p(np.abs(plain / 3.0)))
+    assert transformed.numpy() == pytest.approx(np.sign(plain) * np.log1p(np.abs(plain / 3.0)))
 
 
 @pytest.fixture(scope="module")

@@ -169,7 +169,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_weights(tmp_path):
 
 
 def test_an_unknown_option_or_a_wrong_value_is_refused_before_any_work():
-    with pytest.raises(InputError, match="no option of global is called 'foldss'"):
+    with pytest.raises(InputError, match="no option of global is called 'foldss': choose from low"):
         GlobalModel(foldss=3)
     with pytest.raises(InputError, match="folds must be a whole number from 2"):
         GlobalModel(folds=1)

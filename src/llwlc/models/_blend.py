@@ -1,4 +1,4 @@
-"""Blend: a `LinkModel` of models, by non-negative weights that held-out links support."""
+"""Blend: a `LinkModel` that adds up the scores of several models with non-negative weights."""
 
 from __future__ import annotations
 
@@ -42,22 +42,21 @@ from llwlc.training._loop import OnEpoch
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
-FEWEST_CANDIDATES = 100
-"""Validation links among the candidates from which these have weights of their own."""
+MIN_CANDIDATE_LINKS = 100
+"""Minimum number of validation links among the candidates for which separate weights are fitted."""
 
 
 class Blend(LinkModel):
-    """The sum of what several models say of a pair, as log-odds: each by a weight, at least 0, that held-out links
-    support, else the single best alone.
+    """A stacked ensemble: the score of a pair is a weighted sum of the members' scores, as log-odds.
 
-    Links that are hidden from every member choose the weights: the validation links where there are some hundred, else
-    training links, which are hidden from further trainings; on small graphs the scores of all trainings of our network
-    are averaged.
+    The weights are non-negative and fitted on links that are hidden from every member; where these links do not support
+    a blend, the best member is used alone. They are the validation links if there are enough, otherwise training links
+    that are withheld from additional trainings. On small graphs, the scores of our network's trainings are averaged.
 
     Args:
-        members: names of models, joined by commas, or a sequence of names and `LinkModel`s; "heuristics" stands for all
-            of them. The first one stays where nothing speaks for another. Of names, those that this graph or time
-            budget does not allow are left out.
+        members: names of models, joined by commas, or a sequence of names and `LinkModel`s; "heuristics" stands for
+            every heuristic. The first one is kept unless the hidden links favour another. Members after it that the
+            graph or the time budget does not allow are left out.
         **options: options of the first member.
 
     >>> Blend("adamic-adar,katz").title
@@ -80,12 +79,12 @@ class Blend(LinkModel):
         self._take_plan()
 
     def _take_plan(self) -> None:
-        """`preset` and `explicit` of the member that is planned: a blend without one is no `Plannable`."""
+        """Takes `preset` and `explicit` from the plannable member; a blend without one is not `Plannable`."""
         planned = next((member for member in self.members if isinstance(member, Plannable)), None)
         if planned is not None:
             self.preset, self.explicit = planned.preset, planned.explicit
 
-    # ------------------------------------------------------------------ what is looked at, as the first member says
+    # ------------------------------------------------------------------ limits and candidates, as the first member has
     @property
     def _ranker(self) -> LinkModel:
         """The member that is trained on candidates, else the first."""
@@ -148,7 +147,7 @@ class Blend(LinkModel):
         return len(make_folds(split, 0).trained_on(False))
 
     def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
-        """The expected seconds of each member but the first, by name.
+        """The expected fit time of each member except the first, in seconds, by name.
 
         Args:
             split: the split.
@@ -166,7 +165,7 @@ class Blend(LinkModel):
         """
         kept = [member for member in self.members if member.name not in names]
         kept = kept or make_members([HEURISTIC_MEMBERS], {})
-        if kept[0] is not self.members[0]:  # what is looked at stays as the first one said
+        if kept[0] is not self.members[0]:  # limits stay those of the original first member
             kept[0] = kept[0].fresh()
             kept[0].limits, kept[0].list_length = self.limits, self.list_length
         return type(self)(kept)
@@ -231,12 +230,12 @@ class Blend(LinkModel):
         candidates: CandidateLinks | None,
         seed: int,
     ) -> None:
-        """Weights for random pairs, and for candidates where enough validation links are among them."""
+        """Fits weights for random pairs, and separate ones for candidates if enough validation links are among them."""
         pos, neg = ([torch.cat([pair[side] for pair in member]) for member in evidence] for side in (0, 1))
         chosen, mixture = mix(members, pos, neg, seed)
         mixtures: dict[Population, Mixture] = {RANDOM: mixture, CANDIDATES: mixture}
         links = 0 if candidates is None or not self.trains_on_candidates else len(candidates.valid_pos)
-        if candidates is not None and links >= FEWEST_CANDIDATES and len(candidates.valid_neg):
+        if candidates is not None and links >= MIN_CANDIDATE_LINKS and len(candidates.valid_neg):
             graph, pairs = sample.valid_graph, torch.cat([candidates.valid_pos, candidates.valid_neg])
             scores = [mean_score(copies, graph, pairs, CANDIDATES) for copies in trained]
             mixtures[CANDIDATES] = mix(members, [s[:links] for s in scores], [s[links:] for s in scores], seed)[1]
@@ -251,8 +250,8 @@ class Blend(LinkModel):
         self._take_abilities()
 
     def _take_abilities(self) -> None:
-        """`net` and `basis` of the part that can be explained, and whether new nodes can be scored: what a blend has no
-        part for, it is asked for in vain.
+        """Sets `net` and `basis` from the part that can be explained, and `inductive` if every part scores new nodes; a
+        blend without such a part lacks the attribute.
         """
         for name in ("net", "basis", "inductive"):
             self.__dict__.pop(name, None)
@@ -282,56 +281,56 @@ class Blend(LinkModel):
 
     @property
     def alone(self) -> bool:
-        """Whether the score is that of one training as it is."""
+        """Whether the score is that of a single training, unchanged."""
         return self._is_one and len(self.parts[0]) == 1
 
     def factor(self, population: Population, sharing: Tensor) -> Tensor:
-        """By which the score of `explained` enters that of the blend, `[m]`.
+        """The coefficient of the score of `explained` in the score of the blend, `[m]`.
 
         Args:
-            population: the pairs that they are compared with.
+            population: which scale the scores have: that of random pairs or of candidates.
             sharing: whether each pair shares a neighbour, `[m]`.
         """
         at = next(p for p, copies in enumerate(self.parts) if copies[0] is self.explained)
         own = float(self._mixture(population).slope[at]) / len(self.parts[at])
-        return own * self._stretch(population, sharing)
+        return own * self._adjustment_slope(population, sharing)
 
-    def _stretch(self, population: Population, sharing: Tensor) -> Tensor:
-        """The factor `[m]` of the adjustment of candidates."""
+    def _adjustment_slope(self, population: Population, sharing: Tensor) -> Tensor:
+        """The slope `[m]` of the adjustment of candidates, 1 without one."""
         if population != CANDIDATES or self.adjustment is None:
             return torch.ones(len(sharing), dtype=torch.float64)
         return torch.tensor(self.adjustment.slope, dtype=torch.float64)[(~sharing).long()]
 
     def beside(self, graph: Graph, pairs: Tensor, population: Population) -> dict[str, Tensor]:
-        """What is added to the score of `explained`, times its factor, `[m]` each, by name.
+        """The other terms of the score, `[m]` each, by name: all but `factor` times the score of `explained`.
 
         Args:
             graph: the links that are known.
             pairs: node numbers `[m, 2]`.
-            population: the pairs that they are compared with.
+            population: which scale the scores have: that of random pairs or of candidates.
         """
         inputs = self.features.pair_inputs(graph, pairs)
         sharing = inputs[:, 0] > 0
-        stretch, explained = self._stretch(population, sharing), self.explained
-        found = {name: stretch * part for name, part in self.part_scores(graph, pairs, population).items()}
+        slope, explained = self._adjustment_slope(population, sharing), self.explained
+        terms = {name: slope * part for name, part in self.part_scores(graph, pairs, population).items()}
         copies = next(copies for copies in self.parts if copies[0] is explained)
         own = mean_score(copies[:1], graph, pairs, population)
-        found[copies[0].title] = found[copies[0].title] - self.factor(population, sharing) * own
-        rest = stretch * self._mixture(population).offset
+        terms[copies[0].title] = terms[copies[0].title] - self.factor(population, sharing) * own
+        rest = slope * self._mixture(population).offset
         if population == CANDIDATES and self.adjustment is not None:
-            nothing = torch.zeros(len(pairs), dtype=torch.float64)
-            rest = rest + self.adjustment.score(nothing, inputs, sharing)
-        further = {f"further trainings of {copies[0].title}": found.pop(copies[0].title)} if len(copies) > 1 else {}
-        found.pop(copies[0].title, None)
-        return {**further, **found, "statistics of the pair": rest}
+            zeros = torch.zeros(len(pairs), dtype=torch.float64)
+            rest = rest + self.adjustment.score(zeros, inputs, sharing)
+        further = {f"further trainings of {copies[0].title}": terms.pop(copies[0].title)} if len(copies) > 1 else {}
+        terms.pop(copies[0].title, None)
+        return {**further, **terms, "statistics of the pair": rest}
 
     def part_scores(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> dict[str, Tensor]:
-        """What each member adds to the score, `[m]`, by its title; with the offset they add up to it.
+        """The contribution of each member to the score, `[m]`, by its title; with the offset, they sum to it.
 
         Args:
             graph: the links that are known.
             pairs: node numbers `[m, 2]`.
-            population: the pairs that they are compared with.
+            population: which scale the scores have: that of random pairs or of candidates.
         """
         mixture = self._mixture(population)
         scores = mixture.parts([mean_score(copies, graph, pairs, population) for copies in self.parts])
@@ -344,7 +343,7 @@ class Blend(LinkModel):
 
     @property
     def _is_one(self) -> bool:
-        """Whether scores are those of one member as they are."""
+        """Whether the score is that of one member, not rescaled."""
         mixtures = self.mixtures.values()
         return len(self.parts) == 1 and all(
             not m.unit.any() and not m.offset.any() and bool((m.slope == 1).all()) for m in mixtures
@@ -361,10 +360,10 @@ class Blend(LinkModel):
         return bool(self.parts) and self.trains_on_candidates
 
     def adjust(self, adjustment: Adjustment) -> None:
-        """Makes the adjustment part of the output for candidates.
+        """Applies an adjustment to the scores of candidates from now on.
 
         Args:
-            adjustment: what was fitted on validation links.
+            adjustment: the adjustment, fitted on validation links.
         """
         if self._is_one and all(isinstance(model, Adjustable) and model.adjustable for model in self.parts[0]):
             for model in self.parts[0]:
@@ -389,7 +388,7 @@ class Blend(LinkModel):
         """The same blend, not fitted, whose planned member has another preset.
 
         Args:
-            preset: what that member is to do instead.
+            preset: its new preset.
         """
         planned = next(member for member in self.members if isinstance(member, Plannable))
         changed = [planned.with_preset(preset) if member is planned else member.fresh() for member in self.members]
@@ -452,7 +451,7 @@ class Blend(LinkModel):
         for name, expected in own_shapes(config, where).items():
             found = state.get(name)
             if found is None or found.shape != expected.shape or not found.isfinite().all():
-                raise RunFolderError(f"the blend's {name} does not fit its parts: copy the run again, or fit again")
+                raise RunFolderError(f"the blend's {name} is damaged: copy the run again, or fit again")
         read = read_parts(config, where)
         parts = [
             [
@@ -477,10 +476,10 @@ class Blend(LinkModel):
 
 
 class Auto(Blend):
-    """A blend that may train the baselines of the literature too, where the time budget allows.
+    """A blend that also trains baselines from the literature, if the time budget allows.
 
     Args:
-        members: as in `Blend`; by default also the model of the whole graph and four baselines.
+        members: as in `Blend`; by default also the global model and four baselines.
         **options: options of the first member.
 
     >>> [member.name for member in Auto().members][:1]

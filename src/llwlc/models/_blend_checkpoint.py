@@ -1,5 +1,5 @@
-"""What an interrupted fit of a blend keeps of each training: the checkpoint of the one that runs, and what those that
-ended have learned.
+"""What an interrupted fit of a blend resumes from: the checkpoint of the training in progress, and the weights of each
+finished one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ STATE, VALID = "state.", ("valid.pos", "valid.neg")
 
 
 def checkpoint_of(checkpoint: Checkpoint | None, number: int) -> Checkpoint | None:
-    """The checkpoint of one training: the first has that of the run."""
+    """The checkpoint of one training; the first one uses that of the run."""
     if checkpoint is None or number == 0:
         return checkpoint
     return checkpoint._replace(path=checkpoint.path.with_name(f"{checkpoint.path.stem}-{number}.safetensors"))
 
 
-def write_ended(checkpoint: Checkpoint | None, number: int, model: LinkModel) -> None:
-    """Writes what a training has learned; nothing for a model that learned nothing."""
+def save_training(checkpoint: Checkpoint | None, number: int, model: LinkModel) -> None:
+    """Writes the state of a finished training; nothing for a model without state."""
     state = {} if checkpoint is None else model.state()
     if checkpoint is None or not state:
         return
@@ -40,14 +40,14 @@ def write_ended(checkpoint: Checkpoint | None, number: int, model: LinkModel) ->
         tensors |= {name: part.contiguous().clone() for name, part in zip(VALID, model.validation, strict=True)}
     history = json.dumps([record.as_dict() for record in model.history])
     about = {"history": history, "mark": checkpoint.fingerprint, "config": json.dumps(dict(model.config))}
-    write_tensors(_ended(checkpoint, number), tensors, about | {"digest": _checksum(tensors, about)})
+    write_tensors(_training_path(checkpoint, number), tensors, about | {"digest": _checksum(tensors, about)})
 
 
-def read_ended(
+def load_training(
     checkpoint: Checkpoint | None, number: int, model: LinkModel, graph: Graph, features: NodeFeatures
 ) -> LinkModel | None:
-    """The model that an ended training left, None where there is none; `model`: the same, not fitted."""
-    if checkpoint is None or not (path := _ended(checkpoint, number)).exists():
+    """The model of a finished training, None if there is no file; `model`: the same model, not fitted."""
+    if checkpoint is None or not (path := _training_path(checkpoint, number)).exists():
         return None
     try:
         tensors = load_file(path)
@@ -56,7 +56,7 @@ def read_ended(
         if about.get("mark") != checkpoint.fingerprint:
             raise RunFolderError(
                 f"{path} belongs to another run (other graph, split or options): choose another folder, or delete it to"
-                " begin anew"
+                " start over"
             )
         if about.get("digest") != _checksum(tensors, about):
             raise ValueError("its content differs from its digest")
@@ -72,7 +72,7 @@ def read_ended(
     return found
 
 
-def _ended(checkpoint: Checkpoint, number: int) -> Path:
+def _training_path(checkpoint: Checkpoint, number: int) -> Path:
     return checkpoint.path.with_name(f"{checkpoint.path.stem}-{number}-ended.safetensors")
 
 

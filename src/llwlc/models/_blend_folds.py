@@ -1,4 +1,4 @@
-"""The links by which a blend is chosen: hidden from every member, as those of an inner split."""
+"""Inner splits, which hide links from every member of a blend so that they can choose its weights."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from llwlc.splits._negatives import pair_number
 from llwlc.training._candidate_links import CandidateLinks
 
 ENOUGH_VALIDATION = 200
-"""With at least this many validation links they choose the weights; with fewer, training links are hidden."""
+"""At least this many validation links choose the weights by themselves; otherwise training links are hidden."""
 MOST_HIDDEN, HIDDEN_SHARE = 200, 0.1
-"""Training links of a larger graph that are hidden, or this share of them if that is less."""
+"""On a larger graph, how many training links are hidden: this number or this share of them, whichever is less."""
 TRAININGS = ((300, 2), (800, 1))
-"""Graphs of at most so many training links take seconds: further trainings, each without another fold of
-`1 / FOLDS` of them, choose the weights."""
+"""(maximum number of training links, additional trainings): a training on such a small graph takes seconds, so each
+additional one hides another fold, `1 / FOLDS` of the links."""
 FOLDS = 5
 FEWEST_LINKS = 20
 """With fewer training links none are hidden."""
 
 
 class Fold(NamedTuple):
-    """A split to train on, and the pairs that it hides: `pos [m, 2]`, `neg [k, 2]`, by which weights are chosen."""
+    """A split to train on, and the pairs that it hides, links `pos [m, 2]` and non-links `neg [k, 2]`."""
 
     split: LinkSplit
     pos: Tensor
@@ -37,8 +37,8 @@ class Fold(NamedTuple):
 
 
 class Folds(NamedTuple):
-    """The whole split, and inner splits that hide some of its training links; `small`: every member is trained on the
-    whole split too, the network among them, whose trainings are averaged.
+    """The whole split, and inner splits that hide some of its training links; `small`: every member, our
+    network included, is trained on the whole split too, and the trainings of our network are averaged.
     """
 
     whole: Fold
@@ -51,12 +51,12 @@ class Folds(NamedTuple):
 
 
 def make_folds(split: LinkSplit, seed: int) -> Folds:
-    """The splits that choose the weights of a blend. None hides links where validation links are enough, or where
-    negatives are hard ones, which hidden links have none of.
+    """The splits that choose the weights of a blend. No links are hidden if there are enough validation links, or if
+    negatives are hard ones, which hidden links do not have.
     """
-    count, wide = len(split.train_pos), split.valid_neg.ndim == 3
+    count, has_hard = len(split.train_pos), split.valid_neg.ndim == 3
     whole = Fold(split, split.valid_pos[:0], split.valid_neg.reshape(-1, 2)[:0])
-    if wide or len(split.valid_pos) >= ENOUGH_VALIDATION or count < FEWEST_LINKS:
+    if has_hard or len(split.valid_pos) >= ENOUGH_VALIDATION or count < FEWEST_LINKS:
         return Folds(whole, [], False)
     times = next((times for most, times in TRAININGS if count <= most), 0)
     size = count // FOLDS if times else min(MOST_HIDDEN, round(HIDDEN_SHARE * count))
@@ -72,7 +72,7 @@ def make_folds(split: LinkSplit, seed: int) -> Folds:
 
 
 def _hide(split: LinkSplit, at: Tensor, neg: Tensor) -> Fold:
-    """The split without the training links at these places: they join the test links, which nobody looks at."""
+    """The split without the training links at these places: they become test links, which no fit reads."""
     stays = torch.ones(len(split.train_pos), dtype=torch.bool)
     stays[at] = False
     pos = split.train_pos[at]

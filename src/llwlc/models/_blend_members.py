@@ -1,4 +1,4 @@
-"""The members of a blend: made by their names, and which of them a graph allows."""
+"""The members of a blend: makes them by name, and checks which of them a graph allows."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from llwlc.models._base import LinkModel, Reducible
 from llwlc.models._registry import MODELS
 
 HEURISTIC_MEMBERS = "heuristics"
-"""Stands for every heuristic in the list of members."""
+"""In a list of members, this name stands for every heuristic."""
 MEMBERS = ("llwlc", "stack", HEURISTIC_MEMBERS)
 BASELINES = ("global", "gae", "ncn", "ncnc", "buddy")
-MOST_WALKED = 50_000
-"""Links of a graph up to which heuristics that walk from every node are members: their time grows with each pair's
+MAX_WALK_EDGES = 50_000
+"""On a graph with more edges, heuristics that walk from every node are left out: their time grows with each pair's
 neighbourhood.
 """
 
 
 def make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -> list[LinkModel]:
+    """The members by their names, not fitted; `options` are those of the first."""
     members: list[LinkModel] = []
     for part in given:
         if isinstance(part, LinkModel):
@@ -32,17 +33,16 @@ def make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -
             members.append(MODELS[name].make(**(options if not members else {})))
     names = [member.name for member in members]
     twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None or any(isinstance(member, Reducible) for member in members):
-        raise InputError(
-            f"a blend has each model once, and {'no blend' if twice is None else repr(twice)} is among its members"
-            f"{' twice' if twice else ''}: name others, as in members='llwlc,katz'"
-        )
+    if twice is not None:
+        raise InputError(f"a blend has each model once, and {twice!r} is named twice: name it once")
+    if any(isinstance(member, Reducible) for member in members):
+        raise InputError("a blend cannot be a member of a blend: name its members instead, as in members='llwlc,katz'")
     return members
 
 
 def allows(member: LinkModel, graph: Graph) -> bool:
-    """Whether a member can be fitted on a graph, in a time that the plan knows of."""
-    if member.name in WALK_HEURISTICS and graph.num_edges > MOST_WALKED:
+    """Whether a member can be fitted on a graph, in a time that the plan can forecast."""
+    if member.name in WALK_HEURISTICS and graph.num_edges > MAX_WALK_EDGES:
         return False
     try:
         member.check(graph)

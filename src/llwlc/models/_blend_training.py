@@ -1,4 +1,4 @@
-"""The trainings of a blend's members: on the whole split, and on those that hide links."""
+"""Trains the members of a blend, on the whole split and on those that hide links."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from llwlc.models._base import LinkModel, Plannable
-from llwlc.models._blend_checkpoint import checkpoint_of, read_ended, write_ended
+from llwlc.models._blend_checkpoint import checkpoint_of, load_training, save_training
 from llwlc.models._blend_folds import Fold, Folds, candidates_within
 from llwlc.models._mixture import score_hidden_links
 from llwlc.splits._linksplit import LinkSplit
@@ -21,7 +21,7 @@ from llwlc.training._resources import Resources
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What every member is trained on and with; `sample`: the split with the validation links that are looked at."""
+    """The data and settings of every member's training; `sample`: the split with its validation links subsampled."""
 
     folds: Folds
     sample: LinkSplit
@@ -33,17 +33,17 @@ class Training:
     on_epoch: OnEpoch | None
 
     def train(self, member: LinkModel, number: int) -> tuple[list[LinkModel], list[tuple[Tensor, Tensor]]]:
-        """The trainings of a member whose scores are averaged, and the scores of hidden links and non-links by those
-        that hide them; `number`: of its first training among all. A quick member is asked by its training on all links
-        alone.
+        """Trains a member on each split it needs. Returns the trained models, whose scores are averaged, and the scores
+        of hidden links and non-links by each model that has not seen them. `number`: that of its first training, for
+        the checkpoints. A quick member keeps only its training on all links.
         """
         quick = not isinstance(member, Plannable)
-        asked = self.folds.trained_on(quick)
-        copies = [self._train_on(member, fold, number + k) for k, fold in enumerate(asked)]
+        folds = self.folds.trained_on(quick)
+        copies = [self._train_on(member, fold, number + k) for k, fold in enumerate(folds)]
         with self.resources.watch("blending"):
             hiding = [
                 (model, fold)
-                for model, fold in zip(copies, asked, strict=True)
+                for model, fold in zip(copies, folds, strict=True)
                 if len(fold.pos) or not self.folds.inner
             ]
             scores = [score_hidden_links(model, fold, self.sample) for model, fold in hiding]
@@ -52,7 +52,7 @@ class Training:
     def _train_on(self, member: LinkModel, fold: Fold, number: int) -> LinkModel:
         k = 0 if fold is self.folds.whole else 1 + self.folds.inner.index(fold)
         seed = self.seed + (k << 20)
-        model = read_ended(self.checkpoint, number, member, fold.split.train_graph, self.features)
+        model = load_training(self.checkpoint, number, member, fold.split.train_graph, self.features)
         if model is None:
             model = copy.deepcopy(member).fit(
                 fold.split,
@@ -63,7 +63,7 @@ class Training:
                 checkpoint=checkpoint_of(self.checkpoint, number),
                 on_epoch=self.on_epoch,
             )
-            write_ended(self.checkpoint, number, model)
+            save_training(self.checkpoint, number, model)
         return model.to(self.resources.device)
 
     def _candidates(self, member: LinkModel, fold: Fold, seed: int) -> CandidateLinks | None:

@@ -1,14 +1,14 @@
-"""The weights of a blend: non-negative, drawn to the single best member, only as far from it as held-out links support.
+"""The weights of a blend: non-negative, and shrunk to the single best member unless held-out links support others.
 
 With z_i the standardised scores of member i, and links and non-links of equal total weight, the log-odds b + Σ w_i z_i
 minimise
 
     mean log loss + λ/2 ‖w − c‖²,   w ≥ 0,
 
-where c is the single best member alone, at its own slope. Few links do not say which member that is: c is the mean of
-what they say in `RESAMPLES` Bayesian bootstraps, so members that may be the best share it, and with many links one has
-it all. λ, from infinity (c itself) downwards, is chosen by repeated cross-validation over the held-out pairs; infinity
-stays unless another value is better by more than a standard error of the paired difference.
+where c is the single best member alone, at its own slope. With few links it is uncertain which member that is: c is
+averaged over `RESAMPLES` Bayesian bootstraps, so members that may be the best share it, and with many links one member
+has all of it. λ is chosen by repeated cross-validation over the held-out pairs; infinity, which gives c itself, is
+kept unless another value is better by more than a standard error of the paired difference.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from scipy.special import expit
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-"""The values of λ that are tried, beside infinity."""
+"""The values of λ to try besides infinity."""
 FOLDS, MOST_REPEATS = 5, 4
 MOST_PAIRS = 4_000
-"""Pairs of each class by which λ is chosen."""
+"""Maximum number of pairs of each class that choose λ."""
 STANDARD_ERRORS = 1.0
-"""Weights other than the centre must be better by this many."""
+"""Weights other than the centre must lower the log loss by more than this many standard errors."""
 RESAMPLES, LEAST_CHANCE = 200, 0.05
-"""Bootstraps of the held-out pairs, and the share of them in which a member must be the best to count."""
+"""Number of bootstraps of the held-out pairs, and in which share of them a member must be the best to be considered."""
 LEAST_SHARE = 0.02
 """A member below this share of the weight is left out: it would cost time in every score."""
 
@@ -39,7 +39,7 @@ LEAST_SHARE = 0.02
 @dataclass(frozen=True, eq=False)
 class BlendWeights:
     """`weight [M]` of standardised scores and `offset`; `best`: the single best member; `auc [M]` of each member and of
-    the blend; the log loss that the blend saves and its standard error, both 0 for one member alone.
+    the blend; `gain`: the decrease in log loss from the centre, `error`: its standard error; both 0 for the centre.
     """
 
     weight: Floats
@@ -61,8 +61,8 @@ class BlendWeights:
 
 
 def choose_weights(pos: Floats, neg: Floats, seed: int = 0, *, first: float = 0.0) -> BlendWeights:
-    """The weights by the standardised scores of held-out links `[M, m]` and non-links `[M, k]`; `first`: the share of
-    the centre that the first member has in any case, at its own slope.
+    """Fits the weights to the standardised scores of held-out links `[M, m]` and non-links `[M, k]`; `first`: the
+    minimum share of the first member in the centre.
     """
     rng = np.random.default_rng([seed, 31])
     few_pos, few_neg = _sample(pos, rng), _sample(neg, rng)
@@ -82,7 +82,7 @@ def choose_weights(pos: Floats, neg: Floats, seed: int = 0, *, first: float = 0.
 
 
 def _without_small(pos: Floats, neg: Floats, centre: Floats, penalty: float) -> tuple[Floats, float]:
-    """The weights of this penalty, of members above the least share."""
+    """The weights at this penalty, refitted without members whose share is below `LEAST_SHARE`."""
     weight, offset = fit_blend(pos, neg, centre, penalty)
     large = weight >= LEAST_SHARE * weight.sum()
     if not large.all():
@@ -92,8 +92,8 @@ def _without_small(pos: Floats, neg: Floats, centre: Floats, penalty: float) -> 
 
 
 def find_best(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
-    """The chance `[M]` of each member to have the largest AUC, by Bayesian bootstraps of the pairs; small ones count
-    for nothing. Of equals, the first has it.
+    """The probability `[M]` that each member has the largest AUC, by Bayesian bootstraps of the pairs; small ones are
+    set to 0. Ties go to the first member.
     """
     places: list[tuple[Integers, Integers, Integers]] = []
     for above, others in zip(pos, neg, strict=True):
@@ -114,7 +114,7 @@ def find_best(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
 
 
 def fit_centre(pos: Floats, neg: Floats, chance: Floats) -> tuple[Floats, float]:
-    """The members by their chance of being the best, each at its own slope, and the offset: calibrated as one score."""
+    """The centre, members weighted by their probability of being the best, each at its own slope; and its offset."""
     slope = np.zeros(len(pos))
     for i in np.flatnonzero(chance):
         slope[i] = fit_slope(pos[i], neg[i])[0]
@@ -131,8 +131,8 @@ def fit_centre(pos: Floats, neg: Floats, chance: Floats) -> tuple[Floats, float]
 def choose_penalty(
     pos: Floats, neg: Floats, chance: Floats, rng: np.random.Generator
 ) -> tuple[float | None, float, float]:
-    """The λ of the largest gain in cross-validated log loss over the centre, of those above a standard error; None
-    where there is none. With it the gain and its standard error.
+    """The λ with the largest gain in cross-validated log loss over the centre, among gains above `STANDARD_ERRORS`, or
+    None; with the gain and its standard error.
     """
     repeats = max(1, min(MOST_REPEATS, 1_000 // pos.shape[1]))
     gains = np.zeros((len(PENALTIES), pos.shape[1])), np.zeros((len(PENALTIES), neg.shape[1]))
@@ -158,8 +158,8 @@ def choose_penalty(
 
 
 def fit_slope(pos: Floats, neg: Floats) -> tuple[float, float]:
-    """Slope, at least 0, and offset of the log-odds by one standardised score; a weak prior of 1 for the slope keeps it
-    finite where the score separates all.
+    """Slope, at least 0, and offset of the log-odds as a function of one standardised score; a weak prior around 1
+    keeps the slope finite if the score separates the classes.
     """
     weight, offset = fit_blend(pos[None], neg[None], np.ones(1), 1e-3)
     return float(weight[0]), offset
@@ -184,13 +184,13 @@ def fit_blend(pos: Floats, neg: Floats, centre: Floats, penalty: float) -> tuple
         return float(value + penalty / 2 * (away @ away)), gradient
 
     bounds = Bounds(np.append(np.zeros(len(pos)), -np.inf), np.full(len(pos) + 1, np.inf))
-    how: Any = {"maxiter": 500, "ftol": 1e-13, "gtol": 1e-9}
-    found = minimize(loss, np.append(centre, 0.0), jac=True, method="L-BFGS-B", bounds=bounds, options=how)
+    limits: Any = {"maxiter": 500, "ftol": 1e-13, "gtol": 1e-9}
+    found = minimize(loss, np.append(centre, 0.0), jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     return found.x[:-1], float(found.x[-1])
 
 
 def _loss(odds: Floats) -> Floats:
-    """Of a class of log-odds `odds`: log(1 + exp(−odds))."""
+    """The log loss of links with these log-odds: log(1 + exp(−odds))."""
     return np.logaddexp(0.0, -odds)
 
 
@@ -215,7 +215,7 @@ def auc_difference(pos_a: Floats, neg_a: Floats, pos_b: Floats, neg_b: Floats) -
 
 
 def placements(pos: Floats, neg: Floats) -> tuple[Floats, Floats]:
-    """Of each link the share of non-links below it, of each non-link the share of links above it; equals count half."""
+    """For each link the share of non-links below it, for each non-link the share of links above it; ties count half."""
 
     def share(values: Floats, others: Floats) -> Floats:
         ordered = np.sort(others)

@@ -1,4 +1,4 @@
-"""What a blend says of itself: its parts, and why they were chosen."""
+"""Describes a blend in words: its parts, and why they were chosen."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from llwlc.models._base import LinkModel
 from llwlc.models._blend_weights import BlendWeights
 
 FEW_LINKS = 50
-"""With fewer hidden links, a choice may be chance."""
+"""With fewer hidden links, a choice may be due to chance."""
 
 
 def describe_parts(parts: Sequence[Sequence[LinkModel]], share: Sequence[float]) -> str:
-    """The parts with their shares of the weight, and what each is."""
+    """The parts with their shares of the weight, and a sentence about each."""
     own = " ".join(copies[0].about for copies in parts)
     if len(parts) == 1:
         several = f" The scores of {len(parts[0])} trainings are averaged." if len(parts[0]) > 1 else ""
@@ -25,18 +25,18 @@ def describe_parts(parts: Sequence[Sequence[LinkModel]], share: Sequence[float])
 
 
 def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: int) -> str:
-    """What was chosen and by how many links; "" where the first member stays alone."""
+    """Which members were chosen, and on how many links; "" if it is the first member alone."""
     titles, best = [member.title for member in members], chosen.best
-    few = f" There are only {links} such links, so this may be chance." if links < FEW_LINKS else ""
+    few = f" There are only {links} such links, so this may be due to chance." if links < FEW_LINKS else ""
     hidden = f"{links:,} links hidden from all of them"
     if len(chosen.kept) > 1:
         names = listed_all([titles[i] for i in chosen.kept])
         if chosen.gain:
-            gain = f"{chosen.gain:.3f} in log loss (standard error {chosen.error:.3f})"
-            return f"This run blends {names}: of {hidden}, it predicts each better than the best alone, by {gain}.{few}"
+            gain = f"{chosen.gain:.3f} (standard error {chosen.error:.3f})"
+            return f"This run blends {names}: on {hidden}, it lowers the log loss of the best alone by {gain}.{few}"
         if best and set(chosen.kept) == {0, best}:
             return f"This run blends {names}, mostly the latter, which did better on {hidden} ({_aucs(chosen)}).{few}"
-        return f"This run blends {names}: {hidden} do not say which is best.{few}"
+        return f"This run blends {names}: {hidden} do not show which is best.{few}"
     if chosen.alone:
         return (
             f"{titles[chosen.alone]} did better on {links:,} hidden links than {titles[0]} ({_aucs(chosen)}), so this"

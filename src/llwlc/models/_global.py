@@ -1,4 +1,4 @@
-"""The model of the whole graph: learned filters on its eigenvectors beside paths, walks and what is known of nodes."""
+"""The global model: learned filters on the eigenvectors of the whole graph, with paths, walks and node statistics."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
 STEPS = 40
-"""Steps of an epoch."""
+"""Optimizer steps of an epoch."""
 STEP_SECONDS = 1.5e-3
 """Seconds of one step of one network, on one core."""
 WARM_UP = 0.3
-"""The share of the steps after which the learning rate is largest."""
+"""The share of the steps after which the learning rate peaks."""
 
 
 @dataclass(frozen=True)
 class GlobalConfig:
-    """How the model of the whole graph is shaped and trained.
+    """Architecture and training of the global model.
 
     >>> GlobalConfig(folds=8).folds
     8
     """
 
-    low: int = option(LOW, "most eigenvectors at the lower end of the spectrum", least=0, most=1024)
-    high: int = option(HIGH, "most eigenvectors at the upper end", least=0, most=1024)
-    folds: int = option(10, "folds of the training links, each read on a graph without it", least=2, most=1000)
+    low: int = option(LOW, "maximum number of eigenvectors at the lower end of the spectrum", least=0, most=1024)
+    high: int = option(HIGH, "maximum number of eigenvectors at the upper end", least=0, most=1024)
+    folds: int = option(10, "folds of the training links, each scored on a graph without it", least=2, most=1000)
     negatives: int = option(5, "non-links for each training link", least=1, most=1000)
-    max_links: int = option(20_000, "most training links", least=1, most=1 << 36)
+    max_links: int = option(20_000, "maximum number of training links", least=1, most=1 << 36)
     members: int = option(1, "networks whose logits are averaged", least=1, most=64)
     hidden: int = option(32, "width of the hidden layers", least=1, most=1024)
     epochs: int = option(20, f"epochs of {STEPS} steps", least=1, most=100_000)
-    learning_rate: float = option(6e-3, "largest learning rate", least=0, open_least=True, most=1)
+    learning_rate: float = option(6e-3, "peak learning rate", least=0, open_least=True, most=1)
     weight_decay: float = option(0.01, "weight decay of AdamW", least=0, most=10)
     dropout: float = option(0.2, "dropout rate of the hidden layer", least=0, most=1, open_most=True)
 
@@ -64,11 +64,11 @@ class GlobalConfig:
 
 
 class GlobalModel(LinkModel):
-    """Where a pair lies in its whole graph: `GlobalFilters` on the eigenvectors at both ends of the spectrum, path
-    length, walks, statistics of its ends, and a small MLP (`GlobalNet`), or the mean of several.
+    """A small MLP (`GlobalNet`), or the mean of several, on features of a pair in its whole graph: `GlobalFilters` on
+    the eigenvectors at both ends of the spectrum, path length, walks and statistics of the two ends.
 
-    Training links are read on graphs without their fold. A pair that is a link of the graph it is scored on is left in
-    its eigenvectors and in what is known of its ends, as in `katz`; paths, walks and neighbours are those without it.
+    Training links are scored on graphs without their fold. If a pair is a link of the graph it is scored on, the
+    eigenvectors and node statistics include that link, as in `katz`; paths, walks and neighbours exclude it.
 
     Args:
         **options: fields of its configuration.
@@ -83,9 +83,10 @@ class GlobalModel(LinkModel):
     inductive: Literal[True] = True
 
     def __init__(self, **options: Any) -> None:
-        unknown = next((name for name in options if name not in GlobalConfig.__dataclass_fields__), None)
+        known = GlobalConfig.__dataclass_fields__
+        unknown = next((name for name in options if name not in known), None)
         if unknown is not None:
-            raise InputError(f"no option of global is called {unknown!r}: see llwlc fit --help")
+            raise InputError(f"no option of global is called {unknown!r}: choose from {', '.join(known)}")
         self.options = GlobalConfig(**options)
         self.nets: ModuleList | None = None
         self._basis: tuple[Graph, GlobalBasis] | None = None  # of the graph that was scored on last
@@ -120,12 +121,12 @@ class GlobalModel(LinkModel):
         checkpoint: Checkpoint | None = None,
         on_epoch: OnEpoch | None = None,
     ) -> Self:
-        how = self.options
+        config = self.options
         with resources.watch("training"), use_one_thread():
-            trainee = GlobalTrainee(how, split, seed)
+            trainee = GlobalTrainee(config, split, seed)
             done = train(
                 trainee,
-                Schedule(how.epochs, how.epochs, "auc", keep_last=True),
+                Schedule(config.epochs, config.epochs, "auc", keep_last=True),
                 checkpoint=checkpoint,
                 on_epoch=on_epoch,
                 seconds=resources.seconds,
@@ -143,16 +144,16 @@ class GlobalModel(LinkModel):
         return mean_logits(self.nets, score_inputs(graph, last[1], check_pairs(graph, pairs)))
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
-        """From one basis and the statistics of some pairs; nothing else grows with the graph."""
-        how, graph, some = self.options, split.train_graph, split.train_pos[:500]
+        """Extrapolated from one basis and the statistics of some pairs; nothing else grows with the graph."""
+        config, graph, some = self.options, split.train_graph, split.train_pos[:500]
         begin = time.perf_counter()
-        basis = global_basis(graph, low=how.low, high=how.high)
+        basis = global_basis(graph, low=config.low, high=config.high)
         middle = time.perf_counter()
         score_inputs(graph, basis, some)
         end = time.perf_counter()
-        pairs = min(len(split.train_pos), how.max_links) * (1 + how.negatives)
-        steps = how.epochs * STEPS * how.members
-        return (middle - begin) * (how.folds + 1) + (end - middle) * pairs / len(some) + steps * STEP_SECONDS
+        pairs = min(len(split.train_pos), config.max_links) * (1 + config.negatives)
+        steps = config.epochs * STEPS * config.members
+        return (middle - begin) * (config.folds + 1) + (end - middle) * pairs / len(some) + steps * STEP_SECONDS
 
     def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> GlobalModel:
         other = GlobalModel(**self.config)
@@ -183,26 +184,26 @@ class GlobalModel(LinkModel):
 
 
 class GlobalTrainee:
-    """The networks in training, as the loop sees them (`training._loop.Trainee`)."""
+    """The networks during training, a `training._loop.Trainee`."""
 
-    def __init__(self, how: GlobalConfig, split: LinkSplit, seed: int) -> None:
-        self.how, self.split, self.seed = how, split, seed
+    def __init__(self, config: GlobalConfig, split: LinkSplit, seed: int) -> None:
+        self.config, self.split, self.seed = config, split, seed
         self.inputs, self.label = training_inputs(
             split,
-            low=how.low,
-            high=how.high,
-            folds=how.folds,
-            negatives=how.negatives,
-            most=how.max_links,
+            low=config.low,
+            high=config.high,
+            folds=config.folds,
+            negatives=config.negatives,
+            most=config.max_links,
             seed=seed,
         )
-        self.nets = make_nets(how, seed)
+        self.nets = make_nets(config, seed)
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-            self.nets.parameters(), how.learning_rate, weight_decay=how.weight_decay
+            self.nets.parameters(), config.learning_rate, weight_decay=config.weight_decay
         )
         pairs = torch.cat([split.valid_pos, split.valid_neg.reshape(-1, 2)])
         graph = split.valid_graph
-        self.valid = score_inputs(graph, global_basis(graph, low=how.low, high=how.high), pairs)
+        self.valid = score_inputs(graph, global_basis(graph, low=config.low, high=config.high), pairs)
 
     def train_epoch(self, epoch: int) -> float:
         """`STEPS` steps; links and non-links have equal weight in the loss."""
@@ -217,7 +218,7 @@ class GlobalTrainee:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed * 1_000_003 + epoch)  # for dropout
             for step, batch in enumerate(torch.split(order, size)[:STEPS]):
-                self._set_rate((epoch * STEPS + step) / (self.how.epochs * STEPS))
+                self._set_rate((epoch * STEPS + step) / (self.config.epochs * STEPS))
                 rows, label = self.inputs.rows(batch), self.label[batch]
                 each = [binary_cross_entropy_with_logits(net(*rows), label, pos_weight=weight) for net in self.nets]
                 loss = torch.stack(each).sum()
@@ -228,13 +229,13 @@ class GlobalTrainee:
         return float(torch.stack(losses).mean())
 
     def _set_rate(self, share: float) -> None:
-        """Up to the learning rate and down again, by half a cosine each ("1cycle", Smith and Topin 2018)."""
+        """Warm-up to the peak and decay, half a cosine each ("1cycle", Smith and Topin 2018)."""
         if share < WARM_UP:
             height = 0.04 + 0.96 * (1 - math.cos(math.pi * share / WARM_UP)) / 2
         else:
             height = (1 + math.cos(math.pi * (share - WARM_UP) / (1 - WARM_UP))) / 2
         for group in self.optimizer.param_groups:
-            group["lr"] = self.how.learning_rate * height
+            group["lr"] = self.config.learning_rate * height
 
     def validate(self) -> ValidationScores:
         nets = copy.deepcopy(self.nets).double().eval()
@@ -255,12 +256,13 @@ class GlobalTrainee:
         self.nets.load_state_dict(states["nets"])
 
 
-def make_nets(how: GlobalConfig, seed: int) -> ModuleList:
+def make_nets(config: GlobalConfig, seed: int) -> ModuleList:
     """The networks with the initial weights of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return ModuleList(
-            GlobalNet(NUM_STATISTICS, hidden_channels=how.hidden, dropout=how.dropout) for _ in range(how.members)
+            GlobalNet(NUM_STATISTICS, hidden_channels=config.hidden, dropout=config.dropout)
+            for _ in range(config.members)
         )
 
 

@@ -1,8 +1,8 @@
-"""What the model of the whole graph reads of a pair: rows of eigenvectors, and statistics beyond two hops.
+"""Inputs of the global model for a pair: rows of eigenvectors, and statistics beyond two hops.
 
-A training link is read on a graph without the fold that it belongs to, and so are the negatives that come with it: as
-at test time, a link and a non-link differ in nothing that was done to the graph. (A link removed from its own graph
-alone would differ: its ends have lost a neighbour, those of a non-link have not.)
+A training link is scored on a graph without its fold, and so are the negatives sampled with it: as at test time, links
+and non-links are treated alike. (Removing only the link itself would leak its label: its ends would have lost a
+neighbour, those of a non-link would not.)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from llwlc.splits._making import training_non_edges
 
 NUM_STATISTICS = 14 + 2 * (len(NODE_STATISTICS) - 1)
 PARITY = 10
-"""Longest path whose parity is told."""
+"""Longest path whose parity is an input."""
 
 
 class GlobalInputs(NamedTuple):
@@ -41,7 +41,7 @@ class GlobalInputs(NamedTuple):
     statistics: Tensor
 
     def rows(self, some: Tensor | slice) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """What `GlobalNet` takes, for some of the pairs."""
+        """The inputs of `GlobalNet` for some of the pairs."""
         graph, (u, v) = self.graph[some], self.pairs[some].unbind(1)
         at_u, at_v = self.vectors[graph, u], self.vectors[graph, v]
         return self.values, self.known, graph, at_u, at_v, self.statistics[some]
@@ -50,7 +50,7 @@ class GlobalInputs(NamedTuple):
 def pair_statistics(graph: Graph, pairs: Tensor) -> Tensor:
     """Statistics `[m, NUM_STATISTICS]` of pairs. Without their own link: common neighbours and degrees, the length of
     the shortest path (its logarithm, its inverse, its parity, and whether there is one), walks of two to four steps.
-    With it, where the graph has it: what is known of the two ends, smaller before larger.
+    With it, if the graph has it: node statistics of the two ends, the smaller value before the larger.
     """
     at = pairs.cpu().numpy()
     near = compute_pair_statistics(graph, at)
@@ -68,14 +68,14 @@ def pair_statistics(graph: Graph, pairs: Tensor) -> Tensor:
         parity,
         apart,
     ]
-    # degrees are above, without the link
+    # without degrees, which are above, without the pair's own link
     ends = np.log(compute_node_statistics(graph)[:, 1:] + 0.01)[at]
     columns += [*ends.min(1).T, *ends.max(1).T]
     return torch.from_numpy(np.stack(columns, 1))
 
 
 def score_inputs(graph: Graph, basis: GlobalBasis, pairs: Tensor) -> GlobalInputs:
-    """The pairs of one graph, in float64."""
+    """The inputs of pairs of one graph, in float64."""
     ordered = torch.stack([pairs.amin(1), pairs.amax(1)], 1)
     return GlobalInputs(
         basis.values[None],
@@ -92,8 +92,8 @@ def training_inputs(
 ) -> tuple[GlobalInputs, Tensor]:
     """Training pairs with their labels `[m]`, in float32.
 
-    The links are divided into folds. Those of a fold, at most `most` in all, and `negatives` as many non-links are
-    pairs of the graph without the fold.
+    The links are divided into folds. The links of a fold, at most `most` over all folds, and `negatives` non-links for
+    each of them are scored on the graph without the fold.
     """
     links, rng = split.train_pos, np.random.default_rng([seed, 37])
     free = training_non_edges(split)
@@ -106,7 +106,7 @@ def training_inputs(
         neg = free.sample(min(negatives * len(pos), len(free)), rng)
         parts.append(score_inputs(graph, global_basis(graph, low=low, high=high), torch.cat([pos, neg])))
         labels.append(torch.cat([torch.ones(len(pos)), torch.zeros(len(neg))]))
-    return _together(parts), torch.cat(labels)
+    return _concatenate(parts), torch.cat(labels)
 
 
 def without_links(graph: Graph, links: Tensor) -> Graph:
@@ -117,18 +117,18 @@ def without_links(graph: Graph, links: Tensor) -> Graph:
     return graph.with_edges(edges[~torch.isin(key, links.amin(1) * n + links.amax(1))])
 
 
-def _together(parts: Sequence[GlobalInputs]) -> GlobalInputs:
-    """The pairs of one graph each as pairs of several graphs."""
+def _concatenate(parts: Sequence[GlobalInputs]) -> GlobalInputs:
+    """Concatenates inputs that have one graph each, padded to one width."""
     width = max(part.values.shape[1] for part in parts)
     pad = torch.nn.functional.pad
 
-    def padded(tensors: Sequence[Tensor]) -> Tensor:
+    def pad_and_join(tensors: Sequence[Tensor]) -> Tensor:
         return torch.cat([pad(t, (0, width - t.shape[-1])) for t in tensors])
 
     return GlobalInputs(
-        padded([part.values.float() for part in parts]),
-        padded([part.known for part in parts]),
-        padded([part.vectors.float() for part in parts]),
+        pad_and_join([part.values.float() for part in parts]),
+        pad_and_join([part.known for part in parts]),
+        pad_and_join([part.vectors.float() for part in parts]),
         torch.cat([part.graph + i for i, part in enumerate(parts)]),
         torch.cat([part.pairs for part in parts]),
         torch.cat([part.statistics.float() for part in parts]),

@@ -1,4 +1,4 @@
-"""Mixture: what the weights of a blend make of the scores of its parts."""
+"""Mixture: the function from the scores of a blend's parts to the score of the blend."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from llwlc.models._blend_folds import Fold
 from llwlc.models._blend_weights import BlendWeights, choose_weights
 from llwlc.splits._linksplit import LinkSplit
 
-KEPT = 0.2
-"""The share of the centre that a first member which can be explained has in any case, so that a blend can be explained:
-on 16 fits of eight small networks it changed the mean AUC by 0.05 points (92.6 and 92.5)."""
+MIN_FIRST_SHARE = 0.2
+"""Minimum share of the centre for a first member that can be explained, so that the blend can be explained too: on 16
+fits of eight small networks it changed the mean AUC by 0.05 points (92.6 and 92.5)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """score ↦ `offset [1]` + Σ `slope [P]` · t(score of part), t(s) = s, or sign(s) log(1 + |s| / unit) where
-    `unit [P]` is above 0; `share [P]` of the weight, for people.
+    `unit [P]` is above 0; `share [P]` of the weight, for display.
     """
 
     unit: Tensor
@@ -34,14 +34,14 @@ class Mixture:
     offset: Tensor
 
     def parts(self, scores: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """What each part adds to the score, `[m]`; None where it was not asked."""
+        """The contribution of each part to the score, `[m]`; None for a part that was not scored."""
         numbers = zip(scores, self.unit.tolist(), self.slope.tolist(), strict=True)
-        return [None if score is None else slope * straighten(score, unit) for score, unit, slope in numbers]
+        return [None if score is None else slope * signed_log(score, unit) for score, unit, slope in numbers]
 
 
-def straighten(score: Tensor, unit: float) -> Tensor:
-    """sign(s) log(1 + |s| / unit), which keeps a few large counts from deciding; s itself where `unit` is 0. By scipy:
-    torch computes the last few of a batch by another routine.
+def signed_log(score: Tensor, unit: float) -> Tensor:
+    """sign(s) log(1 + |s| / unit), so that a few large counts do not dominate; s itself if `unit` is 0. By
+    scipy: torch computes the last few values of a batch by another routine, so a score would depend on its batch.
     """
     if not unit:
         return score
@@ -49,7 +49,7 @@ def straighten(score: Tensor, unit: float) -> Tensor:
 
 
 def mean_score(copies: Sequence[LinkModel], graph: Graph, pairs: Tensor, population: Population) -> Tensor:
-    """The mean score `[m]` of several trainings."""
+    """The mean score `[m]` of several trainings of one member."""
     total = score_pairs(copies[0], graph, pairs, population)
     for model in copies[1:]:
         total = total + score_pairs(model, graph, pairs, population)
@@ -74,19 +74,19 @@ def score_hidden_links(model: LinkModel, fold: Fold, sample: LinkSplit) -> tuple
 def mix(
     members: Sequence[LinkModel], pos: Sequence[Tensor], neg: Sequence[Tensor], seed: int
 ) -> tuple[BlendWeights, Mixture]:
-    """The weights by scores of links and non-links, and what they make of a score."""
+    """Fits the weights to the scores of links and non-links; returns them, and the mixture they define."""
     units, centres, spreads, rows = [], [], [], []
     for member, *sides in zip(members, pos, neg, strict=True):
         both = torch.cat(sides)
         size = both.abs()[both != 0]
         unit = (float(size.median()) if len(size) else 1.0) if member.unit == "own" else 0.0
-        values = straighten(both, unit)
+        values = signed_log(both, unit)
         units.append(unit)
         centres.append(float(values.mean()))
         spreads.append(float(values.std(correction=0)) or 1.0)
         rows.append((values.numpy() - centres[-1]) / spreads[-1])
     links = len(pos[0])
-    first = KEPT if isinstance(members[0], Explainable) else 0.0
+    first = MIN_FIRST_SHARE if isinstance(members[0], Explainable) else 0.0
     chosen = choose_weights(np.stack(rows)[:, :links], np.stack(rows)[:, links:], seed, first=first)
     weight, spread = chosen.weight, np.array(spreads)
     share = torch.from_numpy(weight / weight.sum() if weight.sum() else np.eye(len(members))[chosen.alone])
@@ -98,5 +98,5 @@ def mix(
     if not weight.any():  # a score without any information: its order is kept
         slope[chosen.alone] = 1e-6
     offset = chosen.offset - float(slope @ np.array(centres))
-    bends, constant = (torch.tensor(part, dtype=torch.float64) for part in (units, [offset]))
-    return chosen, Mixture(bends, torch.from_numpy(slope), share, constant)
+    unit_of_part, constant = (torch.tensor(part, dtype=torch.float64) for part in (units, [offset]))
+    return chosen, Mixture(unit_of_part, torch.from_numpy(slope), share, constant)

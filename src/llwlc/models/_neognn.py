@@ -1,4 +1,4 @@
-"""Neo-GNN: a GCN beside learned weights of the nodes that two neighbourhoods share."""
+"""Neo-GNN: a GCN combined with a learned neighbourhood overlap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from llwlc.models._recipes import Recipe
 from llwlc.models._walks import Walks, two_step_walks
 
 EDGE_WIDTH, NODE_WIDTH, SCORE_WIDTH = 8, 128, 128
-"""Widths of the three MLPs of one number, those of the public code."""
+"""Hidden widths of the three MLPs on scalars, as in the public code."""
 
 
 class Structure(NamedTuple):
@@ -45,8 +45,8 @@ class NeoGNN(GCN):
 
     With S = A + β A²: x_w = f_node(Σ_v f_edge(S_vw)), overlap o = Σ_w S_uw x_w S_vw x_w, probability = α₀ σ(g(o)) + α₁
     σ(head(h_u ⊙ h_v)) with h of `gcn` and α a softmax. Its score is the log-odds of that mixture; it is trained by the
-    sum of the losses of both parts and of the mixture. A training link is removed, with its fold, from A. Reads what
-    `gcn` does, `folds` and `square_weight`.
+    sum of the losses of both parts and of the mixture. A training link is removed, with its fold, from A. Uses the
+    options of `gcn`, and also `folds` and `square_weight`.
     """
 
     NAME, TITLE = "neognn", "Neo-GNN"
@@ -95,12 +95,12 @@ class NeoGNN(GCN):
 def structure(messages: Messages, beta: float) -> Structure:
     """S and how often each of its values is in each row."""
     walks = two_step_walks(messages)
-    found, kind = torch.unique(walks.code, return_inverse=True)
+    codes, column = torch.unique(walks.code, return_inverse=True)
     row, n = walks.key // walks.num_nodes, walks.num_nodes
     ones = np.ones(len(row), dtype=np.float32)
-    counts = scipy.sparse.csr_array((ones, (row.cpu().numpy(), kind.cpu().numpy())), shape=(n, len(found)))
+    counts = scipy.sparse.csr_array((ones, (row.cpu().numpy(), column.cpu().numpy())), shape=(n, len(codes)))
     counts.sum_duplicates()
-    return Structure(walks, entries(found, beta, torch.float64), DeviceFeatures(counts, messages.device))
+    return Structure(walks, entries(codes, beta, torch.float64), DeviceFeatures(counts, messages.device))
 
 
 def entries(code: Tensor, beta: float, dtype: torch.dtype) -> Tensor:

@@ -1,4 +1,4 @@
-"""OCN: common neighbours, and neighbours of one end that are two steps from the other, made orthogonal to them."""
+"""OCN: common neighbours, and second-order common neighbours made orthogonal to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OCNEncoding(NamedTuple):
     far: Tensor
 
 
-class Shared(NamedTuple):
+class SharedNodes(NamedTuple):
     """The nodes `node [e]` that pairs share, each listed once for either end it is a neighbour of (`owner [e]`: its
     pair), and half its weight as a common neighbour (`first [e]`) and of second order (`second [e]`).
     """
@@ -48,12 +48,12 @@ class OCN(LinearEncoder):
     """ "OCN: Effectively Utilizing Higher-Order Common Neighbors for Better Link Prediction" (Wang, Wang and Zhang,
     NeurIPS 2025).
 
-    score = head(α₀ f₁(Σ_w c¹_w h_w) + α₁ f₂(Σ_w (c² − γ c¹)_w h_w) + β p(h_u ⊙ h_v)): c¹ is on common neighbours, c² on
+    score = head(α₀ f₁(Σ_w c¹_w h_w) + α₁ f₂(Σ_w (c² − γ c¹)_w h_w) + β p(h_u ⊙ h_v)): c¹ weights common neighbours, c²
     neighbours of one end that two steps join to the other (the mean of both directions); γ = ⟨c¹, c²⟩ / ⟨c¹, c¹⟩ over
     all pairs of training so far; h and `head` as in `ncn`, α a cumulative product of sigmoids. The public code divides
     c¹ and c² by their column sums over the pairs of the batch; here the divisor is what a batch of links would give on
-    average (`divisors`), so that a score does not depend on its company. Reads what `ncn` does but `overlap_dropout`
-    and `deep_head`, and `batch_size`.
+    average (`divisors`), so that a score does not depend on its batch. Uses the options of `ncn` except
+    `overlap_dropout` and `deep_head`, and also `batch_size`.
     """
 
     NAME, TITLE = "ocn", "OCN"
@@ -83,16 +83,16 @@ class OCN(LinearEncoder):
             self.products += found.products(encoded.near).detach()
         gamma = self.products[0] / self.products[1].clamp(min=1e-12)
         rows = encoded.rows[found.node]
-        none = encoded.rows.new_zeros(len(pairs), rows.shape[1])
-        near = none.index_add(0, found.owner, found.first.unsqueeze(1) * rows)
-        far = none.index_add(0, found.owner, (found.second - gamma * found.first).unsqueeze(1) * rows)
+        zeros = encoded.rows.new_zeros(len(pairs), rows.shape[1])
+        near = zeros.index_add(0, found.owner, found.first.unsqueeze(1) * rows)
+        far = zeros.index_add(0, found.owner, (found.second - gamma * found.first).unsqueeze(1) * rows)
         share = torch.sigmoid(self.alpha).cumprod(0)
         mixed = share[0] * self.near(near) + share[1] * self.far(far)
         out: Tensor = self.head(mixed + self.beta * self.ends(product(encoded.rows, pairs))).squeeze(1)
         return out
 
 
-def shared_nodes(encoded: OCNEncoding, pairs: Tensor) -> Shared:
+def shared_nodes(encoded: OCNEncoding, pairs: Tensor) -> SharedNodes:
     """The neighbours of either end that the other one reaches in one step or by a walk of two."""
     parts = []
     for here, there in ((0, 1), (1, 0)):
@@ -100,21 +100,21 @@ def shared_nodes(encoded: OCNEncoding, pairs: Tensor) -> Shared:
         code = encoded.walks.find(pairs[owner, there], node)
         parts.append(torch.stack([node, owner, code.long()])[:, code > 0])
     node, owner, code = torch.cat(parts, 1)
-    return Shared(node, owner, (code & 1) * encoded.near[node] / 2, (code > 1) * encoded.far[node] / 2)
+    return SharedNodes(node, owner, (code & 1) * encoded.near[node] / 2, (code > 1) * encoded.far[node] / 2)
 
 
 def divisors(messages: Messages, batch_size: int) -> tuple[Tensor, Tensor]:
     """1 + (batch_size / links) · the number of links that have a node among their common neighbours, and among those of
-    second order, a link itself being removed: what column sums over a batch of links are on average, the pair that is
-    asked about being one of them; `[n]` each, float64.
+    second order, a link itself being removed: the expected column sums over a batch of links that includes the scored
+    pair; `[n]` each, float64.
     """
     walks, n = two_step_walks(messages), messages.num_nodes
     row, col = walks.key // n, walks.key % n
     steps = (walks.code >> 1).double()
-    links = torch.where(walks.code % 2 > 0, steps, 0)  # of each link, its common neighbours
-    # a link (u, v) with w next to u: beside v – u – w another walk of two steps must join v and w
+    links = torch.where(walks.code % 2 > 0, steps, 0)  # the common neighbours of each link
+    # a link (u, v) with w next to u: besides v – u – w another walk of two steps must join v and w
     second = torch.where((steps > 1) & (row != col), steps, 0)
     share = min(1.0, 2 * batch_size / max(len(messages.col), 1))
-    none = torch.zeros(n, dtype=torch.float64, device=messages.device)
-    near, far = (1 + share * none.index_add(0, row, x) / 2 for x in (links, second))
+    zeros = torch.zeros(n, dtype=torch.float64, device=messages.device)
+    near, far = (1 + share * zeros.index_add(0, row, x) / 2 for x in (links, second))
     return near, far

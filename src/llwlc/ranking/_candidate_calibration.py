@@ -61,7 +61,7 @@ class CandidateCalibration:
         return cls(curve, curve)
 
     def log_ratio(self, score: Tensor, sharing: Tensor) -> Tensor:
-        """log R `[m]`: what candidates of both kinds are ranked by."""
+        """log R `[m]`, by which candidates of both kinds are ranked."""
         return _finite(torch.where(sharing, self.sharing.log_ratio(score), self.apart.log_ratio(score)))
 
     def draws(self, score: Tensor, sharing: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ class CandidateCalibration:
 
 
 def _finite(log_ratio: Tensor) -> Tensor:
-    """The log-odds, which are finite: a slope may be so steep, or a score so large, that they overflow."""
+    """The log-odds, checked to be finite: a steep slope or a large score may overflow."""
     if not log_ratio.isfinite().all():
         raise InputError(
             "the calibration of candidates gives odds that are NaN or infinite: it is damaged, or was fitted on scores"
@@ -106,8 +106,8 @@ def describe_share(missing_per_known: float, assumed: bool) -> str:
 
 
 def piece_factors(score: Tensor, centre: float, knots: tuple[float, ...]) -> Tensor:
-    """The factors of (offset, *slopes), `[m, 2 + knots]`: 1, and how far a score reaches into each piece, from the
-    centre.
+    """The factors of (offset, *slopes), `[m, 2 + knots]`: 1, and the length of each piece between the
+    centre and the score, with its sign.
     """
     score, edges = score.double(), (-math.inf, *knots, math.inf)
     columns = [torch.ones_like(score)]

@@ -27,18 +27,18 @@ CHANGE = 1.0
 """Standard deviation of a prior on how the logarithm of the slope changes from one piece to the next."""
 SLOPE, OFFSET = 1.0, 3.0
 """Standard deviations of priors on the logarithm of the first slope, against that of the network itself, and on the
-offset: they matter where there are few links only."""
+offset: they matter only if there are few links."""
 DROP = 0.7
 """How much smaller the logarithm of the slope is expected to be above a knot: the best of many scores are partly the
 luckiest (regression to the mean).
 """
 FEW, BEYOND = 20, 0.1
-"""A curve of fewer links has this part of its slope above the largest score that it was fitted on: two links of a kind
-that is rare among validation links said nothing about scores ten higher, and such pairs stood first, with a probability
-of 1 and none of them true (ogbl-ddi)."""
+"""A curve fitted on fewer links keeps only this fraction of its slope above the largest score that it was fitted on. On
+ogbl-ddi, a curve fitted on two links of a rare kind otherwise put pairs with scores ten higher first, with probability
+1, and none of them was a link."""
 REFITS = 50
 LONGEST_STEP = 1.0
-"""Of a step of the fit, in the offset or the logarithm of a slope."""
+"""Largest change of the offset or of the logarithm of a slope in one step of the fit."""
 ALONE, GROWTH = 200, 0.05
 """The best candidates are counted one by one, since curves differ at the top; below, a bin holds this share of the
 candidates above it."""
@@ -82,7 +82,7 @@ class StageCounts:
         return sum(self.count)
 
     def at_rank(self, rank: int) -> float:
-        """The score of the candidate of this rank, from 0; of the last one where there are fewer."""
+        """The score of the candidate at this rank, from 0, or of the last one if there are fewer."""
         return self.score[min(int(np.searchsorted(np.cumsum(self.count), rank, side="right")), len(self.score) - 1)]
 
 
@@ -104,7 +104,7 @@ class Likelihood:
         return float(each.sum())
 
     def derivatives(self, eta: Floats, hits: Floats, count: Floats) -> tuple[Floats, Floats]:
-        """By each eta: the first derivative, and the second one, negated, kept above 0."""
+        """With respect to each eta: the first derivative, and the negated second one, clipped to be positive."""
         log_other, log_hidden = self._logs
         rest, whole = expit(eta + log_other), expit(eta + log_hidden)
         curvature = np.maximum(count * whole * (1 - whole) - (count - hits) * rest * (1 - rest), 1e-9 * count)
@@ -152,26 +152,26 @@ def fit_counts(stages: Sequence[StageCounts], unit: float = 1.0, refits: int | N
         *(np.concatenate([np.full(len(s.score), getattr(s, name)) for s in stages]) for name in ("rho", "other"))
     )
     pieces, links = piece_factors(torch.from_numpy(score), centre, knots).numpy(), int(hits.sum())
-    best = _fitted(pieces, hits, count, likelihood)
+    best = _fit_weights(pieces, hits, count, likelihood)
     rng = np.random.default_rng(0)
-    samples = [_redrawn(hits, links, rng) for _ in range(refits)]
-    others = [_fitted(pieces, drawn, count - hits + drawn, likelihood, start=best) for drawn in samples]
+    samples = [_resample(hits, links, rng) for _ in range(refits)]
+    others = [_fit_weights(pieces, drawn, count - hits + drawn, likelihood, start=best) for drawn in samples]
     every = [best, *others]
     if links < FEW and score.max() > max(knots, default=-math.inf):
         knots = (*knots, float(score.max()))
         every = [np.append(one, one[-1] + math.log(BEYOND)) for one in every]
-    curves = [_in_units(one, unit) for one in every]
+    curves = [_rescale(one, unit) for one in every]
     return CalibrationCurve(unit * centre, tuple(unit * knot for knot in knots), curves[0], tuple(curves[1:]), links)
 
 
-def _redrawn(hits: Floats, links: int, rng: np.random.Generator) -> Floats:
+def _resample(hits: Floats, links: int, rng: np.random.Generator) -> Floats:
     """A bootstrap sample of the links."""
     if not links:
         return hits
     return rng.multinomial(rng.poisson(links), hits / hits.sum()).astype(np.float64)
 
 
-def _fitted(
+def _fit_weights(
     pieces: Floats, hits: Floats, count: Floats, likelihood: Likelihood, *, start: Floats | None = None
 ) -> Floats:
     """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving."""
@@ -197,7 +197,7 @@ def _fitted(
         slope = pieces * np.append(1.0, np.exp(np.minimum(theta[1:], 20)))
         gradient = rows.T @ (rows @ theta - expected) - slope.T @ first_derivative
         move = np.linalg.solve(slope.T @ (slope * curvature[:, None]) + rows.T @ rows, gradient)
-        # a long step ends where every odds are infinite, which costs little where few candidates are, and is flat
+        # a long step may end where all odds are infinite: the loss is flat there, and low if there are few candidates
         length, now = min(1.0, LONGEST_STEP / max(float(np.abs(move).max()), 1e-12)), loss(theta)
         while (then := loss(theta - length * move)) > now and length > 1e-4:
             length /= 2
@@ -209,6 +209,6 @@ def _fitted(
     return theta
 
 
-def _in_units(weights: Floats, unit: float) -> tuple[float, ...]:
-    """Offset and logarithms of slopes for scores that are `unit` times as large."""
+def _rescale(weights: Floats, unit: float) -> tuple[float, ...]:
+    """Offset and logarithms of slopes, rescaled to scores that are `unit` times as large."""
     return (float(weights[0]), *(float(slope) - math.log(unit) for slope in weights[1:]))

@@ -1,4 +1,4 @@
-"""How scores grow when a graph gets denser: a pair of the same place in the list has another score."""
+"""How scores shift as a graph gets denser: the pair at the same rank has another score."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 MIN_PAIRS, TOP_PAIRS, TOP_SHARE = 20, 2_000, 0.2
-"""Fewer pairs say nothing; of more, so many of the best or this share of them fit the map, whichever is more."""
-PLACES = 40
+"""No map is fitted to fewer pairs than `MIN_PAIRS`; else to the `TOP_PAIRS` best or the `TOP_SHARE` best, whichever is
+more.
+"""
+NUM_RANKS = 40
+"""Number of ranks at which the scores are compared."""
 LEAST, MOST = 0.5, 2.0
 """Range of the slope of one stage."""
 
@@ -25,8 +28,8 @@ class Drift:
 
     @classmethod
     def between(cls, before: Floats, after: Floats) -> Drift:
-        """The map that takes the scores `[m]` of pairs on one graph to their scores `[m]` on a denser one, place by
-        place of either order: least squares over places that are evenly spaced in their logarithm.
+        """The map that takes the scores `[m]` of pairs on one graph to their scores `[m]` on a denser one, rank by
+        rank: least squares over ranks that are evenly spaced in their logarithm.
 
         >>> drift = Drift.between(np.arange(100.0), 1 + 1.5 * np.arange(100.0))
         >>> round(drift.shift, 6), round(drift.slope, 6)
@@ -35,8 +38,8 @@ class Drift:
         if len(before) < MIN_PAIRS:
             return cls()
         count = min(len(before), max(TOP_PAIRS, round(TOP_SHARE * len(before))))
-        places = np.unique(np.geomspace(5, count - 1, PLACES).astype(int))
-        x, y = (np.sort(scores)[::-1][places].astype(np.float64) for scores in (before, after))
+        ranks = np.unique(np.geomspace(5, count - 1, NUM_RANKS).astype(int))
+        x, y = (np.sort(scores)[::-1][ranks].astype(np.float64) for scores in (before, after))
         spread = float(((x - x.mean()) ** 2).sum())
         slope = 1.0
         if spread > 1e-12 * float((x**2).sum()):
@@ -44,7 +47,7 @@ class Drift:
         return cls(float(y.mean() - slope * x.mean()), slope)
 
     def times(self, power: float) -> Drift:
-        """The map that is applied so many times, which need not be a whole number.
+        """The map applied `power` times; `power` need not be an integer.
 
         >>> Drift(1.0, 2.0).times(2)
         Drift(shift=3.0, slope=4.0)
@@ -58,7 +61,7 @@ class Drift:
 
 
 def count_steps(before: int, between: int, after: int) -> float:
-    """How many steps like that from `before` to `between` links lead on to `after`, each by the same factor.
+    """How many further steps, each by the factor `between / before`, lead from `between` links to `after`.
 
     >>> round(count_steps(100, 110, 121), 6)
     1.0

@@ -1,6 +1,6 @@
-"""Where nodes are in the whole graph: leading eigenvectors of the adjacency matrix, the smoothest ones of the
-Laplacian, distances to landmarks; and the statistics of pairs by them, none of which depends on signs or on the vectors
-chosen in an eigenspace.
+"""Coordinates of nodes in the whole graph: leading eigenvectors of the adjacency matrix, lowest eigenvectors of the
+Laplacian, distances to landmarks; and statistics of pairs computed from them, which do not depend on the signs of
+eigenvectors or on the basis of an eigenspace.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ADJACENCY_RANKS = (1, 2, 4, 8, 16, 32)
 LAPLACIAN_RANKS = (2, 4, 8, 16, 24)
 TOLERANCE = 1e-4
 PRODUCTS = 2e9
-"""Products of single entries that the search for the Laplacian's vectors may take, over all vectors."""
+"""Budget of the search for the Laplacian's eigenvectors: multiplications of single entries, over all products."""
 SMALLEST_PART = 50
 """Components below a share 1 / `SMALLEST_PART` of the nodes, or of fewer than four, have no Laplacian coordinates:
 each would add a vector of its own.
@@ -45,7 +45,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, graph: Graph) -> Coordinates:
-        """Those of a graph."""
+        """The coordinates of a graph's nodes."""
         values, vectors = leading_eigenpairs(adjacency(graph), ADJACENCY_RANKS[-1] + 1)
         weights = np.stack([shrink_eigenvalues(values, rank) for rank in ADJACENCY_RANKS], 1)
         low, smooth = smoothest_vectors(graph, LAPLACIAN_RANKS[-1] + 1)
@@ -57,7 +57,7 @@ class Coordinates:
 
     @staticmethod
     def names() -> tuple[str, ...]:
-        """Of the columns of `statistics`."""
+        """The names of the columns of `statistics`."""
         return (
             *(f"adjacency entry at rank {rank}" for rank in ADJACENCY_RANKS),
             *(f"adjacency cosine at rank {rank}" for rank in ADJACENCY_RANKS[2:]),
@@ -68,21 +68,21 @@ class Coordinates:
         )
 
     def statistics(self, pairs: Integers) -> Floats:
-        """`names` of pairs `[m, 2]`, in order of size: `[m, s]`."""
+        """The statistics `names` of pairs `[m, 2]`, smaller node first: `[m, s]`."""
         m = len(pairs)
         entry, size_u, size_v = (np.zeros((m, len(ADJACENCY_RANKS))) for _ in range(3))
         _products(self.vectors, self.weights, np.abs(self.weights), pairs, entry, size_u, size_v)
         dot, norm_u, norm_v = (np.zeros((m, len(LAPLACIAN_RANKS))) for _ in range(3))
         _products(self.smooth, self.smooth_weights, self.smooth_weights, pairs, dot, norm_u, norm_v)
-        far = self.landmarks[pairs]
-        apart, around = np.abs(far[:, 0] - far[:, 1]).max(1), far.sum(1).min(1)
+        steps = self.landmarks[pairs]
+        least, most = np.abs(steps[:, 0] - steps[:, 1]).max(1), steps.sum(1).min(1)
         return np.concatenate(
             [
                 entry,
                 _cosine(entry, size_u, size_v)[:, 2:],
                 norm_u + norm_v - 2 * dot,
                 _cosine(dot, norm_u, norm_v),
-                np.stack([apart, around], 1),
+                np.stack([least, most], 1),
             ],
             1,
         )
@@ -97,8 +97,8 @@ def _cosine(dot: Floats, u: Floats, v: Floats) -> Floats:
 def _products(
     vectors: Floats, weights: Floats, positive: Floats, pairs: Integers, dot: Floats, at_u: Floats, at_v: Floats
 ) -> None:
-    """Σ_k w_k φ_k(u) φ_k(v) for each column w of the weights, and the same of u with itself and of v by their absolute
-    values.
+    """Σ_k w_k φ_k(u) φ_k(v) for each column w of the weights, and the same for (u, u) and (v, v) with the weights'
+    absolute values.
     """
     for i in range(len(pairs)):
         u, v = pairs[i, 0], pairs[i, 1]
@@ -131,7 +131,7 @@ def smoothest_vectors(graph: Graph, count: int) -> tuple[Floats, Floats]:
     with use_one_blas_thread():
         found = constrained_eigsh(laplacian, trivial, k=wanted, tol=TOLERANCE, max_products=products)
     values = found.values.numpy()
-    # one that has not converged counts as what it is: a smooth function
+    # a vector that has not converged is kept: it is a smooth function all the same
     good = values > 1e-9
     vectors = np.zeros((n, int(good.sum())))
     vectors[inside] = found.vectors.numpy()[:, good] / root[:, None] * np.sqrt(own.nnz)

@@ -27,7 +27,7 @@ FOLDS = 5
 PROBE, RING = 256, torch.tensor([[i, (i + 1) % 12] for i in range(12)])
 """Pairs, and a small graph, by which the time of a fit is estimated."""
 SECONDS_PER_ROW, SECONDS_PER_SCORE = 1e-4, 2e-5
-"""Of the trees, to learn from a row, and to score one."""
+"""Time that the trees take to learn from a row, and to score one."""
 
 
 class Stack(LinkModel):
@@ -40,7 +40,7 @@ class Stack(LinkModel):
 
     Args:
         negatives: non-links for each link.
-        max_links: links that are learned from. A graph of more takes fewer folds, at least one, and of that a sample.
+        max_links: maximum number of links to learn from. A graph with more uses fewer folds, or a sample of one fold.
 
     >>> import networkx, llwlc
     >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
@@ -91,8 +91,8 @@ class Stack(LinkModel):
         return self
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
-        """From the statistics of some pairs, after a small graph for which code may be compiled. Its candidates are
-        scored twice, to calibrate and to recommend, and that takes longer than training.
+        """Extrapolated from the statistics of some pairs, after a small graph has triggered compilation. Candidates are
+        scored twice, to calibrate and to recommend, which takes longer than training.
         """
         graph, pairs = split.train_graph, split.train_pos[:PROBE].numpy()
         PairStatistics(Graph.from_edges(RING), features=False)(RING.numpy())
@@ -127,17 +127,17 @@ class Stack(LinkModel):
         found = np.concatenate(label) if label else np.zeros(0, dtype=np.bool_)
         if found.all() or not found.any():
             raise InputError(
-                "the stack learns from links and from pairs without one, and this graph has not both: give a larger"
-                " graph, or choose a heuristic"
+                "the stack learns from links and non-links, and this graph does not have both: give a larger graph,"
+                " or choose a heuristic"
             )
         return np.concatenate(rows), found
 
     def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
-        """Log-odds, links and non-links being equally many."""
+        """Log-odds, at equal numbers of links and non-links."""
         if self.trees is None:
             raise NotFittedError("this stack is not fitted yet: call fit, or from_state")
         if self.features and graph.x is None:
-            raise InputError("this stack was fitted with node features and the graph has none: give them")
+            raise InputError("this stack was fitted with node features and the graph has none: add its features")
         last = self._known  # as a name of this call: another thread may score on another graph meanwhile
         if last is None or last[0] is not graph:
             last = self._known = graph, {}

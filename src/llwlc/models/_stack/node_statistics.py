@@ -95,7 +95,7 @@ def _count_triangles(rows: Integers, columns: Integers, indptr: Integers, indice
 
 @in_order
 def _peel_cores(indptr: Integers, indices: Integers) -> Integers:
-    """Core numbers, by taking away the node of lowest degree again and again (Batagelj & Zaveršnik)."""
+    """Core numbers, by repeatedly removing the node of lowest degree (Batagelj & Zaveršnik)."""
     n = len(indptr) - 1
     core = np.diff(indptr)
     start = np.zeros((core.max() if n else 0) + 2, dtype=np.int64)

@@ -19,7 +19,7 @@ along links, whatever the size of the graph.
 
 def compute_page_ranks(graph: Graph, pairs: Integers) -> Floats:
     """π_u(v) and π_v(u) of pairs `[m, 2]` in order of size, `[m, 2]`, up to `PRECISION` times the degree: on an
-    undirected graph d_u π_u(v) = d_v π_v(u), so that a push from one end tells both.
+    undirected graph d_u π_u(v) = d_v π_v(u), so that a push from one end gives both.
 
     >>> import torch
     >>> link = Graph.from_edges(torch.tensor([[0, 1]]))
@@ -83,5 +83,5 @@ def _push_all(
                         waiting[v] = True
                         queue[(head + size) % n] = v
                         size += 1
-        # what would still be pushed counts too, as if it stayed
+        # the remaining residual counts too, as if it stayed
         out[order[i]] = rank[target[i]] + TELEPORT * residual[target[i]]

@@ -1,4 +1,4 @@
-"""PairStatistics: what the stack reads of a pair, from a graph that does not have its link."""
+"""PairStatistics: the inputs of the stack for a pair, computed on a graph without its link."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEIGHBOURHOOD = (
 
 
 class PairStatistics:
-    """The statistics of pairs on one graph; what belongs to the whole graph is computed once.
+    """The statistics of pairs on one graph; those of the whole graph are computed once.
 
     >>> import torch
     >>> square = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 3], [3, 0]]))
@@ -47,7 +47,7 @@ class PairStatistics:
 
     @staticmethod
     def names(*, features: bool) -> tuple[str, ...]:
-        """Of the columns."""
+        """The names of the columns."""
         return (
             *NEIGHBOURHOOD,
             *WALKS[:2],
@@ -61,7 +61,7 @@ class PairStatistics:
         )
 
     def __call__(self, pairs: Integers) -> NDArray[np.float32]:
-        """`names` of pairs `[m, 2]` without a link in the graph, `[m, s]`, symmetric in the ends."""
+        """The statistics `names` of pairs `[m, 2]` without a link in the graph, `[m, s]`, symmetric in the ends."""
         pairs = np.sort(pairs, axis=1)
         walks = compute_walk_statistics(self.graph, pairs)
         ends = self.nodes[pairs]

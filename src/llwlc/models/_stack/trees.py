@@ -25,7 +25,7 @@ RANDOMISED: Mapping[str, Any] = {
     "max_features": "sqrt",
     "class_weight": "balanced",
 }
-"""Extremely randomised trees, which vary little where there are few links. Chosen on the corpus' `tune` networks."""
+"""Extremely randomised trees, which have low variance if there are few links. Chosen on the corpus' `tune` networks."""
 BOOSTED: Mapping[str, Any] = {
     "max_iter": 150,
     "learning_rate": 0.05,
@@ -35,9 +35,9 @@ BOOSTED: Mapping[str, Any] = {
     "max_features": 0.3,
     "early_stopping": False,
 }
-"""Boosted trees, which say more where there are many. Chosen on the same networks."""
+"""Boosted trees, which are more accurate if there are many. Chosen on the same networks."""
 MANY_LINKS = 1000
-"""Links of which the boosted trees have a third of the weight; it is a half in the limit, and none without links."""
+"""Number of links at which the boosted trees have a third of the weight, which grows from 0 to a half in the limit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Trees:
 
         state = seed % 2**32
         randomised = ExtraTreesClassifier(**RANDOMISED, random_state=state, n_jobs=1).fit(rows, label)
-        with use_one_openmp_thread():  # sums over rows would be taken in another order
+        with use_one_openmp_thread():  # otherwise sums over rows are taken in another order
             boosted = HistGradientBoostingClassifier(**BOOSTED, random_state=state).fit(rows, label)
         parts = [_randomised_nodes(tree.tree_) for tree in randomised.estimators_]
         parts += [_boosted_nodes(trees[0].nodes) for trees in boosted._predictors]
@@ -74,7 +74,7 @@ class Trees:
             np.concatenate([part[i] + first for part, first in zip(parts, sizes, strict=False)]).astype(np.int32)
             for i in (0, 1)
         )
-        # boosting sees links as often as they are; the log of the ratio makes them as many as non-links
+        # boosting is fitted on unbalanced classes: the log of their ratio corrects its log-odds to balanced ones
         even = math.log((len(label) - label.sum()) / label.sum())
         return cls(
             left,
@@ -102,7 +102,7 @@ class Trees:
             return work
 
         run_over_links(len(rows), choose_num_threads(len(rows), 0), make_work)
-        # half a tree for either class: a share of 0 or 1 has no log-odds
+        # half a tree is added to either class: a share of 0 or 1 has no log-odds
         randomised = np.log((links + 0.5) / (len(first) - links + 0.5))
         return np.asarray((1 - self.share) * randomised + self.share * (odds + self.offset))
 
@@ -115,18 +115,18 @@ class Trees:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Tensor], num_statistics: int) -> Trees:
-        """The trees that `state` was taken from; refused where compiled code would read beyond an array or not end."""
+        """The trees with this `state`, checked so that compiled code neither reads beyond an array nor runs forever."""
         try:
             arrays = {name: tensor.numpy() for name, tensor in state.items()}
             num_randomised, offset, share = arrays.pop("numbers").tolist()
             trees = cls(**arrays, num_randomised=int(num_randomised), offset=offset, share=share)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise RunFolderError("the trees of the stack are incomplete: copy the run again, or fit again") from error
-        if not trees._sound(num_statistics):
+        if not trees._is_valid(num_statistics):
             raise RunFolderError("the trees of the stack are damaged: copy the run again, or fit again")
         return trees
 
-    def _sound(self, num_statistics: int) -> bool:
+    def _is_valid(self, num_statistics: int) -> bool:
         kinds = {"left": "i4", "right": "i4", "feature": "i4", "threshold": "f4", "value": "f8", "roots": "i4"}
         arrays = [getattr(self, name) for name in kinds]
         if any(a.dtype != kind or a.ndim != 1 for a, kind in zip(arrays, kinds.values(), strict=True)):
@@ -143,19 +143,19 @@ class Trees:
             and ((self.roots >= 0) & (self.roots < n)).all()
             and 0 < self.num_randomised < len(self.roots)
             and np.isfinite(self.value).all()
-            and self._shares_are_shares(leaf)
+            and self._has_valid_shares(leaf)
             and math.isfinite(self.offset)
             and 0 <= self.share <= 1
         )
 
-    def _shares_are_shares(self, leaf: NDArray[np.bool_]) -> bool:
+    def _has_valid_shares(self, leaf: NDArray[np.bool_]) -> bool:
         end = self.roots[self.num_randomised]
         value = self.value[:end][leaf[:end]]
         return bool(((value >= 0) & (value <= 1)).all())
 
 
 def weigh_boosted(num_links: int) -> float:
-    """The weight of the boosted trees in a stack that learned from so many links.
+    """The weight of the boosted trees in a stack that learned from this number of links.
 
     >>> weigh_boosted(1000)
     0.3333333333333333
