@@ -322,7 +322,7 @@ def test_kinds_are_kept_and_links_lie_between_them(tmp_path):
     assert all({label[r.source], label[r.target]} == {"left", "right"} for r in found)
     within = model.recommend(top=50, between=("left", "left"))
     assert all(label[r.source] == label[r.target] == "left" for r in within)
-    with pytest.raises(InputError, match="no node is of the type 'up'; there are left, right"):
+    with pytest.raises(InputError, match="no node has the type 'up': choose from left, right"):
         model.recommend(between=("left", "up"))
     with pytest.raises(InputError, match="the graph has 90 nodes"):
         LinkPredictor(cache=None, minutes=None, **QUICK).fit(graph, node_types=["a"])

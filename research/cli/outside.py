@@ -1,4 +1,4 @@
-"""`python -m research outside`: whether the probabilities of `recommend` come true on a file that lacks links."""
+"""`python -m research outside`: calibration of `recommend`'s probabilities on files that lack links."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def outside(
         "tune"
     ),
     network: Annotated[list[str] | None, typer.Option(help="Only this network; may be repeated.")] = None,
-    links: Annotated[int, typer.Option(min=1, help="Only networks with at least so many links.")] = 500,
+    links: Annotated[int, typer.Option(min=1, help="Only networks with at least this many links.")] = 500,
     model: Annotated[list[str] | None, typer.Option(help="A model by name; may be repeated; default: llwlc.")] = None,
     share: Annotated[
         list[float] | None, typer.Option(help="Share of the links to hide; may be repeated; default: 0.05, 0.1, 0.2.")
     ] = None,
-    hidings: Annotated[int, typer.Option(min=1, help="How often links are hidden from each network.")] = 5,
+    hidings: Annotated[int, typer.Option(min=1, help="Number of times links are hidden from each network.")] = 5,
     minutes: Annotated[float, typer.Option(help="Time budget of each fit.")] = 1.0,
-    results: Annotated[Path, typer.Option(help="File of the trials, a line each.")] = COMMITTED,
+    results: Annotated[Path, typer.Option(help="File of the trials, one per line.")] = COMMITTED,
     show: Annotated[bool, typer.Option("--show", help="Print what is stored and run nothing.")] = False,
     figure: Annotated[Path | None, typer.Option(help="Reliability picture, PNG or SVG.")] = None,
 ) -> None:

@@ -1,1 +1,1 @@
-"""The corpus: real networks of many domains, on which any models are measured side by side."""
+"""The corpus: real networks of many domains, on which models are compared."""

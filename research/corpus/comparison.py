@@ -1,4 +1,4 @@
-"""What stored lines say: means by domain, paired differences with Holm's rule, ranks."""
+"""Statistics of the stored results: means by domain, paired differences with Holm's correction, ranks."""
 
 from __future__ import annotations
 
@@ -97,9 +97,7 @@ def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Mean ranks of models over networks, 1 the best, and the difference that two must have to be told apart (Nemenyi,
-    at `LEVEL`).
-    """
+    """Mean ranks of models over networks, 1 the best, and the critical difference (Nemenyi, at `LEVEL`)."""
 
     models: tuple[str, ...]
     mean: tuple[float, ...]
@@ -111,7 +109,9 @@ def rank_models(scores: Scores) -> Ranks:
     """The ranks of all models on the networks that all were measured on."""
     matrix = scores.matrix()
     if len(matrix) < 2 or matrix.shape[1] < 2:
-        raise InputError("ranks need two models and two networks on which both were measured")
+        raise InputError(
+            "ranks need two models and two networks with results of both: measure more, or name others with --models"
+        )
     networks, count = matrix.shape
     mean = rankdata(-matrix, axis=1).mean(0)
     quantile = float(studentized_range.ppf(1 - LEVEL, count, np.inf)) / math.sqrt(2)

@@ -1,4 +1,4 @@
-"""Folds: cross-validation with the sizes of the protocol `random`, for networks of which one split tells little."""
+"""Folds: cross-validation with the sizes of the protocol `random`, for networks that are too small for one split."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llwlc.splits._making import fresh_negatives
 from llwlc.splits._negatives import NonEdges
 
 SMALL = 500
-"""Links below which a network is cross-validated."""
+"""Networks with fewer links are cross-validated."""
 FOLDS = 5
 
 

@@ -1,4 +1,4 @@
-"""A model on a network: one fit, or one for each fold, measured on test links."""
+"""Measures a model on a network: one fit, or one for each fold, evaluated on test links."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _evaluate(cell: Cell, graph: Graph, split: LinkSplit) -> Evaluation:
 
 
 def reset_peak_memory() -> bool:
-    """Starts the count of peak memory anew, where the system can: one process measures many models."""
+    """Resets the peak memory if the system can, since one process measures many models; returns whether it could."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:

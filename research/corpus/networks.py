@@ -23,7 +23,7 @@ TABLE = "networks.tsv"
 
 @dataclass(frozen=True)
 class Network:
-    """A line of the table. `use`: choices are made on `tune`; `final` is opened for figures only."""
+    """A line of the table. `use`: choices are made on `tune`; `final` is for reported figures only."""
 
     name: str
     domain: str
@@ -45,7 +45,7 @@ def corpus_folder() -> Path:
 
 
 def read_networks() -> list[Network]:
-    """All networks of the corpus, small ones first; nothing but the table is read."""
+    """All networks of the corpus, small ones first; only the table is read."""
     path = corpus_folder() / TABLE
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -59,13 +59,15 @@ def read_networks() -> list[Network]:
 
 
 def select_networks(use: Use, names: Sequence[str] | None = None) -> list[Network]:
-    """The networks of one use, or those of them that are named; one of the other use is refused."""
+    """The networks of one use, or those that are named; a name of the other use is refused."""
     known = {network.name: network for network in read_networks()}
     for name in names or ():
         if name not in known:
             raise InputError(f"no network of the corpus is called {name!r}: see {corpus_folder() / TABLE}")
         if known[name].use != use:
-            raise InputError(f"{name} is a network for {known[name].use!r}, and --use is {use!r}")
+            raise InputError(
+                f"{name} is a network for {known[name].use!r}, and --use is {use!r}: name networks of one use"
+            )
     return [n for n in known.values() if n.use == use and (names is None or n.name in names)]
 
 

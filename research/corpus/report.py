@@ -1,4 +1,4 @@
-"""Stored lines as text: tables by domain, differences from a reference, ranks, time; and the picture of the ranks."""
+"""Reports stored results: tables by domain, differences from a reference, ranks, time; a critical-difference plot."""
 
 from __future__ import annotations
 

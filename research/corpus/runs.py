@@ -1,5 +1,5 @@
 """Cells of the corpus in child processes: each child takes a run of cells, one after the other, and appends the line of
-each at once; so an interrupted command loses one cell of a child, and the next one goes on.
+each at once; so an interrupted command loses one cell of a child, and the next run resumes.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def run_corpus(cells: Sequence[Cell], results: Path, *, processes: int, report: 
 
 
 def _run_batch(batch: Sequence[Cell], results: Path) -> list[str]:
-    """What went wrong in a child that measured these cells."""
+    """Measures these cells in a child process; returns what went wrong."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory(prefix="llwlc-corpus-") as folder:
         given, failed = Path(folder) / "cells.json", Path(folder) / "failed.jsonl"
@@ -94,7 +94,7 @@ def _run_batch(batch: Sequence[Cell], results: Path) -> list[str]:
 
 
 def in_child(given: str, results: str, failed: str) -> None:
-    """In the child: a line for each cell, or what went wrong with it."""
+    """Runs in the child: writes a line for each cell, or what went wrong with it."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,1 +1,1 @@
-"""Whether the probabilities of `recommend` come true on a file from which links were taken before llwlc read it."""
+"""Calibration of `recommend`'s probabilities on files from which links were removed before llwlc read them."""

@@ -1,4 +1,4 @@
-"""The lines of trials: read, and the missing ones run."""
+"""Reads the results of trials, one line each, and runs the missing ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Line = dict[str, Any]
 
 
 def read_lines(path: Path) -> list[Line]:
-    """The lines of a file, none where there is no file. A trial that is there twice counts once, the first time."""
+    """The lines of a file, none if there is no file. Of a trial that is there twice, the first line counts."""
     if not path.exists():
         return []
     lines: dict[tuple[Any, ...], Line] = {}
@@ -25,7 +25,7 @@ def read_lines(path: Path) -> list[Line]:
             line = json.loads(text)
             lines.setdefault(key_of(line), line)
         except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{path}, line {number} is damaged: delete it, and the trial is run again") from error
+            raise InputError(f"{path}, line {number} is damaged: delete the line and run the command again") from error
     return list(lines.values())
 
 
@@ -34,7 +34,7 @@ def key_of(line: Line) -> tuple[Any, ...]:
 
 
 def run_missing(trials: Sequence[tuple[Trial, Network]], path: Path, report: Callable[[str], None]) -> None:
-    """Runs the trials without a line, and appends a line for each; a trial that llwlc refuses is reported."""
+    """Runs the trials without a line, and appends a line for each; errors of llwlc are reported."""
     done = {key_of(line) for line in read_lines(path)}
     missing = [(trial, network) for trial, network in trials if trial.key not in done]
     for number, (trial, network) in enumerate(missing, 1):

@@ -1,4 +1,4 @@
-"""The networks of the corpus (`corpus/networks.tsv` in the data root), and links that are hidden from their files."""
+"""The networks of the corpus (`corpus/networks.tsv` in the data root), and their links, some of them hidden."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Network(NamedTuple):
 
 
 def find_networks(use: str, names: Sequence[str] | None, least: int) -> list[Network]:
-    """The networks of one use with so many links or more; a name of another use is refused, so that no choice sees
-    it.
+    """The networks of one use with at least `least` links; a name of another use is refused, so that no choice
+    sees it.
     """
     file = data_root() / "corpus" / "networks.tsv"
     if not file.exists():
@@ -50,7 +50,7 @@ def find_networks(use: str, names: Sequence[str] | None, least: int) -> list[Net
 
 
 def read_links(network: Network) -> Pairs:
-    """The links of a network `[m, 2]`, by numbers of nodes, each once and none of a node with itself."""
+    """The links of a network `[m, 2]`, as node numbers, without duplicates and self-loops."""
     with gzip.open(data_root() / "corpus" / f"{network.name}.txt.gz", "rt") as lines:
         pairs = np.loadtxt(lines, dtype=np.int64, usecols=(0, 1), ndmin=2)
     links: Pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
@@ -58,7 +58,7 @@ def read_links(network: Network) -> Pairs:
 
 
 def hide_links(links: Pairs, name: str, share: float, hiding: int) -> tuple[Pairs, Pairs]:
-    """The links that stay in the file, in their order, and a share of them that is taken out, at random.
+    """The links that stay in the file, in their order, and the share of them that is removed at random.
 
     >>> known, hidden = hide_links(np.arange(40).reshape(20, 2), "ring", 0.1, 0)
     >>> len(known), len(hidden)

@@ -1,4 +1,4 @@
-"""What the lines of trials say: errors and coverage by model, share and length of list, and a reliability picture."""
+"""Summary of the trials: errors and coverage by model, share and length of list, and a reliability diagram."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from research.outside.lines import Line
 from research.outside.trial import BINS, TOPS
 
 Z90 = 1.6449
-"""A 90 % range is this many standard deviations to either side."""
+"""A 90 % interval extends this many standard deviations to either side."""
 
 
 class Predicted(NamedTuple):

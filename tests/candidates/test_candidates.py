@@ -769,9 +769,9 @@ def test_links_between_two_kinds_or_within_one_are_the_only_ones_joined():
 
 
 def test_a_kind_that_no_node_is_of_is_refused_by_name():
-    with pytest.raises(InputError, match=r"no node is of the type 'itme'; there are item, user$"):
+    with pytest.raises(InputError, match=r"no node has the type 'itme': choose from item, user$"):
         NodeTypes.between(["user", "item"], "user", "itme")
-    with pytest.raises(InputError, match=r"no node is of the type 'x'; there are .*, …$"):
+    with pytest.raises(InputError, match=r"no node has the type 'x': choose from .*, …$"):
         NodeTypes.between([str(i) for i in range(30)], "x", "1")
 
 

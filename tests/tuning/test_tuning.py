@@ -172,7 +172,7 @@ def test_a_model_that_needs_more_than_its_share_is_given_it_where_the_time_allow
         assert all(0.5 <= given <= own for given in asked[1:])
     else:
         assert len(asked) == 1
-        assert found[0].problem == "a fit takes 0.5 minutes at least: give more time"
+        assert found[0].problem == "a fit takes 0.5 minutes at least: increase the time budget"
 
 
 def test_a_setting_that_fails_stands_last_with_its_reason():
@@ -199,7 +199,7 @@ def test_a_setting_that_fails_stands_last_with_its_reason():
     [
         ({"minutes": None}, "give one of them"),
         ({"folds": 0}, "folds"),
-        ({"metric": "accuracy"}, "metric is one of auc, ap"),
+        ({"metric": "accuracy"}, "metric must be one of auc, ap"),
         ({"models": ["no-such"]}, "no-such"),
         ({"models": ["cosine"]}, "compares features"),
         ({"trials": 0}, "trials"),

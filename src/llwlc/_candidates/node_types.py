@@ -14,8 +14,8 @@ from llwlc.graph._graph import Graph
 
 Integers = NDArray[np.int64]
 MIN_EVEN_CYCLES = 20
-"""Independent cycles, all of even length, that make a graph bipartite by design: a graph with fewer, a tree say, may be
-so by chance.
+"""With at least this many independent cycles, all of even length, a graph counts as bipartite by design; with fewer, as
+in a tree, it may be so by chance.
 """
 
 
@@ -31,6 +31,7 @@ class NodeTypes:
 
     @classmethod
     def any(cls, num_nodes: int) -> NodeTypes:
+        """One type for all nodes: a link may join any two."""
         return cls(np.zeros(num_nodes, dtype=np.int64), np.ones((1, 1), dtype=bool))
 
     @classmethod
@@ -40,7 +41,7 @@ class NodeTypes:
         for label in (first, second):
             if label not in names:
                 known = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-                raise InputError(f"no node is of the type {label!r}; there are {known}")
+                raise InputError(f"no node has the type {label!r}: choose from {known}")
         linkable = np.zeros((len(names), len(names)), dtype=bool)
         a, b = (int(np.flatnonzero(names == label)[0]) for label in (first, second))
         linkable[a, b] = linkable[b, a] = True
@@ -48,7 +49,7 @@ class NodeTypes:
 
     @classmethod
     def from_links(cls, labels: Sequence[str], graph: Graph) -> NodeTypes:
-        """Types that some link of the graph joins already."""
+        """Links between types that some link of the graph already joins."""
         names, codes = np.unique(np.asarray(labels), return_inverse=True)
         ends = codes[graph.edges.numpy()]
         linkable = np.zeros((len(names), len(names)), dtype=bool)
@@ -56,7 +57,7 @@ class NodeTypes:
         return cls(codes.astype(np.int64), linkable)
 
     def across(self, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NodeTypes:
-        """The same rules, and one more: a link joins a node of the set `first [n]` with one of `second [n]`.
+        """These rules and one more: a link joins a node of the set `first [n]` with one of `second [n]`.
 
         >>> one, all_nodes = np.array([True, False, False]), np.ones(3, dtype=bool)
         >>> star = NodeTypes.any(3).across(one, all_nodes)
@@ -94,8 +95,8 @@ def _two_colouring(graph: Graph) -> Integers | None:
 
 @exact
 def _colour(indptr: Integers, indices: Integers, side: Integers) -> int:
-    """0 and 1 for the nodes that have links, neighbours never alike; returns the number of connected parts, 0 where the
-    graph cannot be coloured so.
+    """Colours nodes that have links with 0 and 1, neighbours differently; returns the number of connected components, 0
+    if the graph is not bipartite.
     """
     stack, parts = np.empty(len(side), dtype=np.int64), 0
     for start in range(len(side)):

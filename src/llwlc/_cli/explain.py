@@ -16,10 +16,10 @@ ENDINGS = (".json", ".html", ".txt")
 
 def explain(
     run: RunArgument,
-    u: Annotated[str, typer.Argument(metavar="U", help="A node by name.")],
-    v: Annotated[str, typer.Argument(metavar="V", help="Another node.")],
+    u: Annotated[str, typer.Argument(metavar="U", help="Name of one node.")],
+    v: Annotated[str, typer.Argument(metavar="V", help="Name of the other node.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="JSON, HTML or text file, by its ending; else the screen.")
+        Path | None, typer.Option("--out", "-o", help="JSON, HTML or text file, by its ending; by default the screen.")
     ] = None,
     candidates: Annotated[
         bool,
@@ -37,9 +37,9 @@ def explain(
 ) -> None:
     """Explains why a pair of nodes gets its score.
 
-    The explanation lists what each part of the network adds, the edges, common neighbours and paths that the score
-    rests on, and the existing links that are most alike. The effect of an edge is what the log-odds lose when it is
-    removed. A pair that is linked is explained as if it were not. Examples:
+    The explanation lists the contribution of each part of the network, the edges, common neighbours and paths that the
+    score rests on, and the most similar existing links. The effect of an edge is the drop in log-odds when it is
+    removed. A pair that is already linked is explained as if it were not. Examples:
 
     `llwlc explain run Ada Bob`
 

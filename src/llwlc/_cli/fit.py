@@ -114,7 +114,10 @@ def fit(
     test: Annotated[float | None, typer.Option(help=f"Share of test links, for protocol {FREE_PROTOCOLS}.")] = None,
     set_: SetOption = None,
     fraction: Annotated[
-        float | None, typer.Option(help="Share of the training links to train on; messages keep all.", show_default="1")
+        float | None,
+        typer.Option(
+            help="Share of the training links to train on; message passing uses all of them.", show_default="1"
+        ),
     ] = None,
     minutes: Annotated[
         float,
@@ -131,7 +134,7 @@ def fit(
     negatives: Annotated[
         Path | None,
         typer.Option(
-            metavar="PAIRS", help="File of known non-links, one a row: trained on, measured by, never recommended."
+            metavar="PAIRS", help="File of known non-links, one per row: used to train and evaluate, never recommended."
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

@@ -66,10 +66,10 @@ class GraphOptions:
 
     source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None
-    weight: Annotated[str, typer.Option(help="Column of edge weights; auto: one called weight; none: no weights.")] = (
-        "auto"
-    )
-    time: Annotated[str, typer.Option(help="Column of edge times; auto: one called time; none: no times.")] = "auto"
+    weight: Annotated[
+        str, typer.Option(help="Column of edge weights; auto: a column named weight; none: no weights.")
+    ] = "auto"
+    time: Annotated[str, typer.Option(help="Column of edge times; auto: a column named time; none: no times.")] = "auto"
     no_header: Annotated[bool, typer.Option("--no-header", help="The first line is an edge; columns are 1, 2, ...")] = (
         False
     )

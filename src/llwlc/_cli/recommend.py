@@ -37,10 +37,10 @@ def recommend(
     out: OutOption = None,
     format: FormatOption = None,
     exclude: Annotated[
-        Path | None, typer.Option(metavar="PAIRS", help="File of pairs that are never proposed, one a row.")
+        Path | None, typer.Option(metavar="PAIRS", help="File of pairs that are never proposed, one per row.")
     ] = None,
     among: Annotated[
-        Path | None, typer.Option(metavar="NODES", help="File of nodes, one a row: both ends are among them.")
+        Path | None, typer.Option(metavar="NODES", help="File of nodes, one per row: both ends are among them.")
     ] = None,
     from_: Annotated[
         Path | None, typer.Option("--from", metavar="NODES", help="File of nodes: one end, the source, is one of them.")
@@ -56,10 +56,10 @@ def recommend(
         ),
     ] = None,
     table: Annotated[str, typer.Option(help="Table of --to URL, as links or schema.links.")] = "links",
-    if_exists: Annotated[str, typer.Option(help="A table of --to URL that is there already: fail or append.")] = "fail",
+    if_exists: Annotated[str, typer.Option(help="If the table of --to URL exists: fail or append.")] = "fail",
     missing_share: Annotated[
         float | None,
-        typer.Option(help="Share of all links that is missing; if not stated, that of validation links is assumed."),
+        typer.Option(help="Share of all links that is missing; by default, the share of validation links is assumed."),
     ] = None,
     prior: Annotated[
         float | None,

@@ -1,4 +1,4 @@
-"""`llwlc tune`: which model, and which options, suit a graph."""
+"""`llwlc tune`: searches for the model and options that suit a graph."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def tune(
     trials: Annotated[
         int | None, typer.Option(help="Maximum number of settings; by default as many as the time allows.")
     ] = None,
-    folds: Annotated[int, typer.Option(help="How often links are hidden, each time others.")] = 3,
+    folds: Annotated[int, typer.Option(help="Number of times that links are hidden, different ones each time.")] = 3,
     metric: Annotated[
         str | None,
         typer.Option(
-            help="What settings are compared by: auc, ap, mrr, hits@10, …; by default the protocol's metric, or auc"
+            help="Metric to compare settings by: auc, ap, mrr, hits@10, …; by default the protocol's metric, or auc"
             " where few links are hidden."
         ),
     ] = None,
@@ -60,7 +60,7 @@ def tune(
     protocol: Annotated[
         str,
         typer.Option(
-            help=f"Protocol of the fit whose test links are not looked at: {PROTOCOLS.list()}.",
+            help=f"Protocol of the fit, whose test links are not used: {PROTOCOLS.list()}.",
             autocompletion=make_completer(PROTOCOLS),
         ),
     ] = "random",
@@ -71,7 +71,7 @@ def tune(
     node_type: Annotated[
         str | None, typer.Option(help="Column of the features file that names each node's type.")
     ] = None,
-    fit_minutes: Annotated[float, typer.Option(help="Time budget of the fit that is to be prepared.")] = 10.0,
+    fit_minutes: Annotated[float, typer.Option(help="Time budget of the fit that the printed command runs.")] = 10.0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     out: OutOption = None,
     format: FormatOption = None,
@@ -81,8 +81,8 @@ def tune(
 ) -> None:
     """Compares models and options on a graph, and prints the command that fits the best.
 
-    Links are hidden from training, and each setting is judged by them; the test links of the fit are not looked at.
-    Options of --set stay as they are. Examples:
+    Links are hidden from training, and settings are compared on them; the test links of the fit are not used.
+    Options given with --set stay fixed. Examples:
 
     `llwlc tune cora --minutes 20`
 

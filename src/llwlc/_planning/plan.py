@@ -1,8 +1,8 @@
-"""Plans: what a fit leaves out so that it ends within a time budget, chosen by what each omission is known to cost.
+"""Plans: what a fit leaves out to end within a time budget, at the least measured cost in accuracy.
 
 Every choice below has a cost in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that
-end in time and fit in memory, the one of least cost is taken. A plan is a preset: once it is written, nothing depends
-on the clock.
+end in time and fit in memory, the one of least cost is taken. A plan is a preset: once it is saved, timing no longer
+affects the run.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ PLANNED_OPTIONS = (
 SAFETY = 1.3
 """Safety factor: a fit may take this many times the forecast, through other work or hubs that the sample missed."""
 PLANNING_SHARE = 0.1
-"""Share of the budget after which planning measures nothing more but the cheapest subgraphs."""
+"""After this share of the budget, planning measures only the cheapest subgraphs."""
 MOST_BYTES = 2 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
 graph; half of the free memory if that is less.
@@ -122,7 +122,7 @@ graph; half of the free memory if that is less.
 
 @dataclass(frozen=True)
 class FitPlan:
-    """`preset`: the settings to keep to; `cost`: points of AUC that what is left out is known to cost; `minutes`: the
+    """`preset`: the preset to fit with; `cost`: measured cost of the omissions, in points of AUC; `minutes`: the
     budget, None for none; `network_left_out`: why the network is not trained, "" where it is; `network_minutes`: what
     its smallest plan takes then.
     """
@@ -136,12 +136,12 @@ class FitPlan:
 
     @property
     def sentence(self) -> str:
-        """What will be done, in plain words."""
+        """The plan in plain words."""
         return describe_plan(self.preset, self.cost, self.network_left_out)
 
 
 def describe_plan(preset: Preset, cost: float, network_left_out: str = "") -> str:
-    """What a plan leaves out, and what that is known to cost."""
+    """What a plan leaves out, and its measured cost."""
     words = list(_words(preset))
     if network_left_out:
         also = f"; also {', '.join(words)}" if words else ""
@@ -169,7 +169,7 @@ def _words(preset: Preset) -> Iterator[str]:
     if train.negative_pool < TrainConfig.negative_pool:
         yield "fewer negatives to choose from"
     if limits.num_eval_links is not None:
-        yield f"at most {limits.num_eval_links:,} validation and {limits.num_eval_links:,} test links looked at"
+        yield f"at most {limits.num_eval_links:,} validation and {limits.num_eval_links:,} test links scored"
     if limits.shortlist is not None:
         yield f"the {limits.shortlist:,} most promising candidates ranked by the network"
     if limits.sources is not None:
@@ -191,8 +191,8 @@ def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) ->
         return list(omissions.values())
 
     shares = [(share_cost(links, share), {"fraction": share} if share < 1 else {}) for share in SHARES]
-    rooms = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATION)
-    for parts in product(*map(allowed, rooms)):
+    groups = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATION)
+    for parts in product(*map(allowed, groups)):
         options: dict[str, Any] = {}
         for _, some in parts:
             options |= some
@@ -227,20 +227,20 @@ def make_plan(
     members: float = 0.0,
 ) -> FitPlan:
     """The plan that leaves out least and ends within `minutes`, of which `spent` seconds have passed; options in `kept`
-    stay as they are. `trainings`, `members`: see `compute_forecast`.
+    are not changed. `trainings`, `members`: see `compute_forecast`.
 
-    Planning measures for a tenth of the budget. If no plan ends in time or fits in memory, the network is left out.
+    Measuring takes about a tenth of the budget. If no plan ends in time or fits in memory, the network is left out.
     """
     require_minutes(minutes)
     begin, device = time.perf_counter(), torch.device(device)
     compile_kernels(split, preset, preset.basis, device)
-    compiling = time.perf_counter() - begin  # which the same command need not do again
+    compiling = time.perf_counter() - begin  # which a second run does not repeat
     planning_ends = time.perf_counter() + PLANNING_SHARE * 60 * minutes
     sizes, rates = SplitSizes.of(split), RateCache(split, features, node_types, device)
     choices = sorted(list_combinations(preset, sizes.train, kept), key=lambda choice: choice[0])
     blended: dict[str, Any] = {"trainings": trainings, "members": members}
     free = free_memory()
-    room = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
+    max_bytes = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
     least: tuple[float, FitPlan] | None = None
     for cost, options in choices:
         if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
@@ -249,25 +249,27 @@ def make_plan(
         resolved = planned.resolve_defaults(sizes.train)
         if time.perf_counter() > planning_ends and not rates.has_links(resolved) and not _is_cheapest(options, kept):
             continue
-        ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
-        if ahead.num_bytes > room and "stored_bits" not in kept:
+        forecast = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
+        if forecast.num_bytes > max_bytes and "stored_bits" not in kept:
             cost, planned = cost + HALF_PRECISION[0], planned.changed(**HALF_PRECISION[1])
             links, resolved = rates.links(resolved), planned.resolve_defaults(sizes.train)
-            ahead = compute_forecast(sizes, resolved, links, rates.candidates(resolved), **blended)
-            if ahead.num_bytes <= room:  # only what fits is timed
-                ahead = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
-        if ahead.num_bytes > room:
+            forecast = compute_forecast(sizes, resolved, links, rates.candidates(resolved), **blended)
+            if forecast.num_bytes <= max_bytes:  # only what fits is timed
+                forecast = compute_forecast(
+                    sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended
+                )
+        if forecast.num_bytes > max_bytes:
             continue
         elapsed = spent + time.perf_counter() - begin
-        needed = elapsed + add_margin(ahead)
+        needed = elapsed + add_margin(forecast)
         if needed <= 60 * minutes:
-            return FitPlan(planned, ahead, cost, minutes)
+            return FitPlan(planned, forecast, cost, minutes)
         if least is None or needed < least[0]:
-            least = needed, FitPlan(planned, ahead, cost, minutes)
+            least = needed, FitPlan(planned, forecast, cost, minutes)
     if least is None:
         why = (
-            f"its bases do not fit in {room / 2**30:.1f} GB, whatever is left out beside what was set: make memory"
-            " free, or set fewer steps, hops=1 and max_nodes_per_hop=100"
+            f"its bases do not fit in {max_bytes / 2**30:.1f} GB in any plan that keeps the options you set: free"
+            " memory, or set fewer steps, hops=1 and max_nodes_per_hop=100"
         )
     else:
         why = _too_slow(*least, minutes=minutes, compiling=compiling)
@@ -300,7 +302,7 @@ def _plan_without_network(
     minutes: float,
     elapsed: float,
 ) -> FitPlan:
-    """The plan that looks at most links and candidates and still ends in time, the smallest one in any case: a score
+    """The plan that scores the most links and candidates and still ends in time, else the smallest one: a score
     without a network costs about what the statistics of a pair do.
     """
     each = candidates.describe_pair
@@ -308,21 +310,21 @@ def _plan_without_network(
     for cost, options in EVALUATION:
         free = {name: value for name, value in options.items() if name not in kept and _less(preset, name, value)}
         planned = apply_effective_options(preset, free)
-        ahead = compute_forecast(sizes, planned.resolve_defaults(sizes.train), links, candidates)
-        ahead = replace(ahead, links=0, num_bytes=0)
-        found = FitPlan(planned, ahead, cost if free else 0.0, minutes)
-        if elapsed + add_margin(ahead) <= 60 * minutes:
+        forecast = compute_forecast(sizes, planned.resolve_defaults(sizes.train), links, candidates)
+        forecast = replace(forecast, links=0, num_bytes=0)
+        found = FitPlan(planned, forecast, cost if free else 0.0, minutes)
+        if elapsed + add_margin(forecast) <= 60 * minutes:
             break
     return found
 
 
-def add_margin(ahead: Forecast) -> float:
-    """The seconds that a fit is given: those of the forecast with a margin for all that may go wrong."""
-    return SAFETY * ahead.at_most
+def add_margin(forecast: Forecast) -> float:
+    """The seconds to reserve for a fit: those of the forecast times the safety factor."""
+    return SAFETY * forecast.at_most
 
 
 def apply_effective_options(preset: Preset, options: Mapping[str, Any]) -> Preset:
-    """The preset with these options, except those that have no effect on it."""
+    """The preset changed by these options, except those without effect on it."""
     useful = {name: value for name, value in options.items() if not preset.without_effect(name)}
     return preset.changed(**useful)
 
@@ -338,7 +340,7 @@ def apply_plan(preset: Preset, other: Preset, kept: Collection[str] = ()) -> Pre
 
 
 class RateCache:
-    """Rates by what they depend on, each measured when it is first asked for."""
+    """A cache of measured rates; a rate is measured on first use."""
 
     def __init__(
         self, split: LinkSplit, features: NodeFeatures, node_types: NodeTypes | None, device: torch.device
@@ -363,7 +365,7 @@ class RateCache:
         return self._key(preset) in self._links
 
     def candidates(self, preset: Preset) -> CandidateRates:
-        if self._candidates is None:  # the length of a list hardly matters: it is found among all nodes
+        if self._candidates is None:  # the length of a list hardly matters: the search is over all nodes
             self._candidates = measure_candidate_rates(
                 self.split, self.features, preset.budget, self.node_types, self.device
             )

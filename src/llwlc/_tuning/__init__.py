@@ -1,1 +1,1 @@
-"""A search over models and their options, by links that are hidden from training and are no test links."""
+"""A search over models and their options, compared on hidden links that are not the test links."""

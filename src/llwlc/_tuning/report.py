@@ -1,4 +1,4 @@
-"""Tuning: the settings that were tried, best first, and the best one as a command."""
+"""Tuning: the trials of a search, best first, and the command that fits the best setting."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Trial:
     seconds: float
     """The time of all its folds."""
     problem: str = ""
-    """Why it was given up, "" if it was not."""
+    """Why it did not finish, "" if it did."""
 
     @property
     def mean(self) -> float:
@@ -58,9 +58,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning(Sequence[Trial]):
-    """What `LinkPredictor.tune` found: a sequence of trials, best first; those that lack a fold come last.
+    """What `LinkPredictor.tune` found: a sequence of trials, best first; unfinished ones come last.
 
-    The score of the best of many is too good by chance: what it is worth, a fit measures on test links.
+    The best of many scores is biased upwards: fit the best setting to measure it on test links.
 
     >>> import networkx, llwlc
     >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())
@@ -73,9 +73,9 @@ class Tuning(Sequence[Trial]):
     trials: tuple[Trial, ...]
     """All trials, best first."""
     metric: str
-    """What they are judged by, on hidden links and as many non-links."""
+    """The metric they are compared by, on hidden links and as many non-links."""
     folds: int
-    """How often links were hidden."""
+    """How many times links were hidden."""
     links: int
     """How many links were hidden each time."""
     fit_words: tuple[str, ...] = ()
@@ -95,8 +95,8 @@ class Tuning(Sequence[Trial]):
     def best(self) -> Setting:
         """The best setting."""
         if not self.trials or len(self.trials[0].scores) < self.folds:
-            problem = next((trial.problem for trial in self.trials if trial.problem), "the time was too short")
-            raise InputError(f"no setting was fitted on all {self.folds} folds ({problem}): give more minutes")
+            problem = next((trial.problem for trial in self.trials if trial.problem), "the time budget was too short")
+            raise InputError(f"no setting was fitted on all {self.folds} folds ({problem}): increase minutes")
         return self.trials[0].setting
 
     @property
@@ -109,7 +109,7 @@ class Tuning(Sequence[Trial]):
 
         Args:
             graph: the file or dataset.
-            *options: further words of the command, such as those that name columns.
+            *options: further arguments of the command, such as those that name columns.
         """
         return shlex.join(["llwlc", "fit", graph, *options, *self.best.words, *self.fit_words, "--out", "run"])
 
@@ -137,10 +137,10 @@ class Tuning(Sequence[Trial]):
 
     @property
     def title(self) -> str:
-        """What was done, in a line."""
+        """A summary of the search in one line."""
         return (
-            f"{len(self)} settings, each fitted {self.folds} times on training and validation links and judged by"
-            f" {self.links:,} hidden ones ({self.metric}, in percent); test links were not looked at"
+            f"{len(self)} settings, each fitted {self.folds} times on training and validation links and compared"
+            f" on {self.links:,} hidden ones ({self.metric}, in percent); test links were not used"
         )
 
     @property

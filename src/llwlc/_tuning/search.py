@@ -1,4 +1,4 @@
-"""The search: settings one after the other, each fitted on every fold, until the time or the settings end."""
+"""The search: fits one setting after another on every fold, until time or settings run out."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._resources import Resources
 
 METRICS = ("auc", "ap", "mrr", "hits@10", "hits@20", "hits@50", "hits@100")
-SETTINGS_AT_LEAST = 4
-"""Settings that the time is enough for: a fit takes at most its part of the time, divided by these and by folds."""
+MIN_SETTINGS = 4
+"""The time budget is divided by this number of settings and by the folds: a fit takes at most one such part."""
 MARGIN = 1.3
-"""A fit whose smallest plan takes longer than its share of the time is given this multiple of what that takes."""
-MOST_REPEATS = 50
-"""Settings drawn one after the other that were tried already; then the search ends."""
+"""If the smallest plan of a fit takes longer than its share of the time, the fit gets this multiple of that plan."""
+MAX_REPEATS = 50
+"""The search ends when this many drawn settings in a row have been tried before."""
 
 
 class TimeTooShortError(InputError):
@@ -67,7 +67,7 @@ def search_settings(
     metric = choose_metric(options.metric, folds[0])
     per_fit = options.minutes_per_fit
     if options.minutes is not None:
-        share = options.minutes / (SETTINGS_AT_LEAST * len(folds))
+        share = options.minutes / (MIN_SETTINGS * len(folds))
         per_fit = share if per_fit is None else min(share, per_fit)
 
     def remaining() -> float:
@@ -92,11 +92,11 @@ def search_settings(
 
 
 def choose_metric(wanted: str | None, fold: LinkSplit) -> str:
-    """What settings are judged by: the metric of the protocol, or AUC where hits@K would allow a tenth of the non-links
-    or more above a link.
+    """The metric by which settings are compared: that of the protocol, or AUC if K of hits@K is a tenth of the
+    non-links or more.
     """
     if wanted is not None and wanted not in METRICS:
-        raise InputError(f"metric is one of {', '.join(METRICS)}, got {wanted!r}")
+        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {wanted!r}")
     if wanted is not None:
         return wanted
     few = fold.metric.startswith("hits@") and 10 * int(fold.metric[5:]) > len(fold.test_neg)
@@ -105,7 +105,7 @@ def choose_metric(wanted: str | None, fold: LinkSplit) -> str:
 
 def _draw_new(own: Setting, models: Sequence[str], trials: list[Trial], rng: np.random.Generator) -> Setting | None:
     tried = {str(trial.setting) for trial in trials}
-    for _ in range(MOST_REPEATS):
+    for _ in range(MAX_REPEATS):
         setting = draw_setting(own, models, rng)
         if setting is None or str(setting) not in tried:
             return setting
@@ -122,7 +122,7 @@ def _try(
     per_fit: float | None,
     remaining: Callable[[], float],
 ) -> Trial:
-    """The scores of a setting on the folds, one after the other, as far as the time goes."""
+    """The scores of a setting on one fold after another, until the time runs out."""
     scores: list[float] = []
     begin, problem = time.perf_counter(), ""
     share = math.inf if per_fit is None else per_fit
@@ -130,7 +130,7 @@ def _try(
         while len(scores) < len(folds):
             left = remaining() / 60
             if left <= 0:
-                problem = "the time ended"
+                problem = "the time budget ran out"
                 break
             try:
                 with show_progress(False):
@@ -138,7 +138,7 @@ def _try(
             except TimeTooShortError as error:  # our network needs more than its share of the time
                 most = min(left / (len(folds) - len(scores)), options.minutes_per_fit or math.inf)
                 if not share < error.minutes <= most:
-                    problem = f"a fit takes {max(error.minutes, 0.1):.1f} minutes at least: give more time"
+                    problem = f"a fit takes {max(error.minutes, 0.1):.1f} minutes at least: increase the time budget"
                     break
                 share = min(MARGIN * error.minutes, most)
                 continue
@@ -185,7 +185,7 @@ def _fit(
 
 
 def _require_network(plan: FitPlan) -> None:
-    """A setting of our network is judged by our network."""
+    """Refuses a plan without the network: other models' scores say nothing about the network's setting."""
     if plan.network_left_out:
         raise TimeTooShortError(plan.sentence, plan.network_minutes)
 

@@ -25,7 +25,7 @@ from llwlc.training._resources import require_minutes
 
 
 class Tunable(Queries):
-    """What has the parameters of `LinkPredictor` and answers its queries."""
+    """The base class of `LinkPredictor` that adds `tune` to its queries."""
 
     preset: str | None
     model: str | LinkModel | None
@@ -60,11 +60,11 @@ class Tunable(Queries):
         node_types: Sequence[str] | None = None,
         negatives: Pairs | None = None,
     ) -> Tuning:
-        """Compares models and options by links that are hidden from training, without a look at the test links of the
-        split that `fit` would make; this predictor stays as it is.
+        """Compares models and options on links hidden from training, without using the test links of the split that
+        `fit` would make; this predictor does not change.
 
-        Its own setting is tried first, then each model as it is, then settings drawn at random; options of this
-        predictor stay. With `minutes=None` and `trials` the result is the same on every machine.
+        Its own setting is tried first, then each model with its defaults, then settings drawn at random; options of
+        this predictor stay fixed. With `minutes=None` and `trials` the result is the same on every machine.
 
         Args:
             graph: the known links.
@@ -72,9 +72,9 @@ class Tunable(Queries):
             minutes: time budget; a single fit takes at most a twelfth of it with three folds, and at most this
                 predictor's own `minutes`. None for no limit.
             trials: maximum number of settings.
-            folds: how often links are hidden, each time others.
-            metric: what settings are compared by, as in "auc" or "hits@50"; by default the metric of the protocol, or
-                AUC where there are few hidden links.
+            folds: number of times that links are hidden, different ones each time.
+            metric: the metric to compare settings by, as in "auc" or "hits@50"; by default the metric of the protocol,
+                or AUC if there are few hidden links.
             split: as in `fit`.
             protocol: as in `fit`.
             node_types: as in `fit`.
@@ -89,10 +89,10 @@ class Tunable(Queries):
         if trials is not None:
             require_whole("trials", trials, least=1, most=1_000_000)
         if minutes is None and trials is None:
-            raise InputError("a search ends by minutes or by trials: give one of them")
+            raise InputError("a search needs an end: give minutes, trials or both")
         name = self.make_model().name
         if not (self.model is None or isinstance(self.model, str)):
-            raise InputError("tune compares models by name: register yours, and give its name as model")
+            raise InputError("tune compares models by name: register your model and pass its name, as in model='mine'")
         for model in models or ():
             make(model).check(graph)
         options = SearchOptions(

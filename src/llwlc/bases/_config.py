@@ -64,11 +64,11 @@ class BasisConfig:
         "query", "the vector that the Lanczos recurrence begins with", choices=STARTS, values="a name below"
     )
     """A name of `bases._starts.STARTS`."""
-    laplacian: Laplacian = option("normalized", "the matrix whose eigenvectors are taken")
+    laplacian: Laplacian = option("normalized", "the Laplacian matrix whose eigenvectors are computed")
     """`"normalized"`, L = I − D^−½ A D^−½, or `"combinatorial"`, L = D − A (the paper's)."""
     max_nodes_per_hop: int | None = option(
         DEFAULT_CAP,
-        "most nodes that a hop adds to the subgraph; beyond, nodes are sampled at random",
+        "maximum number of nodes that a hop adds to the subgraph; if there are more, they are sampled at random",
         least=1,
         most=MAX_NODES,
     )

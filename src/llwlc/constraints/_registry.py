@@ -93,7 +93,10 @@ FAMILIES.add(
 FAMILIES.add(ConstraintFamily("marking", "f(u) + f(v) = 0: the pair is marked", f"{_ROOM}._pair:marking"))
 FAMILIES.add(
     ConstraintFamily(
-        "learned", "columns that a small network makes of each node's place", f"{_ROOM}._columns:none", learned=True
+        "learned",
+        "columns that a small network computes from each node's position",
+        f"{_ROOM}._columns:none",
+        learned=True,
     )
 )
 FAMILIES.add(

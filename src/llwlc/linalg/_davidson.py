@@ -21,17 +21,17 @@ def davidson(
     rng: np.random.Generator,
 ) -> tuple[Ritz, int]:
     """The largest eigenpairs of `apply` inside the range of `project` and the complement of `locked [n, l]`, as
-    `thick_restart` finds them, and the number of products it took: at most `products`, but for the last block.
+    `thick_restart` finds them, and the number of products it took: at most `products` before the last block.
 
     A cycle adds the preconditioned residuals of the `block` first Ritz pairs to the basis, which starts as `start
-    [n, b]` and is cut back to its best half when it holds four blocks. `precondition` is positive definite, the nearer
-    to (σ − A)⁻¹ for a σ just above the wanted eigenvalues the better; any other costs cycles, not accuracy.
+    [n, b]` and is cut back to its best half when it holds four blocks. `precondition` is positive definite, the closer
+    to (σ − A)⁻¹ for a σ just above the wanted eigenvalues the better; a poor one costs cycles, not accuracy.
 
     >>> A, rng = np.diag(np.arange(50.0)), np.random.default_rng(0)
     >>> exact = Goal(2, lambda value: 1e-9 + 0 * value)
     >>> inverse = lambda x: x / (50 - np.arange(50.0))[:, None]
-    >>> start, none = rng.standard_normal((50, 3)), np.zeros((50, 0))
-    >>> found, _ = davidson(A.dot, inverse, lambda x: x, none, start, exact, block=3, products=500, rng=rng)
+    >>> start, empty = rng.standard_normal((50, 3)), np.zeros((50, 0))
+    >>> found, _ = davidson(A.dot, inverse, lambda x: x, empty, start, exact, block=3, products=500, rng=rng)
     >>> found.values[:2].round(6).tolist(), found.goal
     ([49.0, 48.0], True)
     """
@@ -62,7 +62,7 @@ def davidson(
         good = residual <= goal.tolerance(theta[:few])
         count = min(goal.count, few)
         if goal.above is not None:
-            # one has to converge in any case: a bound from the first, rough values would mean nothing
+            # at least one has to converge: a bound from rough first values means nothing
             count = max(int((theta[:few] + residual > goal.above).sum()), 1)
         reached = size == old or (bool(good[:count].all()) and count < few)
         if reached or used >= products:
@@ -85,7 +85,7 @@ def _extend(basis: Array, size: int, width: int, new: Array, project: Map) -> in
             continue
         w, _ = orthogonalise(w / norm, basis[:, :size], project)
         norm = np.linalg.norm(w)
-        if norm > 1e-10:  # of what is left of a short one, rounding is a large share
+        if norm > 1e-10:  # the rest of a nearly dependent column is largely rounding error
             w, _ = orthogonalise(w / norm, basis[:, :size], project)
             basis[:, size] = w / np.linalg.norm(w)
             size += 1

@@ -1,4 +1,4 @@
-"""The search for the eigenpairs of one problem: which method, when to change it, and what one start cannot see."""
+"""The eigensolver of one problem: chooses and switches methods, and looks for eigenpairs that one start misses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from llwlc.linalg._thick_restart import Array, Goal, Map, Ritz, thick_restart
 DENSE_NODES = 400
 """Nodes up to which a dense eigensolver is faster than any iteration."""
 MAX_DENSE_NODES = 4000
-"""Nodes up to which it is taken where a tenth of all pairs is asked for, or L is dense."""
+"""Nodes up to which it is used if a tenth of all eigenpairs is wanted, or L is dense."""
 MAX_FACTOR_ENTRIES = 4e7
 """Entries of an envelope up to which L is factorised: 0.5 GB."""
 EXTRA = 10
-"""Pairs beyond the wanted ones whose estimates place the cutoff of the filter."""
+"""Eigenpairs beyond the wanted ones, whose estimates determine the cutoff of the filter."""
 
 
-class Found(NamedTuple):
+class EigenspaceResult(NamedTuple):
+    """Orthonormal `vectors [n, k]`; `scale`: the largest eigenvalue in magnitude; `done`: whether all converged; `cut`:
+    whether a multiple eigenvalue is cut off at k, None if unknown; the number of products, and the method.
+    """
+
     vectors: Array
     scale: float
     done: bool
@@ -33,7 +37,7 @@ class Found(NamedTuple):
 
 
 class Search:
-    """The lowest `k` pairs of one problem; counts the products."""
+    """Finds the lowest `k` eigenpairs of one problem with at most `max_products` products."""
 
     def __init__(self, problem: Problem, k: int, tol: float, max_products: int, seed: int):
         self.problem, self.k, self.tol, self.left = problem, k, tol, max_products
@@ -41,11 +45,11 @@ class Search:
         self.width = max(2 * k + 10, k + 30)
         self.scale = 0.0
 
-    def run(self, method: str) -> Found:
+    def run(self, method: str) -> EigenspaceResult:
         n, k = self.problem.n, self.k
         small = n <= DENSE_NODES or (n <= MAX_DENSE_NODES and (10 * k > n or self.problem.is_dense))
         if k == 0:
-            return Found(np.zeros((n, 0)), 1.0, True, False, 0, "dense")
+            return EigenspaceResult(np.zeros((n, 0)), 1.0, True, False, 0, "dense")
         if method == "dense" or (method == "auto" and small) or self.problem.dimension <= self.width + 2:
             return self._dense()
         inverse = method == "shift_invert"
@@ -62,18 +66,20 @@ class Search:
         values = -ritz.values
         if not inverse:
             for stage, cycles in enumerate((2, 2, 3, 8, 32, self.budget)):
-                most = int(self.left / self.width)  # a cycle is to fit what is left of the products
+                most = int(self.left / self.width)  # a cycle must fit in the remaining products
                 if most < 1:
-                    return Found(ritz.vectors[:, :k], self.scale, False, None, self.budget - self.left, "lanczos")
+                    return EigenspaceResult(
+                        ritz.vectors[:, :k], self.scale, False, None, self.budget - self.left, "lanczos"
+                    )
                 f = ChebyshevFilter.make(self.apply, float(values[0]), self._cutoff(values, top), top, most)
                 if method == "auto" and stage > 0 and self._should_factor(f):
                     inverse = True
                     break
                 goal = Goal(k, f.tolerance(0.3 * self.tol * self.scale))
-                ritz = self._lanczos(f, goal, ritz.vectors[:, :k].sum(1), cycles, price=f.degree)
+                ritz = self._lanczos(f, goal, ritz.vectors[:, :k].sum(1), cycles, products_per_apply=f.degree)
                 values = f.invert(ritz.values)
                 if ritz.goal or stage == 5:
-                    return self._complete(ritz, f, goal.tolerance, f.invert, "lanczos", price=f.degree)
+                    return self._complete(ritz, f, goal.tolerance, f.invert, "lanczos", products_per_apply=f.degree)
         return self._shift_invert(ritz.vectors[:, :k].sum(1), lowest, values)
 
     def apply(self, x: Array) -> Array:
@@ -83,7 +89,7 @@ class Search:
         return self.rng.standard_normal(self.problem.n if count is None else (self.problem.n, count))
 
     def _cutoff(self, values: Array, top: float) -> float:
-        """Some estimates behind the wanted ones; farther where these are all of one cluster."""
+        """The filter's cutoff, some estimates beyond the wanted ones; farther if these form one cluster."""
         lowest, last = float(values[0]), float(values[self.k - 1])
         behind = float(values[min(self.k + EXTRA, len(values)) - 1])
         return min(max(behind, last + 0.05 * (last - lowest), last + 1e-6 * (top - last)), (last + top) / 2)
@@ -92,16 +98,22 @@ class Search:
         return np.full_like(value, 0.3 * self.tol * max(self.scale, np.abs(value).max(initial=0)))
 
     def _lanczos(
-        self, apply: Map, goal: Goal, start: Array, cycles: int, locked: Array | None = None, price: int = 1
+        self,
+        apply: Map,
+        goal: Goal,
+        start: Array,
+        cycles: int,
+        locked: Array | None = None,
+        products_per_apply: int = 1,
     ) -> Ritz:
         locked = np.zeros((self.problem.n, 0)) if locked is None else locked
         width = min(self.width, self.problem.dimension - locked.shape[1])
         step = max((width - goal.count) // 2, 1)
-        cycles = int(min(cycles, max(1, (self.left / price - width) // step)))
+        cycles = int(min(cycles, max(1, (self.left / products_per_apply - width) // step)))
         ritz = thick_restart(
             apply, self.problem.project, locked, start, goal, width=max(width, 1), cycles=cycles, rng=self.rng
         )
-        self.left -= price * (width + (ritz.cycles - 1) * step)
+        self.left -= products_per_apply * (width + (ritz.cycles - 1) * step)
         return ritz
 
     def _davidson(self, start: Array, goal: Goal, locked: Array | None = None) -> Ritz:
@@ -132,12 +144,12 @@ class Search:
             4 * matrix.nnz + 20 * self.problem.n
         )
 
-    def _shift_invert(self, start: Array, lowest: float, values: Array) -> Found:
+    def _shift_invert(self, start: Array, lowest: float, values: Array) -> EigenspaceResult:
         matrix, Y = self.problem.matrix, self.problem.Y
         if matrix is None or Y is None:
             raise InputError(
                 "method='shift_invert' factorises L and needs a matrix, M diagonal or none, and a C that is not"
-                " large: take method='lanczos'"
+                " large: use method='lanczos'"
             )
         shift = min(lowest, float(values[0])) - 1e-8 * self.scale - 0.1 * float(values[self.k - 1] - values[0])
         tolerance: Map = lambda v: 1e-2 * self.tol * np.abs(v)  # noqa: E731
@@ -149,19 +161,22 @@ class Search:
                 continue
             if ritz.goal:
                 break
-            # nearer to the lowest pair the wanted ones stand farther apart; estimates come from above
+            # a shift nearer to the lowest pair separates the wanted ones better; estimates converge from above
             values = inverse.invert(ritz.values)
             start = ritz.vectors[:, : self.k].sum(1)
             shift = float(values[0]) - 0.2 * float(values[self.k - 1] - values[0]) - 1e-13 * self.scale
         return self._complete(ritz, inverse, tolerance, inverse.invert, "shift_invert")
 
-    def _complete(self, ritz: Ritz, apply: Map, tolerance: Map, invert: Map, method: str, price: int = 1) -> Found:
-        """Looks for what one start could not see, in the complement of the pairs found, until nothing better is left
-        there."""
+    def _complete(
+        self, ritz: Ritz, apply: Map, tolerance: Map, invert: Map, method: str, products_per_apply: int = 1
+    ) -> EigenspaceResult:
+        """Searches the complement of the pairs found for those that one start vector misses, until none is better."""
         k = self.k
         V, values = ritz.vectors[:, :k], ritz.values[:k]
         seen = np.einsum("ij,ij->j", V, self.apply(V))
-        same = bool((np.abs(seen - invert(values)) <= 1e-4 * self.scale).all())  # else V is of the other end
+        same = bool(
+            (np.abs(seen - invert(values)) <= 1e-4 * self.scale).all()
+        )  # else V spans the other end of the spectrum
         done, exhausted = ritz.goal and same, V.shape[1] < k
         cut = False if done and exhausted else None
         while done and not exhausted and self.left > 0:
@@ -170,7 +185,9 @@ class Search:
             if method == "davidson":
                 other = self._davidson(self._random(EXTRA), goal, V)
             else:
-                other = self._lanczos(apply, goal, self._random(), self.budget, locked=V, price=price)
+                other = self._lanczos(
+                    apply, goal, self._random(), self.budget, locked=V, products_per_apply=products_per_apply
+                )
             if not other.goal:
                 break
             better = other.values[: other.wanted] > values[-1] + 4 * allowed
@@ -182,13 +199,13 @@ class Search:
             order = np.argsort(-both, kind="stable")[:k]
             V = np.concatenate([V, other.vectors[:, : other.wanted][:, better]], 1)[:, order]
             values = both[order]
-        return Found(V, self.scale, done, cut, self.budget - self.left, method)
+        return EigenspaceResult(V, self.scale, done, cut, self.budget - self.left, method)
 
-    def _dense(self) -> Found:
+    def _dense(self) -> EigenspaceResult:
         """By LAPACK, range C moved beyond the other end of the spectrum."""
         n, k, Y = self.problem.n, self.k, self.problem.dense_range()
         if n > 5 * MAX_DENSE_NODES:
-            raise InputError(f"method='dense' solves an n × n problem, too large for {n} nodes: take method='lanczos'")
+            raise InputError(f"method='dense' solves an n × n problem, too large for {n} nodes: use method='lanczos'")
         A = self.problem.dense_matrix()
         scale = float(np.abs(A).sum(1).max(initial=0)) or 1.0
         AY = A @ Y
@@ -200,4 +217,4 @@ class Search:
         V = self.problem.project(V)
         cut = k < dimension and bool(values[k] - values[k - 1] <= 10 * self.tol * scale)
         self.left -= n
-        return Found(np.linalg.qr(V[:, :k])[0], scale, True, cut, n, "dense")
+        return EigenspaceResult(np.linalg.qr(V[:, :k])[0], scale, True, cut, n, "dense")

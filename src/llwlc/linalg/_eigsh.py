@@ -14,7 +14,7 @@ from torch import Tensor
 
 from llwlc._support.threads import use_one_blas_thread, use_one_thread
 from llwlc.errors import InputError
-from llwlc.linalg._eigen_search import Found, Search
+from llwlc.linalg._eigen_search import EigenspaceResult, Search
 from llwlc.linalg._null_space import Problem, make_problem
 
 
@@ -102,7 +102,7 @@ def constrained_eigsh(
         return _report(problem, found, tol)
 
 
-def _report(problem: Problem, found: Found, tol: float) -> EigenPairs:
+def _report(problem: Problem, found: EigenspaceResult, tol: float) -> EigenPairs:
     """Rayleigh–Ritz on the vectors found, with the residuals of what comes out, in the coordinates of L and M."""
     V = found.vectors
     if V.shape[1]:

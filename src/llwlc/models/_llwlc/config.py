@@ -33,7 +33,11 @@ class TrainConfig:
         values="both, auc, mrr or hits@K",
     )
     fraction: float = option(
-        1.0, "share of the training links that is trained on; messages keep all", least=0, most=1, open_least=True
+        1.0,
+        "share of the training links to train on; message passing uses all of them",
+        least=0,
+        most=1,
+        open_least=True,
     )
     negatives: int = option(
         1, "negatives for each link of a step; together they weigh as much as the links", least=1, most=LARGEST_POOL
@@ -49,7 +53,7 @@ class TrainConfig:
     candidate_pool: int = option(
         2, "negatives among the candidates for each training link, drawn once", least=0, most=LARGEST_POOL
     )
-    """Where candidates have a head of their own."""
+    """Used only if there is an output for candidates (`ranking`)."""
     hard_share: float | None = option(
         None, "share of the negatives that are hard, as HeaRT draws them", least=0, most=1
     )
@@ -62,9 +66,13 @@ class TrainConfig:
     """Each is from a message graph of its own; epochs take turns."""
     edge_dropout: float = option(0.1, "share of the edges that such a copy drops", least=0, most=1, open_most=True)
     average: float = option(
-        0.99, "decay of the moving average of the weights that is kept; 0: none", least=0, most=1, open_most=True
+        0.99,
+        "decay of the moving average of the weights, which is the result; 0: no average",
+        least=0,
+        most=1,
+        open_most=True,
     )
-    """The average is what is validated, too."""
+    """Validation uses the average, too."""
     use_validation: bool = option(False, "whether to train on validation links too, and keep the last epoch")
     """Nothing is left to choose an epoch by; probabilities are then calibrated on links that were trained on."""
     seed: int = option(0, least=0, most=2**63 - 1)
