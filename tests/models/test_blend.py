@@ -228,8 +228,8 @@ def test_members_that_a_graph_does_not_allow_are_left_out_but_the_first():
     ("members", "message"),
     [
         ("llwlc,nothing", "no model is called"),
-        ("katz,katz", "'katz' is among its members twice"),
-        ("blend,katz", "no blend"),
+        ("katz,katz", "'katz' is named twice"),
+        ("blend,katz", "a blend cannot be a member of a blend"),
     ],
 )
 def test_bad_members_are_refused(members, message):

@@ -148,7 +148,7 @@ def test_a_search_by_trials_is_the_same_twice_and_sees_no_test_link():
 def test_a_search_ends_with_its_time_and_says_what_is_missing():
     found = llwlc.LinkPredictor(model="adamic-adar").tune(people(), models=["adamic-adar", "katz"], minutes=1e-9)
     assert all(len(trial.scores) < 3 for trial in found)
-    with pytest.raises(InputError, match=r"no setting was fitted on all 3 folds.*give more minutes"):
+    with pytest.raises(InputError, match=r"no setting was fitted on all 3 folds.*increase minutes"):
         _ = found.best
 
 
@@ -197,7 +197,7 @@ def test_a_setting_that_fails_stands_last_with_its_reason():
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        ({"minutes": None}, "give one of them"),
+        ({"minutes": None}, "give minutes, trials or both"),
         ({"folds": 0}, "folds"),
         ({"metric": "accuracy"}, "metric must be one of auc, ap"),
         ({"models": ["no-such"]}, "no-such"),
