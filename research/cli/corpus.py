@@ -16,7 +16,9 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 def corpus(
-    use: Annotated[str, typer.Option(help="tune, for choices; final is opened for figures only, once.")] = "tune",
+    use: Annotated[
+        str, typer.Option(help="Networks of this use: tune, for choices, or final, for reported figures only.")
+    ] = "tune",
     networks: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     models: Annotated[
         str | None,
@@ -36,12 +38,12 @@ def corpus(
     against: Annotated[
         str | None, typer.Option(help="The model that the others are compared with; default: the first.")
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Picture of the ranks, PNG, PDF or SVG.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Critical-difference plot of the ranks, PNG, PDF or SVG.")] = None,
     plugin: PluginOption = None,
 ) -> None:
     """Measures models on real networks of many domains, without features.
 
-    Lines that are stored are not measured again; an interrupted command continues when it is run again. Networks below
+    Stored results are not measured again; an interrupted command continues when it is run again. Networks below
     500 links are cross-validated, once for each seed.
 
     Examples:

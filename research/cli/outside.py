@@ -14,7 +14,7 @@ COMMITTED = Path("research/results/outside.jsonl")
 
 
 def outside(
-    use: Annotated[str, typer.Option(help="Networks of this use: tune, or final (opened for final figures only).")] = (
+    use: Annotated[str, typer.Option(help="Networks of this use: tune, or final (for reported figures only).")] = (
         "tune"
     ),
     network: Annotated[list[str] | None, typer.Option(help="Only this network; may be repeated.")] = None,
@@ -27,7 +27,7 @@ def outside(
     minutes: Annotated[float, typer.Option(help="Time budget of each fit.")] = 1.0,
     results: Annotated[Path, typer.Option(help="File of the trials, one per line.")] = COMMITTED,
     show: Annotated[bool, typer.Option("--show", help="Print what is stored and run nothing.")] = False,
-    figure: Annotated[Path | None, typer.Option(help="Reliability picture, PNG or SVG.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Reliability diagram, PNG or SVG.")] = None,
 ) -> None:
     """Hides links of networks before llwlc reads them, and compares predicted with observed shares of `recommend`.
 

@@ -18,13 +18,13 @@ from research.outside.networks import Network, Pairs, hide_links, read_links
 
 TOPS = (50, 200, 1000)
 SHARES = ("stated", "default")
-"""Whether `--missing-share` is the true share, or left out."""
+"""Whether `--missing-share` is given the true share or left at its default."""
 BINS = 10
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What is tried: a network, the share of its links that is hidden, which hiding, a model and its minutes."""
+    """A network, the share of its links to hide, the seed of the hiding, a model and its minutes."""
 
     network: str
     share: float
@@ -38,7 +38,7 @@ class Trial:
 
 
 def run_trial(trial: Trial, network: Network) -> dict[str, Any]:
-    """The line of a trial: for each top and each way to state the share, predicted share, its range, observed share."""
+    """The line of a trial: predicted share, its 90 % range and observed share, for each top and each of `SHARES`."""
     links = read_links(network)
     known, hidden = hide_links(links, network.name, trial.share, trial.hiding)
     graph = Graph.from_edges(torch.from_numpy(known), num_nodes=int(links.max()) + 1)

@@ -137,7 +137,7 @@ def test_the_command_takes_files(tmp_path, monkeypatch):
     assert set(pd.read_csv("among.csv")[["source", "target"]].to_numpy().ravel()) <= set(FIRST)
     (tmp_path / "header.csv").write_text("customer\nPerson 01\n")
     done = run("--from", "header.csv", "-o", "one.csv")
-    assert "the first line, 'customer', is no node and is taken for a header" in done.output
+    assert "the first line, 'customer', is not a node, so it is read as the header" in done.output
     assert set(pd.read_csv("one.csv").source) == {"Person 01"}
     (tmp_path / "bad.csv").write_text("Person 1\nPerson 02\n")  # a misspelt name is no header
     for wrong in (

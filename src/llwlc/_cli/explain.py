@@ -37,7 +37,7 @@ def explain(
 ) -> None:
     """Explains why a pair of nodes gets its score.
 
-    The explanation lists the contribution of each part of the network, the edges, common neighbours and paths that the
+    The explanation lists the contribution of each part of the model, the edges, common neighbours and paths that the
     score rests on, and the most similar existing links. The effect of an edge is the drop in log-odds when it is
     removed. A pair that is already linked is explained as if it were not. Examples:
 

@@ -134,7 +134,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     """
     first, dash, last = text.strip().partition("-")
     message = (
-        f"--seeds is a number from 1 to {MOST_SEEDS:,}, as each is a training, or a range of at most so many, as in"
+        f"--seeds is a number of trainings, 1 to {MOST_SEEDS:,}, or a range of at most that many seeds, as in"
         f" 30-34, got {text!r}"
     )
     if not first.isdecimal() or (dash and not last.isdecimal()) or len(first) > 13 or len(last) > 13:

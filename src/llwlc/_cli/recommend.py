@@ -51,7 +51,7 @@ def recommend(
             metavar="NODES|URL",
             help=(
                 "File of nodes: the other end is one of them. Or the database to write the links to, all or none:"
-                " sqlite:///FILE, duckdb:///FILE, postgresql://… Both may be given."
+                " sqlite:///FILE, duckdb:///FILE, postgresql://… You can give both."
             ),
         ),
     ] = None,
@@ -66,7 +66,7 @@ def recommend(
         typer.Option(help="Assumed share of the candidates that are missing links, instead of --missing-share."),
     ] = None,
     between: Annotated[
-        tuple[str, str] | None, typer.Option(help="Only links between nodes of these two types (fit --node-type).")
+        tuple[str, str] | None, typer.Option(help="Only links between nodes of these two types (see fit --node-type).")
     ] = None,
     budget: Annotated[
         int | None, typer.Option(help="Candidates that each node may propose; 100 unless fitted otherwise.")
@@ -82,7 +82,7 @@ def recommend(
     """Lists the likeliest missing links of a graph, or of one node.
 
     Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks
-    reach, nodes with many links. The network ranks the most promising pairs. A probability is the chance that a
+    reach, nodes with many links. The model ranks the most promising pairs. A probability is the chance that a
     candidate is a missing link, if the share --missing-share of all links is missing. Examples:
 
     `llwlc recommend run --top 100 -o top.csv`

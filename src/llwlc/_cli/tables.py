@@ -128,7 +128,7 @@ class TableOutput:
         from llwlc._io.table_writing import check_writable, infer_format
 
         if format is not None and format not in FORMATS:
-            raise InputError(f"--format is one of {', '.join(FORMATS)}, got {format!r}")
+            raise InputError(f"--format must be one of {', '.join(FORMATS)}, got {format!r}")
         if out is None or str(out) == "-":
             if format == "parquet" and sys.stdout.isatty():
                 raise InputError("Parquet cannot be printed: name a file with -o, or choose another --format")

@@ -1,4 +1,4 @@
-"""What is searched: models, and the values that their options may have."""
+"""The search space: models, and the values of their options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llwlc.models._registry import MODELS, make
 
 @dataclass(frozen=True)
 class Range:
-    """A number between two others, by its logarithm, to two digits."""
+    """A log-uniform number between two others, rounded to two digits."""
 
     low: float
     high: float
@@ -54,9 +54,9 @@ SPACE: Mapping[str, Mapping[str, Choices]] = {
     "ncn": _COUNTED,
     "buddy": _COUNTED,
 }
-"""The options that are searched, by model; other models are tried as they are."""
+"""The options to search, by model; other models are tried with their defaults."""
 DEFAULT_MODELS = ("llwlc", "stack", "adamic-adar", "resource-allocation", "three-paths", "cosine", "katz", "gcn", "ncn")
-"""Models that are tried unless some are named."""
+"""Models to try by default."""
 
 
 def usable_models(graph: Graph) -> list[str]:
@@ -103,7 +103,7 @@ class Setting:
 
 
 def first_settings(own: Setting, models: Sequence[str]) -> list[Setting]:
-    """What is tried before anything is drawn: the user's own setting, then each model as it is, quick ones first."""
+    """The settings before random ones: the user's own, then each model with its defaults, quick ones first."""
     rest = [Setting(name) for name in models if name != own.model]
     rest.sort(key=lambda setting: MODELS[setting.model].trained)
     return [*([own] if own.model in models else []), *rest]

@@ -16,7 +16,7 @@ def as_text(reasons: Reasons, top: int) -> str:
 
 
 def format_headline(reasons: Reasons) -> str:
-    kind = "a link of the graph, looked at as if it were not there" if reasons.linked else "no link of the graph"
+    kind = "linked in the graph, explained as if it were not" if reasons.linked else "not linked in the graph"
     return f"{reasons.source} – {reasons.target}: {kind}"
 
 

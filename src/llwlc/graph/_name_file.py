@@ -91,13 +91,13 @@ def read_node_set(source: TableSource, graph: Graph) -> np.ndarray:
 
 
 def _begins_with_header(path: Path, lines: list[str], graph: Graph) -> bool:
-    """Whether the first line is no node, nor like the name of one, and the second line is one."""
+    """Whether the first line is neither a node nor similar to one's name, and the second line is a node."""
     first = as_names(pa.array(lines[:2], pa.string()), where=str(path), gaps=True)
     if (find_nodes(first, graph.names, graph.num_nodes) >= 0).tolist() != [False, True] or lines[0].strip().isdigit():
         return False
     if graph.names is not None and suggest_name(lines[0], graph.names, graph.num_nodes):
         return False
-    print_notice(f"{path}: the first line, {quote_text(lines[0])}, is no node and is taken for a header")
+    print_notice(f"{path}: the first line, {quote_text(lines[0])}, is not a node, so it is read as the header")
     return True
 
 

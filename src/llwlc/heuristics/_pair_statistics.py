@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 STATISTICS = ("common neighbours", "Adamic–Adar", "resource allocation", "smaller degree", "larger degree")
 LONG_ROW = 16
-"""A row that is so many times as long as the other is searched for the other's entries instead of read: a hub costs
+"""A row that is this many times longer than the other is searched for the other's entries instead of read: a hub costs
 what its partner has.
 """
 

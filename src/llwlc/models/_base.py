@@ -58,7 +58,7 @@ class LinkModel(ABC):
     name: str = ""
     """The name of its record in `models.MODELS`; the class's own name where there is none."""
     unit: Literal["log_odds", "own"] = "log_odds"
-    """Of its scores: log-odds, as those of everything that is trained by a likelihood, or a unit of its own."""
+    """Of its scores: log-odds, as for every model trained by a likelihood, or a unit of its own."""
     compact_features: int | str = 64
     """The width of the compact node features that it reads; 0 for none, "raw" for the features as they are."""
     candidate_pool: int = 2
@@ -66,11 +66,11 @@ class LinkModel(ABC):
     trains_on_candidates: bool = False
     """Whether it is trained on candidates too, and scores them by an output of their own."""
     list_length: int = 100
-    """Most candidates that a node may propose."""
+    """Maximum number of candidates that a node may propose."""
     limits: Limits = Limits()
-    """How many links and candidates are looked at."""
+    """How many links and candidates are scored."""
     epochs: int | None = None
-    """Most epochs that training takes, where it is known."""
+    """Maximum number of training epochs, if known."""
     chunk: int = 1 << 14
     """Pairs that it scores at a time, between two steps of a progress bar."""
 
@@ -320,11 +320,11 @@ class Explainable(Protocol):
 
 @runtime_checkable
 class Blended(Protocol):
-    """A model whose score is that of `explained`, times a factor, and what other parts add."""
+    """A model whose score is a factor times that of `explained`, plus the terms of other parts."""
 
     @property
     def alone(self) -> bool:
-        """Whether the score is that of one model as it is."""
+        """Whether the score is that of one model, unchanged."""
 
     def factor(self, population: Population, sharing: Tensor) -> Tensor:
         """The factors `[m]` for pairs that share a neighbour, or do not."""

@@ -29,8 +29,8 @@ class BUDDY(BaselineNetwork):
     score = w · [ReLU(BN(counts W₁)), ReLU(BN((h_u ⊙ h_v) W₂))] with h = Â X W and counts estimated from sketches of
     `hops` hops. Ours differs in three points: counts are unordered in the ends, so that the score is symmetric; a
     training link is removed, with its fold, from what is computed of it; plain HyperLogLog without the bias table of
-    HyperLogLog++. Nodes one step from one end alone are not counted, as there. Reads `hidden`, `hops`, `permutations`,
-    `registers`, `folds`, `label_dropout` and `head_dropout`.
+    HyperLogLog++. As in the public code, nodes one step from one end alone are not counted. Options: `hidden`,
+    `hops`, `permutations`, `registers`, `folds`, `label_dropout` and `head_dropout`.
     """
 
     NAME, TITLE = "buddy", "BUDDY"

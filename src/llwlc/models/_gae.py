@@ -17,8 +17,8 @@ class GAE(BaselineNetwork):
 
     h₁ = Â X W, hᵢ₊₁ = Â dropout(LayerNorm(hᵢ)), h = Σ softmax(a)ᵢ hᵢ with no non-linearity in between; score = head(h_u
     ⊙ h_v). Without features X is a learned matrix, initialised orthogonal. Several negatives per link with balanced
-    means and the clipped gradient are the loop's. Reads `hidden`, `layers` (the steps), `decay`, `head_layers`, `norm`,
-    `residual`, `activation`, `dropout` and `head_dropout`.
+    means and the clipped gradient are the loop's. Options: `hidden`, `layers` (the steps), `decay`, `head_layers`,
+    `norm`, `residual`, `activation`, `dropout` and `head_dropout`.
     """
 
     NAME, TITLE = "gae", "GAE"

@@ -19,7 +19,7 @@ class GCN(BaselineNetwork):
     """Kipf and Welling's convolutions (ICLR 2017): h ← ReLU(D^−½ (A + I) D^−½ h W), the last one without ReLU; score =
     head(h_u ⊙ h_v).
 
-    The features pass a linear map first, as that of sparse features is cheap. Reads what `mlp` does.
+    The features pass a linear map first, as that of sparse features is cheap. Uses the options of `mlp`.
     """
 
     NAME, TITLE = "gcn", "GCN"

@@ -33,7 +33,7 @@ class LanczosNet(BaselineNetwork):
     With S = I − L, L the normalised Laplacian, and its Ritz pairs (θ, V) after `steps` steps from a random vector that
     belongs to the pair: X ← ReLU([S^p X for p in `short`, V f_j(θ^q for q in `long`) Vᵀ X for each j] W), the f_j one
     MLP on all those powers of an eigenvalue. No constraints, which are LLwLC's, unless `constraints` names some. Input:
-    the distances to the ends, embedded, and the raw features; readout as `seal`. Reads `hops`, `hidden`, `layers`,
+    the distances to the ends, embedded, and the raw features; readout as `seal`. Options: `hops`, `hidden`, `layers`,
     `steps`, `short`, `long`, `constraints`, `features`, `input_dropout`, `dropout` and `ends`.
     """
 

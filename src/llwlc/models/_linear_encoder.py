@@ -14,7 +14,7 @@ from llwlc.models._recipes import Recipe
 
 class LinearEncoder(BaselineNetwork):
     """h = Σ_i s_i x_i with x₀ = X W + b and x_i = P x_{i−1}, or P x_{i−1} + x_{i−1} if `residual`; P is GCN's matrix or
-    the mean over neighbours (`propagation`). Reads `hidden`, `layers`, `embedding` and three dropouts.
+    the mean over neighbours (`propagation`). Options: `hidden`, `layers`, `embedding` and three dropouts.
     """
 
     def __init__(self, recipe: Recipe, shape: BaselineShape, seed: int = 0) -> None:

@@ -13,7 +13,7 @@ from llwlc.models._recipes import Recipe
 
 
 class MLP(BaselineNetwork):
-    """h = MLP(x), score = head(h_u ⊙ h_v). Reads `hidden`, `layers`, `head_layers`, `norm` and the dropouts."""
+    """h = MLP(x), score = head(h_u ⊙ h_v). Options: `hidden`, `layers`, `head_layers`, `norm` and the dropouts."""
 
     NAME, TITLE = "mlp", "MLP"
 

@@ -22,7 +22,7 @@ class NBFNet(BaselineNetwork):
 
     From each end s of a pair: b is the query q at s and 0 elsewhere, x₀ = b, x_{i+1} = x_i + ReLU(LN([x_i, update(r_i ⊙
     x_i, b)] W_i)); score = head([(x_u(v) + x_v(u)) / 2, q]). Features are not read, as there. All links of a batch are
-    removed from the messages it is trained on. Reads `hidden` and `layers`.
+    removed from the messages it is trained on. Options: `hidden` and `layers`.
     """
 
     NAME, TITLE = "nbfnet", "NBFNet"

@@ -26,7 +26,7 @@ class NCN(LinearEncoder):
     """ "Neural Common Neighbor with Completion for Link Prediction" (Wang, Yang and Zhang, ICLR 2024).
 
     h = Â (X W + b) with no weights in the propagation; score = head(β · f(Σ_{w ∈ N(u) ∩ N(v)} g(h_w)) + p(h_u ⊙ h_v))
-    with g(h) = h + MLP(h). All links of a batch are removed from the messages it is trained on. Reads `hidden`,
+    with g(h) = h + MLP(h). All links of a batch are removed from the messages it is trained on. Options: `hidden`,
     `layers`, the five dropouts and `deep_head`.
     """
 

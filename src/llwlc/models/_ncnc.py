@@ -14,7 +14,7 @@ class NCNC(NCN):
     (v, w) is a link.
 
     That probability is NCN's own score s of (v, w), without gradient: c t p / (t p + 1 − p) with p = σ(scale (s −
-    offset)), prior t and weight c. Reads what `ncn` does, and the four options of the completion.
+    offset)), prior t and weight c. Uses the options of `ncn`, and the four of the completion.
     """
 
     NAME, TITLE = "ncnc", "NCNC"

@@ -34,7 +34,7 @@ class SEAL(BaselineNetwork):
     all concatenated; sorted by the last channel, k at the 60th percentile of the training subgraphs' sizes; flattened
     convolutions and an MLP of 128. The link itself is removed from its subgraph. With `ends` the product of the two
     ends' rows goes to that MLP too, as in the variant of SEAL that BUDDY's authors compare with: sorted rows alone make
-    little of features. Reads `hops`, `hidden`, `layers`, `features`, `input_dropout` and `ends`.
+    little of features. Options: `hops`, `hidden`, `layers`, `features`, `input_dropout` and `ends`.
     """
 
     NAME, TITLE = "seal", "SEAL"

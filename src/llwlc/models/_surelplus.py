@@ -28,8 +28,8 @@ class SURELPlus(BaselineNetwork):
 
     z_u(w) are the shares of u's walks that are at w after 0 … `steps` steps, 0 outside u's set S_u. One end's row is
     the mean over w ∈ S_u of E(z_u(w)) + E(z_v(w)) with E an MLP, beside an MLP of its features; score = head of both
-    ends' rows, the mean of both orders. Walks are drawn anew from a hash wherever they are needed, nothing is stored.
-    Reads `hidden`, `walks`, `steps`, `features` and `head_dropout`.
+    ends' rows, the mean of both orders. Walks are recomputed from a hash when needed, never stored.
+    Options: `hidden`, `walks`, `steps`, `features` and `head_dropout`.
     """
 
     NAME, TITLE = "surelplus", "SUREL+"

@@ -37,7 +37,7 @@ class CompiledNetwork:
         self.weights = pack_network(net, features)
 
     def takes(self, kappa: int) -> bool:
-        """Whether it computes links with so many basis vectors: always, unlike a GPU's kernel."""
+        """Whether it computes links with this number of basis vectors: always, unlike a GPU's kernel."""
         return kappa > 0
 
     def encoded(self, links: EncodedLinks) -> Tensor:

@@ -66,7 +66,7 @@ class GpuNetwork:
             self.layers = copy.deepcopy(net).double().eval()
 
     def takes(self, kappa: int) -> bool:
-        """Whether links with so many basis vectors fit into the fast memory of a group."""
+        """Whether links with this number of basis vectors fit into the fast memory of a group."""
         return kernel.group_of(self.engine, self.shape, kappa) > 0
 
     def encoded(self, links: EncodedLinks) -> Tensor:

@@ -1,4 +1,4 @@
-"""Poolings from the rows of ragged graphs to one vector a graph, none of which depends on the order of nodes."""
+"""Poolings from the rows of ragged graphs to one vector per graph, invariant to the order of nodes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from llwlc.training._adjustment import Adjustment
 Floats = NDArray[np.float64]
 WEIGHT, SLOPE, OFFSET = 0.3, 0.2, 3.0
 """Standard deviations of priors: on the weight of a statistic, for each of its standard deviations, around 0; on the
-factor of the network's score, around 1; on the offset. Where links are few, the network's score stays as it is. (0.1
+factor of the network's score, around 1; on the offset. With few links, the network's score hardly changes. (0.1
 and 1, and 0.5 and 0, did as well on NS, Power and USAir, within noise.)"""
 
 

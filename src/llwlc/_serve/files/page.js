@@ -244,7 +244,7 @@ const explain = attempt(async (u, v, population) => {
   catch (error) { if (mine === state.asked) about.textContent = ""; throw error; }
   if (mine !== state.asked) return;
   byId("why").replaceChildren(make("bdi", short(found.source, 400)), " – ", make("bdi", short(found.target, 400)));
-  about.textContent = found.linked ? "A link of the graph, looked at as if it were not there." : "No link of the graph.";
+  about.textContent = found.linked ? "Linked in the graph, explained as if it were not." : "Not linked in the graph.";
   const predictions = byId("predictions");
   predictions.replaceChildren();
   for (const s of found.predictions) {
