@@ -1,4 +1,4 @@
-"""Writes the lists of docs/architecture.md anew from the registries: `python scripts/registry_lists.py`."""
+"""Rewrites the lists of docs/architecture.md from the registries: `python scripts/registry_lists.py`."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def fit(
     ] = None,
     minutes: Annotated[
         float,
-        typer.Option(help="Time budget in minutes: a plan, printed before training, leaves out what does not fit."),
+        typer.Option(help="Time budget in minutes: a plan, printed before training, leaves out what would exceed it."),
     ] = 10.0,
     plan: Annotated[
         str | None,
@@ -129,7 +129,7 @@ def fit(
     ] = None,
     node_type: Annotated[
         str | None,
-        typer.Option(help="Column of the features file that names each node's type, for recommend --between."),
+        typer.Option(help="Column of node types in the features file, for recommend --between."),
     ] = None,
     negatives: Annotated[
         Path | None,
@@ -219,11 +219,11 @@ def fit(
 
 
 def show_outcome(model: LinkPredictor, out: Path) -> None:
-    """Prints what was measured, and the likeliest missing links."""
+    """Prints the metrics, and the likeliest missing links."""
     show_result(model)
     ranking = model.metrics_.ranking
     if ranking is not None and ranking.candidates:
-        OUT.print("Recommendations, measured by the test links:", markup=False)
+        OUT.print("Recommendations, evaluated on the test links:", markup=False)
         show_ranking(ranking)
     best = model.recommend(top=10, sources=model.model_.limits.sources)
     if best:

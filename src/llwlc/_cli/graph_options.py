@@ -107,7 +107,7 @@ class GraphOptions:
     ] = "fill"
     node_list: Annotated[
         Path | None,
-        typer.Option(help="File of node names, one per row: nodes that the graph has even if they have no edge."),
+        typer.Option(help="File of node names, one per row, so that nodes without edges are part of the graph."),
     ] = None
     isolated: Annotated[
         str, typer.Option(help="What to do with a node that has features but no edge: error, keep or drop.")
@@ -225,7 +225,7 @@ class UpdateOptions:
     add_query: Annotated[str | None, typer.Option(help="With a database in --add: the query.")] = None
     node_list: Annotated[
         Path | None,
-        typer.Option(help="File of node names, one per row: nodes that the graph has even if they have no link."),
+        typer.Option(help="File of node names, one per row, so that nodes without links are part of the graph."),
     ] = None
     features: Annotated[
         str | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")

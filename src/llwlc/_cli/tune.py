@@ -68,9 +68,7 @@ def tune(
     negatives: Annotated[
         Path | None, typer.Option(metavar="PAIRS", help="File of known non-links, as in llwlc fit.")
     ] = None,
-    node_type: Annotated[
-        str | None, typer.Option(help="Column of the features file that names each node's type.")
-    ] = None,
+    node_type: Annotated[str | None, typer.Option(help="Column of node types in the features file.")] = None,
     fit_minutes: Annotated[float, typer.Option(help="Time budget of the fit that the printed command runs.")] = 10.0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     out: OutOption = None,

@@ -60,9 +60,7 @@ class BasisConfig:
     )
     steps: int = option(10, "number of eigenvectors of a link's basis", least=1, most=MAX_COLUMNS)
     """κ."""
-    start: str = option(
-        "query", "the vector that the Lanczos recurrence begins with", choices=STARTS, values="a name below"
-    )
+    start: str = option("query", "the start vector of the Lanczos recurrence", choices=STARTS, values="a name below")
     """A name of `bases._starts.STARTS`."""
     laplacian: Laplacian = option("normalized", "the Laplacian matrix whose eigenvectors are computed")
     """`"normalized"`, L = I − D^−½ A D^−½, or `"combinatorial"`, L = D − A (the paper's)."""

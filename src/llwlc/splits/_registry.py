@@ -60,9 +60,15 @@ _SIZES, _MAKING = "llwlc.splits._sizing", "llwlc.splits._making"
 PROTOCOLS.add(
     Protocol("paper", "90/10 as in the paper, a tenth of the 90 for validation", f"{_SIZES}:paper", valid_messages=True)
 )
-PROTOCOLS.add(Protocol("seal", "85/5/10, SEAL's own draw", f"{_SIZES}:seal", as_pyg=True))
+PROTOCOLS.add(Protocol("seal", "85/5/10, drawn as in SEAL's code", f"{_SIZES}:seal", as_pyg=True))
 PROTOCOLS.add(
-    Protocol("ncn", "70/10/20, NCN's own draw", f"{_SIZES}:ncn", parts="llwlc.splits._making:split_as_ncn", as_pyg=True)
+    Protocol(
+        "ncn",
+        "70/10/20, drawn as in NCN's code",
+        f"{_SIZES}:ncn",
+        parts="llwlc.splits._making:split_as_ncn",
+        as_pyg=True,
+    )
 )
 PROTOCOLS.add(
     Protocol(
