@@ -34,7 +34,7 @@ def shop(database):
 
 
 @pytest.mark.parametrize(
-    "words", [["fit", "edges.csv", "--model", "katz", "--out"], ["score", "run", "edges.csv", "-o"]]
+    "words", [["fit", "edges.csv", "--model", "katz", "--out"], ["score", "run", "edges.csv", "-o"], ["evaluate"]]
 )
 def test_a_url_is_no_place_for_a_run_or_a_file(words, tmp_path, monkeypatch):
     """It would become folders whose names hold the password."""
