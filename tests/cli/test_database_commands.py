@@ -33,6 +33,19 @@ def shop(database):
     return database
 
 
+@pytest.mark.parametrize(
+    "words", [["fit", "edges.csv", "--model", "katz", "--out"], ["score", "run", "edges.csv", "-o"], ["evaluate"]]
+)
+def test_a_url_is_no_place_for_a_run_or_a_file(words, tmp_path, monkeypatch):
+    """It would become folders whose names hold the password."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edges.csv").write_text("\n".join(f"{i},{i + 1}" for i in range(60)))
+    said = llwlc_says(*words, "postgresql://ann:hunter2@127.0.0.1:1/shop", code=2)
+    assert "is a URL" in said
+    assert "hunter2" not in said
+    assert [file.name for file in tmp_path.iterdir()] == ["edges.csv"]
+
+
 MEETS = 'SELECT "from", "to" FROM meets'
 
 

@@ -71,6 +71,15 @@ def test_a_schema(database):
         check_table_target(database, f"{schema}.links", ["source"], "fail")
 
 
+def test_a_sqlite_file_has_one_schema(tmp_path):
+    for schema in ("other", "temp"):
+        with pytest.raises(InputError, match=f"no schema '{schema}': name the table alone"):
+            write_to_database(f"sqlite:///{tmp_path}/new.db", f"{schema}.links", LINKS)
+    assert not (tmp_path / "new.db").exists()
+    with pytest.raises(InputError, match=r"--if-exists \(if_exists=\) is fail or append, got 'replace'"):
+        write_to_database(f"sqlite:///{tmp_path}/new.db", "links", LINKS, "replace")
+
+
 def test_what_the_database_refuses_leaves_it_as_it_was(database):
     run_sql(
         database,

@@ -7,8 +7,11 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 
+import networkx
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -314,6 +317,71 @@ def test_no_form_of_a_password_is_shown(url):
     found = DatabaseUrl(url)
     shown = [repr(found), found.place, found.hide(f"bad {url} (hunter2, {url})"), str(llwlc.InputError(repr(found)))]
     assert not [text for text in shown if re.search("hunter", text)], shown
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann:hun@ter2@h/shop", "postgresql://ann:hun/ter2@h:5432/shop"])
+def test_a_bare_separator_in_a_password_is_refused_before_a_driver_prints_what_follows(url):
+    pytest.importorskip("psycopg")
+    with pytest.raises(InputError, match=r"postgresql at h.*%40 and %2F") as error:
+        Query(url, "SELECT 1").read()
+    assert not re.search("hun|ter2", str(error.value))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:hunter%402@h:5432/shop",
+        "postgresql://h:5432/shop?user=ann@example",
+        "postgresql://h:1,i:2/shop?options=a@b",
+        "postgresql://h/shop?options=a:b@c/d",
+        "postgresql://[::1]:5432/shop?user=ann@b",
+        "postgresql://ann@h/shop",
+    ],
+)
+def test_urls_without_a_bare_separator_in_a_password(url):
+    DatabaseUrl(url).check_password()
+
+
+def test_a_sqlite_file_named_as_one_of_duckdb(tmp_path):
+    pytest.importorskip("duckdb")
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as base:
+        base.execute("CREATE TABLE a (b)")
+    with pytest.raises(InputError, match=r"is a SQLite database: name it as sqlite:///"):
+        Query(f"duckdb:///{tmp_path}/shop.db", "SELECT 1").read()
+
+
+def test_a_server_that_is_down_is_not_a_bad_row():
+    pytest.importorskip("psycopg")
+    down = Query("postgresql://ann:hunter2@127.0.0.1:1/shop", "SELECT 1")
+    with pytest.raises(StorageError, match="does not answer") as error:
+        Graph.read([(0, 1), (1, 2)], features=down)
+    assert "row" not in str(error.value)
+
+
+@pytest.mark.parametrize("option", ["exclude", "negatives", "among"])
+def test_pairs_and_nodes_come_from_files_or_queries_not_from_a_url_alone(option, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as base:
+        base.execute("CREATE TABLE pairs (a, b)")
+        base.execute("INSERT INTO pairs VALUES ('2', '33')")
+        base.commit()
+    url = f"sqlite:///{tmp_path}/shop.db"
+    graph = Graph.from_networkx(networkx.karate_club_graph())
+    model = llwlc.LinkPredictor(model="adamic-adar")
+
+    def links(given):
+        if option == "negatives":
+            return model.fit(graph, negatives=given).recommend(top=3)
+        return model.fit(graph).recommend(top=3, **{option: given})
+
+    with pytest.raises(InputError, match=r"is a URL, which cannot be used here: write the"):
+        links(Path(url))
+    if option == "among":
+        found = links(Query(url, "SELECT a AS node FROM pairs UNION SELECT b FROM pairs"))
+        assert [{link.source, link.target} for link in found] == [{"2", "33"}]
+    else:
+        found = links(Query(url, "SELECT a, b FROM pairs"))
+        assert len(found) == 3
+        assert {"2", "33"} not in [{link.source, link.target} for link in found]
 
 
 def test_threads_read_at_once(database):

@@ -136,13 +136,32 @@ def test_where_nothing_can_be_learned_it_says_so():
     found = model(epochs=1).fit(people())
 
     def said(auc: float) -> str:
-        return first_sentence(
-            replace(found.fitted_, metrics=replace(found.metrics_, test=replace(found.metrics_.test, auc=auc)))
-        )
+        test = replace(found.metrics_.test, auc=auc)
+        return first_sentence(replace(found.fitted_, metrics=replace(found.metrics_, test=test, ranking=None)))
 
     assert said(0.51).startswith("Nothing could be learned from this graph: llwlc tells test links")
     assert said(0.40).startswith("Nothing could be learned")
     assert said(0.99) == ""
+
+
+def test_a_first_sentence_agrees_with_the_table_of_recommendations():
+    from llwlc._runs.model_card import first_sentence
+    from llwlc.ranking._list_quality import Estimate
+
+    found = model(epochs=1).fit(people())
+    report = found.metrics_.ranking
+    title = report.title
+
+    def said(precision: float, links: int = 58) -> str:
+        quality = replace(report.methods[title], average_precision=Estimate(precision, 0.01))
+        ranking = replace(report, methods={**report.methods, title: quality})
+        test = replace(found.metrics_.test, auc=0.5, num_positives=links, num_negatives=links)
+        return first_sentence(replace(found.fitted_, metrics=replace(found.metrics_, test=test, ranking=ranking)))
+
+    random = report.chance * report.recall
+    assert said(random + 0.03).endswith("yet its recommendations find more hidden links than a random list does.")
+    assert said(random + 0.01).endswith("Its recommendations are worth nothing.")
+    assert said(0.5, links=3) == "Whether anything was learned, 3 test links and 3 negatives cannot tell."
 
 
 @pytest.fixture

@@ -223,7 +223,10 @@ def check_table_target(
 ) -> None:
     """Raises an error for a database or a table that `write_to_database` could not write: before a long job begins."""
     if if_exists not in IF_EXISTS:
-        raise InputError(f"an existing table is {' or '.join(IF_EXISTS)}, got {quote_text(if_exists)}")
+        raise InputError(
+            f"a table that is there already: --if-exists (if_exists=) is {' or '.join(IF_EXISTS)}, got"
+            f" {quote_text(if_exists)}"
+        )
     open_database(url).check_target(TableName.parse(table), columns, if_exists)
 
 

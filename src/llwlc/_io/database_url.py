@@ -40,6 +40,16 @@ def restore_url(path: Path) -> str | None:
     return f"{scheme}:///{rest}" if Path(rest).exists() else f"{scheme}:////{rest}"
 
 
+def refuse_url(path: str | Path, instead: str) -> None:
+    """Refuses the URL of a database where only a file or a folder will do: written to, it would become folders whose
+    names hold the password.
+
+    >>> refuse_url("top.csv", "name a file")
+    """
+    if re.match(_SCHEME, Path(path).as_posix()):
+        raise InputError(f"{redact(Path(path).as_posix())} is a URL, which cannot be used here: {instead}")
+
+
 def redact(text: str) -> str:
     """A text without the passwords of the database URLs in it.
 
@@ -103,6 +113,16 @@ class DatabaseUrl:
     @property
     def _password(self) -> str:
         return unquote(urlsplit(self.text).password or "")
+
+    def check_password(self) -> None:
+        """Refuses a password with a bare @ or /: a driver takes what follows for the host, and would print it."""
+        name, _, secret = self.text.partition("://")[2].rpartition("@")[0].partition(":")
+        port = re.match(r"\d+[/,]", secret)  # host:5432/shop?user=ann@example
+        if re.search("[@/]", secret) and not re.search("[/?[]", name) and not port:
+            raise InputError(
+                f"{self.place}: the password in the URL has a bare @ or /, which ends it there: write %40 and %2F, or"
+                " leave the password to PGPASSWORD or ~/.pgpass"
+            )
 
     def hide(self, message: str) -> str:
         """A driver's message without any form of the secrets of this URL."""

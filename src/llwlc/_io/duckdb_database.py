@@ -93,6 +93,8 @@ class DuckdbDatabase(Database):
                 raise StorageError(
                     f"{path} is locked by another program: wait until that has finished, then run this again"
                 ) from None
+            if not write and path.read_bytes()[:15] == b"SQLite format 3":
+                raise InputError(f"{path} is a SQLite database: name it as sqlite:///{path}") from None
             raise InputError(f"{path} is not a DuckDB database, or cannot be opened ({what}): check the file") from None
         except duckdb.Error as error:
             what = self.explain(error)

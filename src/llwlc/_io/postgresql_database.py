@@ -100,6 +100,7 @@ class PostgresqlDatabase(Database):
             import psycopg
         except ImportError:
             raise MissingDependencyError("PostgreSQL needs psycopg: pip install 'llwlc[databases]'") from None
+        self.url.check_password()
         place, connected = self.url.place, False
         try:
             with psycopg.connect(**self._parameters()) as server:

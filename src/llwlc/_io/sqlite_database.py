@@ -11,6 +11,7 @@ import pyarrow as pa
 from llwlc._io.database import Database, TableName, check_existing, quote_identifier
 from llwlc._io.row_batches import make_batches
 from llwlc._support.files import check_parent_folder
+from llwlc._support.text import quote_text
 from llwlc.errors import InputError, LLwLCError, StorageError
 
 WAIT = 5.0
@@ -50,6 +51,8 @@ class SqliteDatabase(Database):
             return sorted(name for (name,) in base.execute(query))
 
     def check_target(self, name: TableName, columns: Sequence[str], if_exists: str) -> None:
+        if name.schema not in (None, "main"):
+            raise InputError(f"a SQLite file has no schema {quote_text(name.schema)}: name the table alone")
         check_parent_folder(self.url.file)
         if self.url.file.exists():
             with self._connection() as base:
@@ -69,12 +72,11 @@ class SqliteDatabase(Database):
 
     def _begin(self, base: sqlite3.Connection, name: TableName, columns: Sequence[str], if_exists: str) -> bool:
         """Whether the table is there, to be appended to; an error where it must not be, or lacks a column."""
-        schema = name.schema or "main"
-        query = f"SELECT count(*) FROM {quote_identifier(schema)}.sqlite_master WHERE lower(name) = lower(?)"
+        query = "SELECT count(*) FROM main.sqlite_master WHERE lower(name) = lower(?)"
         if not base.execute(query, [name.table]).fetchone()[0]:
             return False
         # the pragma as a function takes names as values
-        known = [row[0] for row in base.execute("SELECT name FROM pragma_table_info(?, ?)", [name.table, schema])]
+        known = [row[0] for row in base.execute("SELECT name FROM pragma_table_info(?, 'main')", [name.table])]
         check_existing(name, columns, known, if_exists)
         return True
 

@@ -20,7 +20,7 @@ from llwlc._io.file_bytes import UNZIPPED_LIMIT, UserFile, make_size_error, open
 from llwlc._io.parquet_size import copy_to_arrow, unpacked_bytes
 from llwlc._io.text_check import LONGEST_LINE, TextCheck
 from llwlc._support.text import describe_error, quote_text
-from llwlc.errors import InputError
+from llwlc.errors import InputError, LLwLCError
 
 MOST_COLUMNS = 1 << 18
 """Columns of a table in text: each takes some kilobytes while it is read. A sparse matrix (npz) may have more."""
@@ -90,6 +90,8 @@ def arrow_errors(path: Path) -> Iterator[None]:
     """Turns arrow's errors about a file into an `InputError` of one sentence."""
     try:
         yield
+    except LLwLCError:  # a database that does not answer is an OSError too
+        raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = describe_error(error).removeprefix("CSV parse error: ")
         raise InputError(f"{path} cannot be read as a table: {what}. Fix or remove that row") from error

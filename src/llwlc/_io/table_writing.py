@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from llwlc._io.database_url import refuse_url
 from llwlc._support.files import check_parent_folder, write_bytes
 from llwlc._support.text import describe_error
 from llwlc.errors import InputError
@@ -72,6 +73,7 @@ def check_writable(path: str | Path, format: str | None = None) -> None:
     starts.
     """
     path = Path(path)
+    refuse_url(path, "name a file; recommend writes to a database by --to")
     if format is None and not path.name.endswith(WRITABLE):
         raise InputError(f"cannot tell the format of {path} from its ending: use one of {', '.join(WRITABLE)}")
     check_parent_folder(path)

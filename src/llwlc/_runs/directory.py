@@ -21,6 +21,7 @@ from torch import Tensor
 
 from llwlc._fitting.fit import FitResult
 from llwlc._fitting.fit_metrics import FitMetrics
+from llwlc._io.database_url import refuse_url
 from llwlc._io.feature_encoding import FeatureEncoding
 from llwlc._runs.checks import (
     check_arrays,
@@ -95,6 +96,7 @@ def save(folder: Path, run: Run) -> None:
             f"a run of {run.fitted.title} could not be read again: register its class, with"
             " @llwlc.models.register(NAME), to store it"
         )
+    refuse_url(folder, "name a folder for the run")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=PARTIAL_PREFIX, dir=folder))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from llwlc._io.database_url import refuse_url
 from llwlc._runs.directory import CHECKPOINT, find_leftovers
 from llwlc._runs.format import RunConfig, is_finished, read_config
 from llwlc._support.lock import hold_lock
@@ -18,6 +19,7 @@ def find_finished_run(folder: Path, fingerprint: str) -> RunConfig | None:
     """The configuration of this run where the folder holds it finished, else None; a folder with another run, or with
     other files, is refused.
     """
+    refuse_url(folder, "--out names a folder for the run")
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     if not folder.is_dir():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from llwlc._candidates.config import CandidateConfig
+from llwlc._io.database_url import refuse_url
 from llwlc._support.files import file_digest, write_text
 from llwlc._support.json_file import read_json
 from llwlc._support.records import read_record, to_mapping
@@ -102,6 +103,7 @@ def is_finished(folder: Path) -> bool:
 def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
     """`config.json` of a finished run, after every file was compared with its digest."""
     if not folder.is_dir():
+        refuse_url(folder, "name the folder of a run")
         raise RunFolderError(f"there is no run folder {folder}: make one with llwlc fit GRAPH --out {folder}")
     if not (folder / CONFIG).exists() or not is_finished(folder):
         raise RunFolderError(

@@ -74,13 +74,26 @@ def first_sentence(fitted: FitResult) -> str:
     test = fitted.metrics.test
     pos, neg = max(test.num_positives, 1), max(test.num_negatives, 1)
     chance = 2 * math.sqrt((pos + neg + 1) / (12 * pos * neg))  # two standard errors of the AUC of a random score
-    if test["auc"] <= 0.5 + chance:
-        return (
-            f"Nothing could be learned from this graph: {fitted.title} tells test links from other pairs no better than"
-            f" chance does (AUC {100 * test['auc']:.1f}, chance reaches {100 * (0.5 + chance):.1f}). Its"
-            " recommendations are worth nothing."
-        )
-    return fitted.model.remark
+    if chance >= 0.5:
+        few = f"Whether anything was learned, {pos:,} test links and {neg:,} negatives cannot tell."
+        return f"{few} {fitted.model.remark}".strip()
+    if test["auc"] > 0.5 + chance:
+        return fitted.model.remark
+    what = (
+        f"{fitted.title} tells test links from other pairs no better than chance does (AUC {100 * test['auc']:.1f},"
+        f" chance reaches {100 * (0.5 + chance):.1f})"
+    )
+    if _list_beats_chance(fitted.metrics.ranking):
+        return f"{what}, yet its recommendations find more hidden links than a random list does."
+    return f"Nothing could be learned from this graph: {what}. Its recommendations are worth nothing."
+
+
+def _list_beats_chance(report: RankingReport | None) -> bool:
+    """Whether the average precision is more than two standard errors above that of a random list."""
+    if report is None or not report.candidates:
+        return False
+    found = report.methods[report.title].average_precision
+    return found.value - 2 * found.error > report.chance * report.recall
 
 
 def model_card(fitted: FitResult, graph: Graph, split: LinkSplit) -> str:

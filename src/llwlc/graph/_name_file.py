@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from torch import Tensor
 
+from llwlc._io.database_url import refuse_url
 from llwlc._io.file_bytes import UNZIPPED_LIMIT, UserFile, open_file
 from llwlc._io.id_column import find_id_column
 from llwlc._io.memory_table import TableSource, get_source_name, is_frame, is_path, open_source
@@ -42,6 +43,8 @@ def read_names(
     if not is_path(source) and not is_frame(source):
         names = [str(name) for name in source]
         return as_names(pa.array(names, pa.string()), where=str(path))
+    if is_path(source):
+        refuse_url(path, "write the names to a file such as nodes.csv, or in Python give a list")
     with arrow_errors(path):
         if is_path(source):
             with open_file(path, unzipped_limit) as opened:

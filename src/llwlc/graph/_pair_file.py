@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from llwlc._io.database_url import refuse_url
 from llwlc._io.file_bytes import UNZIPPED_LIMIT
 from llwlc._io.memory_table import TableSource, is_frame, open_source, to_arrow
 from llwlc._io.table_file import TableFile, arrow_errors
@@ -188,6 +189,8 @@ def resolve_known_pairs(pairs: Any, graph: Graph, *, what: str) -> Tensor:
                 f" {tuple(numbers.shape)} of {numbers.dtype}"
             )
         return numbers.long()
+    if isinstance(pairs, str | Path):
+        refuse_url(pairs, f"write the {what} to a file such as pairs.csv, or in Python give llwlc.Query(url, sql)")
     found = read_pairs(pairs, graph, unknown="skip")
     if found.note:
         raise InputError(f"{what}: {found.note.replace('cannot be scored', 'are no pairs of this graph')}")

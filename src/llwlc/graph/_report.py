@@ -101,8 +101,8 @@ class GraphReport:
             sentences.append(
                 "The graph is bipartite: its nodes fall into two sides and every edge joins one side to the other. The"
                 " two ends of a true link then never share a neighbour (common neighbours, Adamic-Adar and their like"
-                " score it 0), random negatives are often same-side pairs and easy to tell, and recommendations may"
-                " propose same-side pairs: keep only those across."
+                " score it 0), random negatives are often same-side pairs, which are no test of a model, and"
+                " recommendations lie across the sides, unless fewer than 20 cycles say that it is bipartite by chance."
             )
         if self.directed:
             share = self.reversed_pairs / max(self.edges, 1)
@@ -110,6 +110,8 @@ class GraphReport:
                 "The input states that its edges are directed."
                 if share < MUTUAL  # nothing else could have told
                 else f"The edges look directed: {share:.0%} of them come in both directions, the others in one."
+                " If the two columns number different things, customers and items say, put a letter before each number,"
+                " so that customer 7 and item 7 are two nodes."
             )
             sentences.append(
                 f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way"
