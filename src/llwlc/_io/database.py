@@ -65,8 +65,8 @@ class Database(ABC):
 
     @abstractmethod
     def batches(self, sql: str, rows: int) -> Generator[pa.RecordBatch]:
-        """The rows of a query, so many at a time, on a connection that cannot write; one batch of none where there is
-        no row. All batches have the same columns of the same types.
+        """The rows of a query in batches of `rows`, on a connection that cannot write; one empty batch if there is no
+        row. All batches have the same columns of the same types.
         """
 
     def tables(self) -> list[str]:

@@ -20,7 +20,7 @@ _STEP = Decimal(1).scaleb(-DECIMAL.scale)
 def make_batches(
     rows: Iterable[Sequence[Any]], schema: pa.Schema, size: int, *, where: str
 ) -> Iterator[pa.RecordBatch]:
-    """Rows in batches of so many; one without rows where there are none.
+    """Rows in batches of `size`; one empty batch if there are none.
 
     >>> schema = pa.schema([("a", pa.string()), ("n", pa.int64())])
     >>> [batch.to_pydict() for batch in make_batches([("x", 1), (2, None)], schema, 10, where="the query")]

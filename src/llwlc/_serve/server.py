@@ -58,8 +58,7 @@ def make_server(
         ws="none",
         timeout_keep_alive=10,
         h11_max_incomplete_event_size=256 * 1024,  # two names of 10,000 characters, as an address writes them
-        # accepted in one go: few of those that may be open, so that each is read before so many newer ones come that it
-        # has to go
+        # accepted at once: a fraction of those that may be open, so that each is read before newer ones displace it
         backlog=max(1, connection.most // 8),
     )
     return _Server(config)

@@ -134,8 +134,8 @@ class Search:
         return ritz
 
     def _should_factor(self, f: ChebyshevFilter) -> bool:
-        """Whether a factorisation is sure to cost less than the products to be expected: some hundred filters, and a
-        product with a sparse matrix four times as long as so many of a factorisation."""
+        """Whether a factorisation surely costs less than the products that remain, some hundred filters; an entry of a
+        sparse matrix takes four times as long as one of a factorisation."""
         matrix = self.problem.matrix
         if matrix is None or self.problem.Y is None:
             return False

@@ -55,7 +55,7 @@ def thick_restart(
     method of Wu and Simon: Ritz vectors of the upper end and the last residual are the basis of the next cycle.
 
     Every vector is orthogonalised against all others. Where the space is exhausted a random direction continues it,
-    so that an eigenvalue which one start sees once comes again as often as it is repeated.
+    so that a repeated eigenvalue, which one start vector sees once, is found with all its copies.
 
     >>> A, rng = np.diag([3.0, 3.0, 2.0, 1.0]), np.random.default_rng(0)
     >>> exact = Goal(2, lambda value: 1e-9 + 0 * value)

@@ -97,8 +97,7 @@ class CompiledTraining:
                 self._sums,
             )
 
-        # one call for each thread, which takes groups until none is left: a call of so many arrays takes as long as two
-        # links
+        # one call per thread, which takes groups until none is left: passing these arrays takes as long as two links
         run_over_parts(min(get_kernel_threads(), groups), make)
         self._scratch += scratches
         parts, classes = min(get_kernel_threads(), groups), packing.weights.blocks.classes

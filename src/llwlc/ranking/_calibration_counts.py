@@ -85,8 +85,8 @@ class CalibrationCounts:
         return cls(kinds[0], kinds[1], sizes.known / sizes.training, unit)
 
     def refit(self, missing_per_known: float, *, draws: bool = True) -> CandidateCalibration:
-        """The curves where so many links are missing for each link of the file: log R for each such link, so that a
-        candidate is a missing one with log-odds log R + log(missing per known). `draws`: with refits, which carry
+        """The curves for `missing_per_known` missing links per link of the file: log R per link of the file, so that a
+        candidate is a missing link with log-odds log R + log(missing per known). `draws`: with refits, which carry
         `SPREAD` too.
         """
         return _refit(self, missing_per_known, REFITS if draws else 0)

@@ -56,7 +56,7 @@ class RankingConfig:
     of the fit's own split. None in a run of an older version."""
 
     def calibrate(self, missing_per_known: float) -> RankingConfig:
-        """The same with the calibration of a graph of which so many links are missing for each known one."""
+        """The same, calibrated for a graph that lacks `missing_per_known` links for each known one."""
         if self.counts is None:
             return self
         return replace(self, calibration=self.counts.refit(missing_per_known))
