@@ -259,10 +259,10 @@ BAD = {
         ["evaluate", "run", "--device", "cpu"],
         "--device has no effect without --protocol",
     ),
-    "no splits": (["evaluate", "run", "--protocol", "ncn", "--seeds", "0"], "--seeds is a number from 1"),
+    "no splits": (["evaluate", "run", "--protocol", "ncn", "--seeds", "0"], "--seeds is a number of trainings, 1"),
     "a billion splits": (
         ["evaluate", "run", "--protocol", "ncn", "--seeds", "1000000000"],
-        "to 1,000, as each is a",
+        "1 to 1,000, or a range",
     ),
 }
 

@@ -156,8 +156,8 @@ def test_show_prints_what_is_stored_and_finished_cells_are_not_run_again(tmp_pat
     ("words", "said"),
     [
         (("resutls",), "no table is called 'resutls'"),
-        (("results", "--seeds", "0"), "--seeds is a number from 1"),
-        (("results", "--seeds", "4-2"), "--seeds is a number from 1"),
+        (("results", "--seeds", "0"), "--seeds is a number of trainings, 1"),
+        (("results", "--seeds", "4-2"), "--seeds is a number of trainings, 1"),
         (("results", "--format", "word", "--show"), "--format is text, markdown, latex"),
         (
             ("results", "--results", "nowhere.jsonl", "--show"),

@@ -198,5 +198,5 @@ def test_what_cannot_be_done_is_said():
     complete = Graph.from_edges(whole)
     split = splits.make(people(features=False), protocol="random", seed=0)
     dense = replace(split, train_graph=complete, train_pos=whole)
-    with pytest.raises(InputError, match="pairs without one"):
+    with pytest.raises(InputError, match="from links and non-links"):
         Stack().fit(dense, NodeFeatures(), seed=0, resources=Resources())
