@@ -206,3 +206,13 @@ def test_a_module_of_a_public_package_is_private_by_name():
     shown = {f"{p.parent.name}/{p.name}" for folder in public for p in folder.glob("*") if not p.name.startswith("_")}
     assert shown == {"datasets/files"}
     assert [p.name for p in public if "__all__ = " not in (p / "__init__.py").read_text()] == []
+
+
+def test_no_two_classes_share_a_name():
+    homes: dict[str, list[str]] = {}
+    for path in [*SOURCE.rglob("*.py"), *(ROOT / "research").rglob("*.py")]:
+        if "tests" not in path.parts:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

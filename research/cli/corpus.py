@@ -56,7 +56,7 @@ def corpus(
     """
     load_plugins(plugin)
     from llwlc.models._registry import MODELS
-    from research.corpus.comparison import Scores, rank_models
+    from research.corpus.comparison import ScoreTable, rank_models
     from research.corpus.networks import USES, select_networks
     from research.corpus.report import draw_ranks, make_report
     from research.corpus.runs import make_cells, run_corpus
@@ -88,7 +88,7 @@ def corpus(
     groups = {network.name: network.group for network in chosen}
     typer.echo(make_report(lines, methods, groups, against or methods[0]))
     if figure is not None:
-        draw_ranks(rank_models(Scores.of(lines, methods, "auc")), figure)
+        draw_ranks(rank_models(ScoreTable.of(lines, methods, "auc")), figure)
         print_status(f"written to {figure}")
 
 

@@ -43,7 +43,7 @@ def outside(
     from research.outside.lines import read_lines, run_missing
     from research.outside.networks import USES, find_networks
     from research.outside.table import draw, render
-    from research.outside.trial import Trial
+    from research.outside.trial import HidingTrial
 
     if use not in USES:
         raise InputError(f"--use is {' or '.join(USES)}, got {use!r}")
@@ -52,7 +52,7 @@ def outside(
         raise InputError(f"--share is above 0 and below 1, got {', '.join(map(str, shares))}")
     networks, models = find_networks(use, network, links), tuple(model or ("llwlc",))
     trials = [
-        (Trial(each.name, part, hiding, name, minutes), each)
+        (HidingTrial(each.name, part, hiding, name, minutes), each)
         for name in models
         for hiding in range(hidings)
         for part in shares

@@ -19,14 +19,14 @@ Split = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreTable:
     """Of each network and model, the value of each split; only networks on which all models have the same splits."""
 
     values: Mapping[str, Mapping[str, Mapping[Split, float]]]
     models: tuple[str, ...]
 
     @classmethod
-    def of(cls, lines: Sequence[Line], models: Sequence[str], metric: str) -> Scores:
+    def of(cls, lines: Sequence[Line], models: Sequence[str], metric: str) -> ScoreTable:
         """From lines of kind `corpus`."""
         values: dict[str, dict[str, dict[Split, float]]] = defaultdict(lambda: defaultdict(dict))
         for line in lines:
@@ -63,7 +63,7 @@ class Difference:
     p: float
 
 
-def differences(scores: Scores, model: str, reference: str) -> list[Difference]:
+def differences(scores: ScoreTable, model: str, reference: str) -> list[Difference]:
     """The paired differences on each network. Folds of a cross-validation share training links, so that the standard
     error of a small network is a little too small.
     """
@@ -96,7 +96,7 @@ def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
 
 
 @dataclass(frozen=True)
-class Ranks:
+class MeanRanks:
     """Mean ranks of models over networks, 1 the best, and the critical difference (Nemenyi, at `LEVEL`)."""
 
     models: tuple[str, ...]
@@ -105,7 +105,7 @@ class Ranks:
     networks: int
 
 
-def rank_models(scores: Scores) -> Ranks:
+def rank_models(scores: ScoreTable) -> MeanRanks:
     """The ranks of all models on the networks that all were measured on."""
     matrix = scores.matrix()
     if len(matrix) < 2 or matrix.shape[1] < 2:
@@ -117,4 +117,4 @@ def rank_models(scores: Scores) -> Ranks:
     quantile = float(studentized_range.ppf(1 - LEVEL, count, np.inf)) / math.sqrt(2)
     critical = quantile * math.sqrt(count * (count + 1) / (6 * networks))
     order = np.argsort(mean, kind="stable")
-    return Ranks(tuple(scores.models[i] for i in order), tuple(float(mean[i]) for i in order), critical, networks)
+    return MeanRanks(tuple(scores.models[i] for i in order), tuple(float(mean[i]) for i in order), critical, networks)

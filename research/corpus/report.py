@@ -10,7 +10,7 @@ import numpy as np
 
 from llwlc._support.charts import new_figure
 from llwlc.errors import InputError
-from research.corpus.comparison import LEVEL, Ranks, Scores, differences, holm, rank_models
+from research.corpus.comparison import LEVEL, MeanRanks, ScoreTable, differences, holm, rank_models
 from research.experiments.lines import Line
 
 
@@ -19,7 +19,7 @@ def make_report(lines: Sequence[Line], models: Sequence[str], groups: Mapping[st
     if reference not in models:
         raise InputError(f"--against names {reference!r}, which is not among the models: {', '.join(models)}")
     mine = [line for line in lines if line.cell.data in groups]
-    auc, ap = (Scores.of(mine, models, metric) for metric in ("auc", "ap"))
+    auc, ap = (ScoreTable.of(mine, models, metric) for metric in ("auc", "ap"))
     if not auc.values:
         raise InputError("no network has lines of all these models: measure them first, or name fewer with --models")
     splits = [len(next(iter(by.values()))) for by in auc.values.values()]
@@ -33,7 +33,7 @@ def make_report(lines: Sequence[Line], models: Sequence[str], groups: Mapping[st
     return "\n\n".join([*parts, _costs([line for line in mine if line.cell.data in auc.values], models)])
 
 
-def _domains(auc: Scores, ap: Scores, groups: Mapping[str, str]) -> str:
+def _domains(auc: ScoreTable, ap: ScoreTable, groups: Mapping[str, str]) -> str:
     members = defaultdict(list)
     for network in auc.values:
         members[groups[network]].append(network)
@@ -46,11 +46,11 @@ def _domains(auc: Scores, ap: Scores, groups: Mapping[str, str]) -> str:
     return _table(header, rows)
 
 
-def _pair(auc: Scores, ap: Scores, model: str, networks: Sequence[str] | None) -> str:
+def _pair(auc: ScoreTable, ap: ScoreTable, model: str, networks: Sequence[str] | None) -> str:
     return f"{100 * auc.mean(model, networks):.2f} / {100 * ap.mean(model, networks):.2f}"
 
 
-def _against(auc: Scores, reference: str) -> str:
+def _against(auc: ScoreTable, reference: str) -> str:
     """The mean over networks of the difference, with the standard error that the splits give it, and on how many
     networks a difference remains by Holm's rule over all networks and models.
     """
@@ -73,7 +73,7 @@ def _against(auc: Scores, reference: str) -> str:
     return f"{title}\n" + _table(["", "mean", "ahead on", "significantly ahead", "behind"], rows)
 
 
-def _ranks(ranks: Ranks) -> str:
+def _ranks(ranks: MeanRanks) -> str:
     rows = [[model, f"{mean:.2f}"] for model, mean in zip(ranks.models, ranks.mean, strict=True)]
     title = f"mean rank on {ranks.networks} networks; critical difference {ranks.critical:.2f} (Nemenyi, {LEVEL})"
     return f"{title}\n" + _table(["", "rank"], rows)
@@ -97,7 +97,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def draw_ranks(ranks: Ranks, path: Path) -> None:
+def draw_ranks(ranks: MeanRanks, path: Path) -> None:
     """The critical-difference picture (Demšar 2006): models at their mean ranks, and bars over those that cannot be
     told apart.
     """
@@ -127,7 +127,7 @@ def draw_ranks(ranks: Ranks, path: Path) -> None:
     figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
-def _cliques(ranks: Ranks) -> list[tuple[float, float]]:
+def _cliques(ranks: MeanRanks) -> list[tuple[float, float]]:
     """The largest runs of models whose first and last differ by less than the critical difference."""
     runs: list[tuple[int, int]] = []
     for first in range(len(ranks.mean)):

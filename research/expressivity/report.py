@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from research.expressivity.families import BREC
 from research.expressivity.published import BREC_RESULTS
 from research.expressivity.table import SuiteRow
-from research.expressivity.trials import Trial
+from research.expressivity.trials import LearningTrial
 
 
 def table(rows: Sequence[SuiteRow]) -> tuple[list[str], list[list[str]]]:
@@ -47,7 +47,7 @@ def brec_table(rows: Sequence[SuiteRow]) -> tuple[list[str], list[list[str]]]:
     return header, lines
 
 
-def learned_table(trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
+def learned_table(trials: Sequence[LearningTrial]) -> tuple[list[str], list[list[str]]]:
     """One line a seed, one column a suite, then the total, the checks passed and the largest T² of a check.
 
     With several seeds also mean ± standard deviation over them, and the pairs that all of them, or any of them,
@@ -75,7 +75,7 @@ def _by_suite(names: Sequence[str], suites: Sequence[str]) -> list[int]:
     return [*(names.count(s) for s in suites), len(names)]
 
 
-def _checks(trials: Sequence[Trial]) -> list[str]:
+def _checks(trials: Sequence[LearningTrial]) -> list[str]:
     passed, largest = sum(t.reliable for t in trials), max(t.reliability for t in trials)
     return [f"{passed:,}/{len(trials):,}", f"{largest:.3g}", f"{mean(t.seconds for t in trials):.2g}"]
 

@@ -31,7 +31,7 @@ Job = tuple[str, Pair, int]
 
 
 @dataclass(frozen=True)
-class Trial:
+class LearningTrial:
     """One pair, one seed: T² between the graphs (`statistic`) and of the reliability check, and processor seconds."""
 
     suite: str
@@ -53,7 +53,9 @@ class Trial:
         return PairedComparison(self.statistic, self.reliability).separated and self.reliable
 
 
-def run_trials(names: Sequence[str], *, seeds: int = 1, processes: int = 1, out: Path | None = None) -> list[Trial]:
+def run_trials(
+    names: Sequence[str], *, seeds: int = 1, processes: int = 1, out: Path | None = None
+) -> list[LearningTrial]:
     """Every pair of the suites with seeds 0 … `seeds` − 1, the longest first, so that no core is left with a long one
     at the end.
 
@@ -74,7 +76,7 @@ def run_trials(names: Sequence[str], *, seeds: int = 1, processes: int = 1, out:
     return [found[_name(job)] for job in asked]
 
 
-def load_trials(path: Path) -> list[Trial]:
+def load_trials(path: Path) -> list[LearningTrial]:
     """The trials of a file, none where there is no file. A last line that was cut off in writing is removed from it."""
     if not path.exists():
         return []
@@ -83,7 +85,7 @@ def load_trials(path: Path) -> list[Trial]:
     if whole != text:
         write_text(path, whole)
     try:
-        return [Trial(**json.loads(line)) for line in whole.splitlines()]
+        return [LearningTrial(**json.loads(line)) for line in whole.splitlines()]
     except (ValueError, TypeError) as error:
         raise InputError(
             f"{path} is no file of learned trials ({describe_error(error)}); give another --out"
@@ -94,7 +96,7 @@ def _name(job: Job) -> tuple[str, str, int]:
     return job[0], job[1].name, job[2]
 
 
-def _key(trial: Trial) -> tuple[str, str, int]:
+def _key(trial: LearningTrial) -> tuple[str, str, int]:
     return trial.suite, trial.pair, trial.seed
 
 
@@ -103,17 +105,17 @@ def _cost(job: Job) -> int:
     return comb(n, choose_order(n)) * n * n
 
 
-def _trial(job: Job) -> Trial:
+def _trial(job: Job) -> LearningTrial:
     name, pair, seed = job
     started = time.process_time()
     trained = learn(pair, seed=seed)
     spent = round(time.process_time() - started, 2)
     # four digits are more than rounding noise has
     statistic, reliability = (float(f"{x:.4g}") for x in trained.comparison)
-    return Trial(name, pair.name, seed, len(pair.a), trained.order, statistic, reliability, spent)
+    return LearningTrial(name, pair.name, seed, len(pair.a), trained.order, statistic, reliability, spent)
 
 
-def _results(todo: Sequence[Job], processes: int) -> Iterator[Trial]:
+def _results(todo: Sequence[Job], processes: int) -> Iterator[LearningTrial]:
     """The trials as they end, each on one thread."""
     if not todo:
         return

@@ -9,8 +9,8 @@ from typing import Any
 
 from llwlc.errors import InputError, LLwLCError
 from research.experiments.lines import append_line
-from research.outside.networks import Network
-from research.outside.trial import Trial, run_trial
+from research.outside.networks import SourceNetwork
+from research.outside.trial import HidingTrial, run_trial
 
 Line = dict[str, Any]
 
@@ -30,10 +30,10 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def key_of(line: Line) -> tuple[Any, ...]:
-    return Trial(*(line[name] for name in ("network", "share", "hiding", "model", "minutes"))).key
+    return HidingTrial(*(line[name] for name in ("network", "share", "hiding", "model", "minutes"))).key
 
 
-def run_missing(trials: Sequence[tuple[Trial, Network]], path: Path, report: Callable[[str], None]) -> None:
+def run_missing(trials: Sequence[tuple[HidingTrial, SourceNetwork]], path: Path, report: Callable[[str], None]) -> None:
     """Runs the trials without a line, and appends a line for each; errors of llwlc are reported."""
     done = {key_of(line) for line in read_lines(path)}
     missing = [(trial, network) for trial, network in trials if trial.key not in done]

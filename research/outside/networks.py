@@ -18,7 +18,7 @@ USES = ("tune", "final")
 Pairs = NDArray[np.int64]
 
 
-class Network(NamedTuple):
+class SourceNetwork(NamedTuple):
     """A row of `networks.tsv`."""
 
     name: str
@@ -28,7 +28,7 @@ class Network(NamedTuple):
     use: str
 
 
-def find_networks(use: str, names: Sequence[str] | None, least: int) -> list[Network]:
+def find_networks(use: str, names: Sequence[str] | None, least: int) -> list[SourceNetwork]:
     """The networks of one use with at least `least` links; a name of another use is refused, so that no choice
     sees it.
     """
@@ -37,7 +37,7 @@ def find_networks(use: str, names: Sequence[str] | None, least: int) -> list[Net
         raise InputError(f"{file} does not exist: point LLWLC_DATA at a folder that has the corpus")
     with file.open(newline="") as rows:
         networks = [
-            Network(row["name"], row["domain"], int(row["nodes"]), int(row["edges"]), row["use"])
+            SourceNetwork(row["name"], row["domain"], int(row["nodes"]), int(row["edges"]), row["use"])
             for row in csv.DictReader(rows, delimiter="\t")
         ]
     found = [network for network in networks if network.use == use and network.edges >= least]
@@ -49,7 +49,7 @@ def find_networks(use: str, names: Sequence[str] | None, least: int) -> list[Net
     return [network for network in found if network.name in names]
 
 
-def read_links(network: Network) -> Pairs:
+def read_links(network: SourceNetwork) -> Pairs:
     """The links of a network `[m, 2]`, as node numbers, without duplicates and self-loops."""
     with gzip.open(data_root() / "corpus" / f"{network.name}.txt.gz", "rt") as lines:
         pairs = np.loadtxt(lines, dtype=np.int64, usecols=(0, 1), ndmin=2)

@@ -14,7 +14,7 @@ from llwlc import Graph, LinkPredictor
 from llwlc.ranking import Recommendations
 from research.bench.clock import describe_machine
 from research.experiments.measures import commit
-from research.outside.networks import Network, Pairs, hide_links, read_links
+from research.outside.networks import Pairs, SourceNetwork, hide_links, read_links
 
 TOPS = (50, 200, 1000)
 SHARES = ("stated", "default")
@@ -23,7 +23,7 @@ BINS = 10
 
 
 @dataclass(frozen=True)
-class Trial:
+class HidingTrial:
     """A network, the share of its links to hide, the seed of the hiding, a model and its minutes."""
 
     network: str
@@ -37,7 +37,7 @@ class Trial:
         return tuple(asdict(self).values())
 
 
-def run_trial(trial: Trial, network: Network) -> dict[str, Any]:
+def run_trial(trial: HidingTrial, network: SourceNetwork) -> dict[str, Any]:
     """The line of a trial: predicted share, its 90 % range and observed share, for each top and each of `SHARES`."""
     links = read_links(network)
     known, hidden = hide_links(links, network.name, trial.share, trial.hiding)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from llwlc.ranking import _calibration_counts as calibration_counts
-from llwlc.ranking._calibration_counts import CalibrationCounts, SplitSizes, StageScores
+from llwlc.ranking._calibration_counts import CalibrationCounts, LinkNumbers, StageScores
 from llwlc.ranking._candidate_calibration import ratio_from_share
 from llwlc.ranking._curve_fitting import StageCounts, fit_candidate_calibration, fit_counts
 from llwlc.ranking._ranking import RankedCandidates, RankingConfig
@@ -29,7 +29,7 @@ class File:
         )
         self.part = np.where(link, part, NONE)
         count = [int((self.part == each).sum()) for each in range(5)]
-        self.sizes = SplitSizes(count[TRAIN], count[TRAIN] + count[VALID], count[VALID], count[TEST])
+        self.sizes = LinkNumbers(count[TRAIN], count[TRAIN] + count[VALID], count[VALID], count[TEST])
         self.missing_per_known = count[MISSING] / self.sizes.known
         known = np.array([self.sizes.training, self.sizes.known_at_test, self.sizes.known])
         self.scores = [score * slope for slope in (known / known[0]) ** growth]
@@ -120,7 +120,7 @@ def test_a_list_that_was_measured_as_bad_does_not_claim_to_be_good():
     test[200::50] = True
     valid[3_000] = True
     stages = [StageScores(everything, score, torch.ones(4_000, dtype=torch.bool), hidden) for hidden in (valid, test)]
-    counts = CalibrationCounts.of(*stages, SplitSizes(800, 800, 40, 80))
+    counts = CalibrationCounts.of(*stages, LinkNumbers(800, 800, 40, 80))
     alone = fit_candidate_calibration(score, stages[0].sharing, valid, rho=0.05, other=0.1)
     ratio = ratio_from_share(0.08)  # as many as test links: a list like the one that was measured
 

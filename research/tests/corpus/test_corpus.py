@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from llwlc.errors import DatasetError, InputError
 from llwlc.graph._graph import Graph
 from research.cli.app import app
-from research.corpus.comparison import Scores, differences, holm, rank_models
+from research.corpus.comparison import ScoreTable, differences, holm, rank_models
 from research.corpus.folds import corpus_splits
 from research.corpus.networks import load_network, read_networks, select_networks
 from research.corpus.report import make_report
@@ -150,7 +150,7 @@ def test_differences_are_paired_and_holms_rule_is_his():
     values = rng.random((2, 6))
     lines = [line("a", model, values[m, s], s) for m, model in enumerate(("x", "y")) for s in range(6)]
     lines += [line("a", "x", 0.1, 6), line("b", "x", 0.5)]  # splits and networks that only one has do not count
-    scores = Scores.of(lines, ("x", "y"), "auc")
+    scores = ScoreTable.of(lines, ("x", "y"), "auc")
     assert list(scores.values) == ["a"]
     assert scores.mean("x") == pytest.approx(values[0].mean())
     (found,) = differences(scores, "x", "y")
@@ -166,12 +166,12 @@ def test_ranks_and_their_critical_difference_are_demsars():
     rows = {"a": (0.9, 0.8, 0.7), "b": (0.6, 0.6, 0.5), "c": (0.5, 0.6, 0.4), "d": (0.9, 0.7, 0.6)}
     models = ("x", "y", "z")
     lines = [line(n, m, v) for n, row in rows.items() for m, v in zip(models, row, strict=True)]
-    ranks = rank_models(Scores.of(lines, models, "auc"))
+    ranks = rank_models(ScoreTable.of(lines, models, "auc"))
     assert ranks.models == models
     np.testing.assert_allclose(ranks.mean, [(1 + 1.5 + 2 + 1) / 4, (2 + 1.5 + 1 + 2) / 4, 3])
     assert ranks.critical == pytest.approx(2.343 * np.sqrt(3 * 4 / (6 * 4)), abs=1e-3)  # q of three models, his table
     with pytest.raises(InputError, match="two models and two networks"):
-        rank_models(Scores.of(lines[:3], models, "auc"))
+        rank_models(ScoreTable.of(lines[:3], models, "auc"))
 
 
 def test_a_report_needs_its_reference():

@@ -8,7 +8,7 @@ import torch
 
 from llwlc.errors import InputError
 from research.expressivity.report import learned_table
-from research.expressivity.trials import Trial, load_trials, run_trials
+from research.expressivity.trials import LearningTrial, load_trials, run_trials
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_workers_give_the_same_answers_and_leave_the_environment_alone(whole, tm
 
 
 def test_table_over_seeds():
-    trial = Trial("a", "x", 0, 5, 1, 100.0, 1.0, 2.0)
+    trial = LearningTrial("a", "x", 0, 5, 1, 100.0, 1.0, 2.0)
     trials = [
         trial,
         replace(trial, pair="y"),

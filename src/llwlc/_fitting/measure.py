@@ -16,7 +16,7 @@ from llwlc.graph._graph import Graph
 from llwlc.heuristics._registry import HEURISTICS
 from llwlc.models._base import Adjustable, LinkModel, score_pairs
 from llwlc.ranking._adjustment import fit_adjustment
-from llwlc.ranking._calibration_counts import CalibrationCounts, SplitSizes, StageScores
+from llwlc.ranking._calibration_counts import CalibrationCounts, LinkNumbers, StageScores
 from llwlc.ranking._curve_fitting import fit_candidate_calibration
 from llwlc.ranking._evaluation import hide_links, rank_hidden, report_ranking
 from llwlc.ranking._list_quality import RankingReport
@@ -137,6 +137,6 @@ def measure_list(
         device=device,
         seed=seed,
     )
-    sizes = SplitSizes(max(split.valid_graph.num_edges, 1), graph.num_edges, len(split.valid_pos), len(split.test_pos))
+    sizes = LinkNumbers(max(split.valid_graph.num_edges, 1), graph.num_edges, len(split.valid_pos), len(split.test_pos))
     counts = CalibrationCounts.of(calibrated.valid, found.scores, sizes, calibrated.unit)
     return report_ranking(found, title=model.title), replace(config, counts=counts)

@@ -17,7 +17,7 @@ from llwlc.models._registry import MODELS, make
 
 
 @dataclass(frozen=True)
-class Range:
+class ValueRange:
     """A log-uniform number between two others, rounded to two digits."""
 
     low: float
@@ -27,22 +27,22 @@ class Range:
         return float(f"{math.exp(rng.uniform(math.log(self.low), math.log(self.high))):.2g}")
 
 
-Choices = Range | tuple[Any, ...]
+Choices = ValueRange | tuple[Any, ...]
 _PRODUCT: Mapping[str, Choices] = {
-    "learning_rate": Range(5e-4, 1e-2),
+    "learning_rate": ValueRange(5e-4, 1e-2),
     "hidden": (64, 128, 256),
     "layers": (1, 2, 3),
     "dropout": (0.0, 0.3, 0.6),
     "head_dropout": (0.0, 0.3, 0.6),
 }
 _COUNTED: Mapping[str, Choices] = {
-    "learning_rate": Range(5e-4, 1e-2),
+    "learning_rate": ValueRange(5e-4, 1e-2),
     "hidden": (64, 128, 256),
     "head_dropout": (0.0, 0.3, 0.6),
 }
 SPACE: Mapping[str, Mapping[str, Choices]] = {
     "llwlc": {
-        "learning_rate": Range(1e-3, 6e-3),
+        "learning_rate": ValueRange(1e-3, 6e-3),
         "dropout": (0.1, 0.2, 0.35, 0.5),
         "hops": (1, 2),
         "steps": (5, 10, 20),
@@ -118,7 +118,7 @@ def draw_setting(own: Setting, models: Sequence[str], rng: np.random.Generator) 
         return None
     model = searched[int(rng.integers(len(searched)))]
     drawn = {
-        name: choices.draw(rng) if isinstance(choices, Range) else choices[int(rng.integers(len(choices)))]
+        name: choices.draw(rng) if isinstance(choices, ValueRange) else choices[int(rng.integers(len(choices)))]
         for name, choices in SPACE[model].items()
     }
     if model != own.model:

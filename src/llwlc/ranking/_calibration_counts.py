@@ -41,7 +41,7 @@ class StageScores(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SplitSizes:
+class LinkNumbers:
     """Numbers of links: those that carry messages when validation and test links are looked for, and hidden ones."""
 
     training: int
@@ -69,7 +69,7 @@ class CalibrationCounts:
     unit: float = 1.0
 
     @classmethod
-    def of(cls, valid: StageScores, test: StageScores, sizes: SplitSizes, unit: float = 1.0) -> CalibrationCounts:
+    def of(cls, valid: StageScores, test: StageScores, sizes: LinkNumbers, unit: float = 1.0) -> CalibrationCounts:
         """The counts of what both stages ranked."""
         rho_valid, rho_test = (max(part, 1) / sizes.training for part in (sizes.valid, sizes.test))
         kinds = []
