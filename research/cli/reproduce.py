@@ -27,7 +27,7 @@ NAMES = (
     "accuracy",
     "ladder",
     "leads",
-    "opponents",
+    "baselines",
 )
 """The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""
 TIMED = ("time", "growth", "cost")
@@ -71,7 +71,7 @@ def reproduce(
 
     `python -m research reproduce results --data cora --model gcn --seeds 5 --device cuda --processes 4`
 
-    `python -m research reproduce opponents --data cora --plugin my_model.py --model degrees --seeds 3`
+    `python -m research reproduce baselines --data cora --plugin my_model.py --model degrees --seeds 3`
 
     `python -m research reproduce chain --seeds 30-32 --results mine.jsonl --format latex`
     """

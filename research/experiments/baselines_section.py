@@ -1,4 +1,4 @@
-"""Opponents beside their published numbers, with how far apart the two are, what a fit costs, and its memory."""
+"""Baselines beside their published numbers, with how far apart the two are, what a fit costs, and its memory."""
 
 from __future__ import annotations
 

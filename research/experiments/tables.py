@@ -71,7 +71,7 @@ BASELINE_PROTOCOLS = {
 
 
 def _results() -> AccuracySection:
-    """Opponents under BUDDY's protocol, where the published numbers belong, and under ours; LLwLC under ours."""
+    """Baselines under BUDDY's protocol, where the published numbers belong, and under ours; LLwLC under ours."""
     under_buddy = tuple(
         Row(
             TITLES[name],
@@ -261,8 +261,8 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
         LeadsSection("Changes of `anchored`, decided on validation links", LEADS[: len(CHANGES)]),
         LeadsSection("The same on a large graph", LEADS[len(CHANGES) :]),
     ),
-    "opponents": (
-        BaselinesSection("Opponents under the protocol of their published numbers", _make_baseline_rows()),
+    "baselines": (
+        BaselinesSection("Baselines under the protocol of their published numbers", _make_baseline_rows()),
         CostSection(
             "What a fit costs, one at a time (`ncn`, seed 0)",
             tuple(

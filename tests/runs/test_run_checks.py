@@ -286,7 +286,7 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(run):
     LinkPredictor.load(run)
 
 
-def test_an_opponents_run_without_its_features_is_refused(tmp_path):
+def test_a_baselines_run_without_its_features_is_refused(tmp_path):
     """Its shortlist was fitted with them; nothing else of such a run reads them."""
     LinkPredictor(model="adamic-adar", device="cpu", cache=None, minutes=None).fit(people(), out=tmp_path / "run")
     arrays(GRAPH, lambda tensors: {name: tensor for name, tensor in tensors.items() if name != "x"})(tmp_path / "run")

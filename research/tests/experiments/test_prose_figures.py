@@ -285,7 +285,7 @@ def cost_sentences():
     yield f"SEAL's epoch takes {epochs[5]:.1f} s and that of `paper` {epochs[6]:.1f} s"
 
 
-def opponent_sentences():
+def baseline_sentences():
     folds = row("cora-planetoid", "buddy", "buddy", range(5), folds=50)
     yield f"{folds:.2f±} (`--set folds=50`, seeds 0 to 4)"
     all_eight, first = (row("cora-planetoid", "buddy", "buddy", range(count)) for count in (8, 5))
@@ -307,7 +307,7 @@ PAGES = {
     holds_sentences: "docs/what_holds.md",
     gap_sentences: "docs/what_holds.md",
     cost_sentences: "docs/what_holds.md",
-    opponent_sentences: "docs/opponents.md",
+    baseline_sentences: "docs/opponents.md",
     readme_sentences: "README.md",
 }
 
