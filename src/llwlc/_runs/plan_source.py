@@ -24,7 +24,7 @@ from llwlc.training._compact_features import Compactor
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
-LEAST_SECONDS = 5.0
+LEAST_SECONDS = 20.0
 """What the other members of a blend may take in any case, where the budget has it."""
 OnPlan = Callable[[FitPlan], None]
 
