@@ -77,7 +77,7 @@ def test_the_run_says_what_it_is(runs):
 def test_the_same_fit_is_read_and_another_one_refused(runs):
     folder, _ = runs("gcn")
     again = LinkPredictor(model="gcn", device="cpu", cache=None, minutes=None, epochs=2).fit(people(), out=folder)
-    assert torch.equal(again.score(PAIRS).score, LinkPredictor.load(folder).score(PAIRS).score)
+    assert torch.equal(again.score(PAIRS).score, LinkPredictor.load(folder, device="cpu").score(PAIRS).score)
     with pytest.raises(InputError, match="another run"):
         LinkPredictor(model="sage", device="cpu", cache=None, minutes=None, epochs=2).fit(people(), out=folder)
     with pytest.raises(InputError, match="another run"):
