@@ -27,6 +27,7 @@ NAMES = (
     "accuracy",
     "ladder",
     "leads",
+    "worth",
     "baselines",
 )
 """The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""

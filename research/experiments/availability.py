@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from llwlc.datasets._catalog import DATASETS, load
-from llwlc.errors import InputError, LLwLCError
+from llwlc.errors import LLwLCError
 from llwlc.models._llwlc.presets import PRESETS
 from llwlc.models._registry import MODELS
 from research.experiments.cell import Cell
+from research.experiments.graphs import load_graph
 
 LLWLC = "llwlc"
 WITHOUT_DATA = ("growth", "separation")
@@ -37,9 +37,7 @@ def _missing_method(cell: Cell) -> str:
 def _missing_data(name: str) -> str:
     if name not in _known:
         try:
-            if name not in DATASETS:
-                raise InputError("there is no dataset of this name")
-            load(name)
+            load_graph(name)
             _known[name] = ""
         except LLwLCError as error:
             _known[name] = f"{name} is not available, so its rows are left out: {error}"

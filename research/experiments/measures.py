@@ -44,6 +44,7 @@ from llwlc.training._epoch_record import EpochRecord
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 from research.experiments.cell import IDENTITY, Cell
+from research.experiments.graphs import load_graph
 from research.experiments.leaks import make_leaked_split
 from research.experiments.study_model import cell_model
 
@@ -190,7 +191,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def _task(cell: Cell) -> tuple[Graph, LinkSplit]:
-    graph = load(cell.data)
+    graph = load_graph(cell.data)
     split = make(graph, protocol=cell.protocol, seed=cell.seed)
     return graph, make_leaked_split(graph, split, cell.leak) if cell.leak else split
 

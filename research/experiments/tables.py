@@ -32,6 +32,7 @@ from research.experiments.presets_section import (
     UNUSED_SEEDS,
 )
 from research.experiments.table import Row, Section, split_off_pubmed
+from research.experiments.worth_section import WorthSection, make_worth_rows
 
 UNAVAILABLE = {
     "ogbl-collab": (
@@ -260,6 +261,11 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
     "leads": (
         LeadsSection("Changes of `anchored`, decided on validation links", LEADS[: len(CHANGES)]),
         LeadsSection("The same on a large graph", LEADS[len(CHANGES) :]),
+    ),
+    "worth": tuple(
+        WorthSection(f"What constraints gain in {network}{how}", make_worth_rows(method), by_graph)
+        for method, network in (("anchored", "the default network"), ("paper", "the paper's network"))
+        for by_graph, how in ((False, ""), (True, ", by graph"))
     ),
     "baselines": (
         BaselinesSection("Baselines under the protocol of their published numbers", _make_baseline_rows()),
