@@ -19,6 +19,10 @@ def expressivity(
         list[str] | None,
         typer.Option(help="A policy (how bases are compared) or a WL test; may be repeated; default: all."),
     ] = None,
+    graphs: Annotated[
+        list[Path] | None,
+        typer.Option(help="Compare these two graphs of your own instead, a file each; give it twice."),
+    ] = None,
     max_seconds: Annotated[float, typer.Option(help="Skip a pair that would take longer than this.")] = 60.0,
     out: Annotated[
         Path | None,
@@ -42,8 +46,12 @@ def expressivity(
 
     `python -m research expressivity --suite brec-str --policy 3-wl --policy filter`
 
+    `python -m research expressivity --graphs a.g6 --graphs b.g6`
+
     `python -m research expressivity --gallery gallery.html`
     """
+    if graphs:
+        refuse_options(ctx, "suite", "out", "gallery", "learned", "seeds", "processes", "copies", why="with --graphs")
     if gallery is not None:
         refuse_options(ctx, "suite", "policy", "max_seconds", "out", "learned", "copies", why="with --gallery")
     if learned:
@@ -57,6 +65,7 @@ def expressivity(
     for text in command.make_tables(
         suite,
         policy,
+        graphs=graphs,
         max_seconds=max_seconds,
         out=out,
         gallery=gallery,

@@ -9,8 +9,10 @@ from llwlc.errors import InputError
 from research.expressivity import gallery as pictures
 from research.expressivity.copies import find_false_positives
 from research.expressivity.families import load_suite
+from research.expressivity.own_graphs import compare_own_graphs
 from research.expressivity.report import brec_table, learned_table, markdown, table
-from research.expressivity.table import ALL_POLICIES, ALL_SUITES, compare_policies
+from research.expressivity.separate import POLICIES
+from research.expressivity.table import ALL_POLICIES, ALL_SUITES, TESTS, compare_policies
 from research.expressivity.trials import run_trials
 
 Table = tuple[str, list[str], list[list[str]]]
@@ -20,6 +22,7 @@ def make_tables(
     suites: Sequence[str] | None,
     policies: Sequence[str] | None,
     *,
+    graphs: Sequence[Path] | None = None,
     max_seconds: float,
     out: Path | None,
     gallery: Path | None,
@@ -28,9 +31,13 @@ def make_tables(
     processes: int = 1,
     copies: int,
 ) -> Iterator[str]:
-    """The tables of one call: the gallery's file name, or the learned results, or false positives, or the
-    comparison.
+    """The tables of one call: a verdict on two graphs, or the gallery's file name, or the learned results, or false
+    positives, or the comparison.
     """
+    if graphs:
+        asked = None if policies is None else _known("policy", policies, (*TESTS, *POLICIES))
+        yield from compare_own_graphs(graphs, asked, max_seconds)
+        return
     names = _known("suite", suites, ALL_SUITES)
     if gallery is not None:
         yield f"wrote {pictures.write_page(gallery)}"
