@@ -123,6 +123,7 @@ def walltime(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
         "links": links,
         "microseconds_a_link": round(1e6 * clock.seconds[-1] / (2 * links), 2),
         "before_seconds": round(clock.begun - begin, 2),
+        "inference_microseconds": round(1e6 * found["stages"]["measuring"] / (2 * len(split.test_pos)), 2),
         "parameters": found["parameters"],
         "stages": found.get("stages", {}),
     }
@@ -234,6 +235,7 @@ def _measure_baseline(
     known = (None, NodeFeatures()) if own or KNOWN[cell.method].builtin else None
     fitted = _fitted(cell, model, graph, split, resources, clock, known=known)
     about: dict[str, Any] = {"epochs": len(fitted.history), "most_epochs": fitted.model.epochs}
+    about["stages"] = {stage: round(spent, 3) for stage, spent in fitted.metrics.stages.items()}
     if fitted.history:
         best = max(fitted.history, key=lambda record: record.valid)
         about |= {"best_epoch": best.epoch, "valid_auc": best.valid_auc}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from research.experiments.accuracy_section import METRICS
 from research.experiments.cell import Cell
 from research.experiments.lines import Line, select_row_lines
-from research.experiments.published import SIZES, WALLTIME
+from research.experiments.published import LINK_TIME, SIZES, WALLTIME
 from research.experiments.table import (
     NOTHING,
     Row,
@@ -108,6 +108,57 @@ class WalltimeSection:
             "Published seconds are of a GeForce GT 1030: they compare with each other, not with ours.",
         ]
         return notes + ([f"Times of: {'; '.join(machines)}."] if machines else [])
+
+
+@dataclass(frozen=True)
+class LinkTimeSection:
+    """The time a link of training and of inference, beside the orders that the paper states."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+    def cells(self, chosen: Selection) -> list[Cell]:
+        return [
+            row.cell("time", data, protocol=chosen.protocol)
+            for row in self.rows
+            for data in select_datasets(row, chosen)
+        ]
+
+    def header(self) -> list[str]:
+        return ["data", "method", "pre-training, s", "training, µs a link", "inference, µs a link", "stated: a link"]
+
+    def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
+        found = []
+        for data in dict.fromkeys(data for row in self.rows for data in row.data):
+            for row in self.rows:
+                if data in select_datasets(row, chosen):
+                    timed = list(select_row_lines(lines, row.cell("time", data, protocol=chosen.protocol)))
+                    found.append([data, row.title, *_link_times(timed), LINK_TIME.get(row.method, NOTHING)])
+        return found
+
+    def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
+        timed = [
+            line for row in self.rows for data in row.data for line in select_row_lines(lines, row.cell("time", data))
+        ]
+        machines = sorted({str(line["machine"]) for line in timed})
+        notes = [
+            "Protocol `paper`, all training links, one seed. Training: the second epoch over its links and negatives,"
+            " with the scoring of validation links. Inference: all test links and negatives in one call, divided by"
+            " their number, so what is computed once for the graph is shared among them."
+        ]
+        return notes + ([f"Times of: {'; '.join(machines)}."] if machines else [])
+
+
+def _link_times(timed: Sequence[Line]) -> list[str]:
+    if not timed:
+        return [NOTHING] * 3
+    one = timed[0]
+    inference = one.get("inference_microseconds")
+    return [
+        f"{max(0.0, one['before_seconds'] - one['epoch_seconds']):.1f}",
+        f"{one['microseconds_a_link']:.0f}",
+        NOTHING if inference is None else f"{inference:.0f}",
+    ]
 
 
 @dataclass(frozen=True)

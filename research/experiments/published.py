@@ -80,6 +80,8 @@ WALLTIME = {
     },
 }
 """The wall-time table, by dataset, method and share of the links; measured on a GeForce GT 1030."""
+LINK_TIME = {"seal": "E d²", "buddy": "l² h + l d²", "nbfnet": "E d + n d²", "paper": "κ E + k² n"}
+"""Table 1a: the order of the time a link, in training and in inference alike."""
 SIZES = {
     CORA: {"nodes": 2708, "edges": 5278, "degree": 3.9, "one_hop": (12, 15), "two_hop": (127, 131)},
     CITESEER: {"nodes": 3327, "edges": 4676, "degree": 2.74, "one_hop": (8, 8), "two_hop": (58, 92)},

@@ -17,6 +17,7 @@ from research.experiments.other_sections import (
     CostSection,
     FiguresSection,
     GrowthSection,
+    LinkTimeSection,
     SizesSection,
     WalltimeSection,
 )
@@ -273,6 +274,10 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
             "How the time for a basis grows",
             Cell("growth", "random graphs"),
             {"nodes": "1", "edges": "1", "κ": "1", "k": "2 in k²n, 3 in k³"},
+        ),
+        LinkTimeSection(
+            "Time a link (the paper's Table 1a)",
+            tuple(Row(TITLES[name], name, ("cora",), published_under="paper") for name in published.LINK_TIME),
         ),
     ),
     "datasets": (
