@@ -40,6 +40,10 @@ def reproduce(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=f"One of {', '.join(NAMES)}.")],
     data: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be repeated.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="Only this model or row; may be repeated.")] = None,
+    section: Annotated[int | None, typer.Option(min=1, help="Only this section of the table, counted from 1.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Run only cells of this kind: accuracy, time or cost, as stored lines name it.")
+    ] = None,
     protocol: Annotated[str | None, typer.Option(help="A protocol to use instead of the table's.")] = None,
     seeds: Annotated[
         str | None,
@@ -101,10 +105,14 @@ def reproduce(
         protocol,
         None if seeds is None else parse_seeds(seeds),
     )
-    sections, lines = with_own_models(TABLES[table]), read_lines(file)
+    asked = TABLES[table] if section is None else TABLES[table][section - 1 : section]
+    if not asked:
+        raise InputError(f"--section is 1 to {len(TABLES[table])} for the table {table}, got {section}")
+    sections, lines = with_own_models(asked), read_lines(file)
     if not show:
         done = {line.cell.key for line in lines}
-        cells = [cell for section in sections for cell in section.cells(chosen) if cell.key not in done]
+        cells = [cell for part in sections for cell in part.cells(chosen) if cell.key not in done]
+        cells = [cell for cell in cells if kind in (None, cell.kind)]
         run_missing(
             list({cell.key: cell for cell in cells}.values()), file, device, processes, seconds, minutes, plugin or ()
         )

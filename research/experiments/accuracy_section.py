@@ -75,7 +75,8 @@ class AccuracySection:
         return [(row, data) for data in order for row in self.rows if data in select_datasets(row, chosen)]
 
     def _says(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> bool:
-        known = data in row.published and row.published_under == (chosen.protocol or row.protocol)
+        published = data.removesuffix("-planetoid") in row.published
+        known = published and row.published_under == (chosen.protocol or row.protocol)
         return known or bool(find_row_lines("accuracy", row, data, lines, chosen))
 
     def _row(self, row: Row, data: str, lines: Sequence[Line], chosen: Selection) -> list[str]:

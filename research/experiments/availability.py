@@ -9,6 +9,7 @@ from llwlc.models._llwlc.presets import PRESETS
 from llwlc.models._registry import MODELS
 from research.experiments.cell import Cell
 from research.experiments.graphs import load_graph
+from research.experiments.study_baselines import STUDY_BASELINES
 
 LLWLC = "llwlc"
 WITHOUT_DATA = ("growth", "separation")
@@ -29,7 +30,8 @@ def select_runnable(cells: Iterable[Cell]) -> tuple[list[Cell], list[str]]:
 
 def _missing_method(cell: Cell) -> str:
     # a cell of our network names its preset
-    if cell.kind == "sizes" or cell.method in PRESETS or (cell.method in MODELS and cell.method != LLWLC):
+    known = cell.method in PRESETS or cell.method in STUDY_BASELINES
+    if cell.kind == "sizes" or known or (cell.method in MODELS and cell.method != LLWLC):
         return ""
     return f"{cell.method} is no method of this version: only its stored results are shown"
 

@@ -4,14 +4,16 @@ one change in each row.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from research.experiments.accuracy_section import AccuracySection
 from research.experiments.other_sections import EnergySection
 from research.experiments.published import RESULTS
-from research.experiments.table import WIDE, Row, Section
+from research.experiments.table import WIDE, Row, Section, split_off_pubmed
 
 SMALL = ("cora", "citeseer")
+PLANETOID = (*SMALL, "pubmed")
 THREE = {"cora": (0, 1, 2), "citeseer": (0, 1, 2), "pubmed": (0, 1, 2)}
 SEAL_READOUT: dict[str, Any] = {
     "labels": "drnl",
@@ -59,6 +61,24 @@ ON_PUBMED = (
     PAPER_QUERY,
 )
 """Readings for Pubmed: the first, and those that did best on the small graphs."""
+BACK: dict[str, tuple[str, ...]] = {
+    "all six changes": (),
+    "without the normalised Laplacian": ("laplacian",),
+    "without the query start": ("start",),
+    "without the skip": ("skip",),
+    "without the ends read out": ("ends",),
+    "without features": ("features",),
+    "with the degree column too": ("constraints",),
+}
+"""The options of `paper-query` that each row of the leave-one-out takes back to `paper`'s."""
+LEAST: dict[str, tuple[str, ...]] = {
+    "skip, ends and features alone": ("laplacian", "start", "constraints"),
+    "ends and features alone": ("laplacian", "start", "constraints", "skip"),
+}
+"""Fewer changes at once."""
+FIVE = dict.fromkeys(THREE, (0, 1, 2, 3, 4))
+LETTER: dict[str, Any] = {"features": "raw", "labels": "features"}
+"""Algorithm 2 to the letter: X₀ is X."""
 LEAKY: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("best epoch chosen on test", "test epoch", {}),
     ("test links carry messages", "messages", {}),
@@ -86,11 +106,30 @@ def _rows() -> tuple[Row, ...]:
             published=shown,
         )
     )
+    letter = Row("Algorithm 2 to the letter: raw features, no labels, no skip", "paper", PLANETOID, options=LETTER)
+    rows += split_off_pubmed(replace(letter, seeds=THREE, published=shown))
     rows += [
         Row(f"{title}, batches of 256", "paper", ("pubmed",), options=READINGS[title] | WIDE, published=shown)
         for title in ON_PUBMED
     ]
     return tuple(rows)
+
+
+def _leave_one_out() -> tuple[Row, ...]:
+    """`paper-query` with one of its changes taken back, and with fewer of them."""
+    query, shown = READINGS[PAPER_QUERY], RESULTS["paper"]
+    rows = [
+        Row(
+            title,
+            "paper",
+            PLANETOID,
+            options={name: value for name, value in query.items() if name not in taken},
+            seeds=FIVE,
+            published=shown,
+        )
+        for title, taken in (BACK | LEAST).items()
+    ]
+    return tuple(part for row in rows for part in split_off_pubmed(row))
 
 
 def _leaks() -> tuple[Row, ...]:
@@ -112,6 +151,7 @@ BASES: dict[str, dict[str, Any]] = {
 }
 CHAIN: tuple[Section, ...] = (
     AccuracySection("Readings without a leak", _rows()),
+    AccuracySection("`paper-query` with one of its six changes taken back", _leave_one_out()),
     AccuracySection("Readings with a leak: no results, but what would explain the numbers", _leaks()),
     EnergySection(
         "What a basis carries of the input",

@@ -80,6 +80,7 @@ NUMBERS = (
     "epoch_seconds",
     "before_seconds",
     "microseconds",
+    "inference_microseconds",
     "valid_",
 )
 """How the names of numbers that tables print begin."""

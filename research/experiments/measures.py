@@ -46,7 +46,9 @@ from llwlc.training._resources import Resources
 from research.experiments.cell import IDENTITY, Cell
 from research.experiments.graphs import load_graph
 from research.experiments.leaks import make_leaked_split
+from research.experiments.study_baselines import STUDY_BASELINES, make_study_baseline
 from research.experiments.study_model import cell_model
+from research.experiments.study_split import SPLIT_OPTIONS, make_study_split
 
 NUM_ENERGY_LINKS = 1000
 """Number of training links, and of negatives, whose input is measured."""
@@ -122,6 +124,7 @@ def walltime(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
         "links": links,
         "microseconds_a_link": round(1e6 * clock.seconds[-1] / (2 * links), 2),
         "before_seconds": round(clock.begun - begin, 2),
+        "inference_microseconds": round(1e6 * found["stages"]["measuring"] / (2 * len(split.test_pos)), 2),
         "parameters": found["parameters"],
         "stages": found.get("stages", {}),
     }
@@ -151,7 +154,7 @@ def energy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
     Without a skip the rest is lost.
     """
     _, split = _task(cell)
-    chosen = find_preset(cell.method, seed=cell.seed, **cell.options)
+    chosen = find_preset(cell.method, seed=cell.seed, **_model_options(cell))
     pairs = torch.cat([split.train_pos[:NUM_ENERGY_LINKS], split.train_neg[:NUM_ENERGY_LINKS]])
     data = encode_pairs(split.train_graph, pairs, chosen.basis, about="")
     shares = []
@@ -192,8 +195,13 @@ MEASURES: dict[str, Measure] = {
 
 def _task(cell: Cell) -> tuple[Graph, LinkSplit]:
     graph = load_graph(cell.data)
-    split = make(graph, protocol=cell.protocol, seed=cell.seed)
+    split = make_study_split(graph, make(graph, protocol=cell.protocol, seed=cell.seed), cell.options)
     return graph, make_leaked_split(graph, split, cell.leak) if cell.leak else split
+
+
+def _model_options(cell: Cell) -> dict[str, Any]:
+    """The options of a cell that are its method's own."""
+    return {name: value for name, value in cell.options.items() if name not in SPLIT_OPTIONS}
 
 
 def _links_used(cell: Cell, split: LinkSplit) -> int:
@@ -201,7 +209,7 @@ def _links_used(cell: Cell, split: LinkSplit) -> int:
 
 
 def _ours(cell: Cell, graph: Graph, split: LinkSplit, device: str, clock: EpochClock) -> dict[str, Any]:
-    model = cell_model(cell.method, cell.options, cell.leak)
+    model = cell_model(cell.method, _model_options(cell), cell.leak)
     fitted = _fitted(cell, model, graph, split, Resources(pick_device(device)), clock)
     best = max(fitted.history, key=lambda record: record.valid)
     flat = {k: v for k, v in fitted.metrics.as_dict().items() if not isinstance(v, Mapping)}
@@ -214,19 +222,21 @@ def _ours(cell: Cell, graph: Graph, split: LinkSplit, device: str, clock: EpochC
 def _measure_baseline(
     cell: Cell, graph: Graph, split: LinkSplit, device: str, clock: EpochClock, seconds: float | None
 ) -> dict[str, Any]:
-    options = dict(cell.options)
+    options = _model_options(cell)
     fraction = options.pop("fraction", 1.0)
     # the same share of links, by the same draw, as our method would use; messages keep all links
     split = replace(split, train_pos=training_positives(split, TrainConfig(fraction=fraction, seed=cell.seed)))
-    model = KNOWN[cell.method].make(**options)
-    if not KNOWN[cell.method].trained:
+    own = cell.method in STUDY_BASELINES
+    model = make_study_baseline(cell.method, **options) if own else KNOWN[cell.method].make(**options)
+    if not own and not KNOWN[cell.method].trained:
         scores = score_links(model, split.test_graph, split.test_pos, split.test_neg)
         return metrics.evaluate(*scores).as_dict() | {"parameters": 0}
     resources = Resources(pick_device(device), seconds=seconds)
     # the baselines here read raw features: no time is spent on compact ones
-    known = (None, NodeFeatures()) if KNOWN[cell.method].builtin else None
+    known = (None, NodeFeatures()) if own or KNOWN[cell.method].builtin else None
     fitted = _fitted(cell, model, graph, split, resources, clock, known=known)
     about: dict[str, Any] = {"epochs": len(fitted.history), "most_epochs": fitted.model.epochs}
+    about["stages"] = {stage: round(spent, 3) for stage, spent in fitted.metrics.stages.items()}
     if fitted.history:
         best = max(fitted.history, key=lambda record: record.valid)
         about |= {"best_epoch": best.epoch, "valid_auc": best.valid_auc}

@@ -34,6 +34,8 @@ class StudyPreset(Preset):
                 f"labels='drnl' are SEAL's of whole distances: set distance_cap={unreachable} with"
                 f" hops={self.basis.hops}, got {self.net.distance_cap}"
             )
+        if self.net.labels == "features" and not (self.features and self.net.node_features):
+            raise InputError("labels='features' are the features alone: set features and node_features")
 
     def without_effect(self, option: str) -> str:
         net = self.net

@@ -27,6 +27,7 @@ LABELS = {
     "distance": "the unordered pair of distances to the ends, one-hot, and log(1 + degree)",
     "drnl": "SEAL's label of that pair, as a learned row",
     "none": "log(1 + degree) alone",
+    "features": "nothing: the input is the features alone, as Algorithm 2 has it",
 }
 """How the position of a node relative to the two ends is encoded in its input, by name."""
 MOST_POWERS = 64
@@ -105,9 +106,12 @@ class LabelInput(NodeInput):
             table = drnl_of_classes(config.distance_cap)
             self.labels = Embedding(int(table.max()) + 1, config.channels)
             self.register_buffer("drnl", table, persistent=False)
-        self.out_channels += 1 if self.labels is None else config.channels
+        self.alone = config.labels == "features"
+        self.out_channels += 0 if self.alone else 1 if self.labels is None else config.channels
 
     def places(self, batch: LinkBatch) -> Tensor:
+        if self.alone:
+            return batch.degree.new_empty(len(batch.degree), 0)
         if self.labels is None:
             return batch.degree.log1p().unsqueeze(1)
         table = self.get_buffer("drnl")

@@ -33,6 +33,7 @@ X = torch.rand(60, 7, generator=torch.Generator().manual_seed(2))
 OPTIONS = {
     "drnl": {"labels": "drnl", "distance_cap": 5},
     "none": {"labels": "none"},
+    "features": {"labels": "features", "features": 7},
     "powers": {"powers": 3},
     "sort channel": {"pooling": "dgcnn", "sort_channel": True, "jumping": True, "head": 128},
     "common": {"features": 7, "node_features": False, "filtered_channels": 8, "common": True},
@@ -59,6 +60,18 @@ def test_seals_labels_are_a_function_of_whole_distances(hops):
 def test_seals_labels_need_whole_distances():
     with pytest.raises(ValueError, match="distance_cap=7 with hops=3"):
         cell_preset("paper", labels="drnl", distance_cap=5, hops=3)
+
+
+def test_algorithm_2_to_the_letter_reads_features_alone():
+    """Neither a label nor a degree: X₀ is X, and X = 0 leaves every score the same."""
+    net, links, x = made(**OPTIONS["features"])
+    assert net.convs[0].in_channels == net.config.channels
+    moved = replace(links, label=links.label.flip(0), degree=links.degree + 1)
+    scores = Scorer(net, NodeFeatures(x))
+    assert torch.equal(scores(links), scores(moved))
+    assert Scorer(net, NodeFeatures(torch.zeros_like(x)))(links).std() < 1e-9
+    with pytest.raises(ValueError, match="set features and node_features"):
+        cell_preset("paper", labels="features")
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -152,7 +165,7 @@ def test_an_option_without_effect_is_refused(options, why):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"labels": "deg"}, "'distance', 'drnl' or 'none', got 'deg'"),
+        ({"labels": "deg"}, "'distance', 'drnl', 'none' or 'features', got 'deg'"),
         ({"powers": 0}, "powers must be a whole number from 1 to 64"),
         (
             {"common": True, "filtered_channels": 8, "features": 7, "distance_cap": 1},

@@ -23,7 +23,9 @@ from research.experiments.leaks import LEAKS
 from research.experiments.lines import append_line, read_lines
 from research.experiments.presets_section import LADDER
 from research.experiments.rendering import plot, render
+from research.experiments.study_baselines import STUDY_BASELINES, make_study_baseline
 from research.experiments.study_model import cell_model
+from research.experiments.study_split import SPLIT_OPTIONS
 from research.experiments.table import Row, Selection
 from research.experiments.tables import TABLES
 
@@ -52,9 +54,12 @@ def test_the_command_knows_every_table():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.title}")
 def test_every_row_can_be_run_or_is_of_an_older_version(row: Row):
-    options = {name: value for name, value in row.options.items() if name != "fraction"}
+    own = {name: value for name, value in row.options.items() if name not in SPLIT_OPTIONS}
+    options = {name: value for name, value in own.items() if name != "fraction"}
     if row.method in PRESETS:
-        cell_model(row.method, row.options, row.leak)
+        cell_model(row.method, own, row.leak)
+    elif row.method in STUDY_BASELINES:
+        make_study_baseline(row.method, **options)
     elif row.method in MODELS:
         if MODELS[row.method].trained:
             recipe(row.method).changed(**options)
@@ -77,9 +82,11 @@ def test_a_published_number_of_another_protocol_says_so_and_data_that_is_not_to_
     assert "33.92 (buddy)" in untrained
     own = next(line for line in text.splitlines() if re.search(r"^cora +LLwLC, `paper` +paper", line))
     assert re.search(r"91\.44 +527", own)
-    collab = next(line for line in text.splitlines() if line.startswith("ogbl-collab  "))
-    assert "data not at hand" in collab
-    assert "66.86" in collab
+    for data, numbers in (("ogbl-collab", 10), ("ogbl-vessel", 8)):
+        far = [line for line in text.splitlines() if line.startswith(f"{data}  ")]
+        assert len(far) == numbers
+        assert all("data not at hand" in line for line in far)
+    assert any("LLwLC" in line and "66.86" in line for line in text.splitlines() if line.startswith("ogbl-collab"))
     assert re.search(r"^coauthor-cs ", text, re.MULTILINE)
     assert re.search(r"^vessel-sample ", text, re.MULTILINE)
 
@@ -169,6 +176,20 @@ def test_bad_input_gets_one_sentence(words, said):
     result = called(*words)
     assert result.exit_code == 2
     assert said in " ".join(result.output.split())
+
+
+def test_a_section_and_a_kind_of_cell_are_selected(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    shown = called("constraints", "--section", "2", "--show")
+    assert shown.exit_code == 0
+    assert "no distance labels" in shown.output
+    assert "the paper's rows" not in shown.output
+    beyond = called("constraints", "--section", "3", "--show")
+    assert beyond.exit_code == 2
+    assert "--section is 1 to 2" in " ".join(beyond.output.split())
+    nothing = called("figures", "--kind", "accuracy", "--results", str(file))
+    assert "cells to run" not in nothing.stderr
+    assert not file.exists()
 
 
 def test_a_choice_that_leaves_nothing_is_told_what_there_is():
