@@ -2,6 +2,8 @@
 given it. What is not, is read as before.
 """
 
+import csv
+import io
 import tracemalloc
 import zlib
 from itertools import pairwise
@@ -14,9 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llwlc._io import text_check
+from llwlc._io import row_check
 from llwlc._io.parquet_pages import page_bytes
-from llwlc._io.text_check import LONGEST_CELL, TextCheck
+from llwlc._io.row_check import LONGEST_CELL
+from llwlc._io.table_file import _single_spaces
+from llwlc._io.text_check import TextCheck
 from llwlc.errors import InputError
 from llwlc.graph._edge_stream import open_stream
 from llwlc.graph._feature_file import read_features
@@ -94,9 +98,22 @@ def test_a_line_a_cell_or_a_nest_without_an_end_is_refused_in_some_megabytes(tmp
         assert refusal(read, path)[1] < 48 * MEGABYTE
 
 
-@pytest.mark.parametrize("row", [b"a\n", b"a,b,c\n"])
-def test_rows_of_another_width_are_refused_in_some_megabytes(tmp_path, row):
-    path = zipped(tmp_path / "e.csv.gz", b"u,v\na,b\n", row, b"", 200 * MEGABYTE)
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        (b"u,v\na,b\n", b"a\n"),
+        (b"u,v\na,b\n", b"a,b,c\n"),
+        (b"u,v\na,b\n", b'"a",b,c\n'),
+        (b"u,v\na,b\n", b'"a\n,""b",b,c\n'),
+        (b'"the ""u"", or\nso","v"\na,b\n', b"a,b,c\n"),
+        (b"u,v\na,b\n", b"a,b,c\r"),
+        (b"u v\na b\n", b'a  "b d" c\n'),
+        (b"# u; v\nu;a, b or c\nx;y\n", b"x;y;z\n"),
+        (b"u,v\na,b,c\n", b"a,b\n"),  # one such row is enough
+    ],
+)
+def test_rows_of_another_width_are_refused_in_some_megabytes(tmp_path, head, row):
+    path = zipped(tmp_path / "e.csv.gz", head, row, b"", 100 * MEGABYTE)
     for what in ("edges", "pairs", "features"):
         said, peak = refusal(READERS[what], path)
         assert "in its first row" in said
@@ -109,7 +126,7 @@ def feed(check: TextCheck, pieces: list[bytes]):
 
 
 def test_a_row_of_other_width_is_named_wherever_the_pieces_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_check, "LARGE", 20)
+    monkeypatch.setattr(row_check, "LARGE", 20)
     rows = ["u,v", *(f"node {i},{i}" for i in range(40)), "", 'a,"b,c"', *("x,y" for _ in range(30))]
     data = ("\n".join(rows) + "\n").encode()
     for size in (1, 7, 50, 1000):
@@ -117,11 +134,51 @@ def test_a_row_of_other_width_is_named_wherever_the_pieces_end(tmp_path, monkeyp
             text = data + end
             check = TextCheck(tmp_path / "e.csv")
             pieces = [text[:30], *(text[i : i + size] for i in range(30, len(text), size)), b""]
-            if wrong is None or size == 1000:  # a piece with a quote in it is arrow's to check
+            if wrong is None:
                 feed(check, pieces)
                 continue
             with pytest.raises(InputError, match=rf"[13] cells in line {wrong}, and 2 in its first row"):
                 feed(check, pieces)
+
+
+ROWS = st.lists(st.sampled_from(['"', '"', '""', ",", ",", ";", " ", "a", "b", "\n", "\n", "\r\n"]), max_size=40)
+
+
+def first_ragged_row(text: str, separator: str) -> tuple[int, int, int] | None:
+    """By the csv module: cells of the first row of another width, the line where it ends, cells of the first row."""
+    rows = csv.reader(io.StringIO(text + "\nend\n", newline=""), delimiter=separator, skipinitialspace=separator != " ")
+    found = [(len(row), rows.line_num) for row in rows if row]
+    width = found[0][0]
+    return next(((cells, line, width) for cells, line in found[:-1] if cells != width), None)
+
+
+@settings(deadline=None, max_examples=300)
+@given(ROWS, st.lists(st.integers(0, 1 << 10), max_size=4), st.sampled_from([",", ";", " "]))
+def test_cells_are_counted_as_by_the_csv_module(tokens, cuts, separator):
+    text = "x" + separator + "".join(tokens)
+    if separator == " ":
+        text = _single_spaces(text.encode()).decode()
+    wrong, check = first_ragged_row(text, separator), TextCheck(Path("e.csv"), separator.encode())
+    places = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_check, "LARGE", 0)
+        pieces = [text[start:end].encode() for start, end in pairwise(places)] + [b"\n", b""]
+        if wrong is None:
+            feed(check, pieces)
+            return
+        cells, line, width = wrong
+        with pytest.raises(InputError, match=rf" {cells} cells in line {line}, and {width} in its first row"):
+            feed(check, pieces)
+
+
+def test_a_large_table_with_quotes_is_read_as_the_csv_module_reads_it(tmp_path):
+    """More than 16 MB of cells that hold separators, quotes and ends of lines."""
+    rows, path = [['a, or\n"b"', 'c;"', "1"], ["b", 'a, "b" and\r\nso on', "2.5"]] * 400_000, tmp_path / "e.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["the u", "v, or so", "weight"], *rows])
+    assert path.stat().st_size > 16 * MEGABYTE
+    graph = Graph.read(path, weight=None)
+    assert sorted(graph.names) == sorted({cell for row in rows[:2] for cell in row[:2]})
 
 
 @pytest.mark.parametrize("what", [what for what in READERS if what != "stream"])

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,8 @@ import pyarrow.parquet
 
 from llwlc._io.file_bytes import UNZIPPED_LIMIT, UserFile, make_size_error, open_file
 from llwlc._io.parquet_size import copy_to_arrow, unpacked_bytes
-from llwlc._io.text_check import LONGEST_LINE, TextCheck
+from llwlc._io.separator import SEPARATORS, find_separator, first_lines, read_rows
+from llwlc._io.text_check import TextCheck
 from llwlc._support.text import describe_error, quote_text
 from llwlc.errors import InputError, LLwLCError
 
@@ -27,9 +28,6 @@ MOST_COLUMNS = 1 << 18
 DATABASE_FILES = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 """How the files of databases begin, and where."""
 SAMPLE_ROWS, SAMPLE_BYTES = 100, 1 << 15
-SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon", " ": "space"}
-# "# " and not "#": a hashtag is a fine name for a node
-_COMMENT = re.compile(r"\s*$|#\s|#$|%\s|%%|%$")
 
 
 @dataclass(frozen=True)
@@ -135,13 +133,13 @@ def table_of(file: UserFile, *, header: bool | None = None, separator: str | Non
     data = (
         data if data.endswith((b"\n", b"\r")) else data + b"\n"
     )  # arrow finds no header in a file of one line without an end
-    skip, lines = _first_lines(data)
+    skip, lines = first_lines(data)
     if not lines:
         raise InputError(f"{path} is empty: there is no row to read")
     if max(map(lines[0].count, SEPARATORS if separator is None else [separator])) >= MOST_COLUMNS:
         raise InputError(f"{path} has more than {MOST_COLUMNS:,} columns: check what wrote it, and the separator")
     if separator is None:
-        separator = _sniff(path, lines)
+        separator = find_separator(path, lines)
     if separator == " ":
         data = _single_spaces(data)
     elif _has_spaced_quotes(data, re.escape(separator.encode())):
@@ -152,8 +150,8 @@ def table_of(file: UserFile, *, header: bool | None = None, separator: str | Non
 def _text_table(path: Path, data: bytes, skip: int, *, header: bool | None, separator: str | None) -> TableFile:
     """A text file after its first look: finds the names of its columns."""
     assert separator is not None
-    lines = _first_lines(data, skip=skip)[1]
-    fields = [field.strip() for field in next(_rows(path, lines, separator))]
+    lines = first_lines(data, skip=skip)[1]
+    fields = [field.strip() for field in next(read_rows(path, lines, separator))]
     if separator == " ":
         fields = [field for field in fields if field]
     if header is None:
@@ -189,53 +187,6 @@ def as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
     return values.astype(np.float64)
 
 
-def _first_lines(data: bytes, count: int = 50, skip: int = 0) -> tuple[int, list[str]]:
-    """How many lines to skip at the top, `skip` or more, and the first lines after them."""
-    lines: list[str] = []
-    size = 0
-    for number, raw in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig")):
-        line = raw.rstrip("\n")
-        if number < skip:
-            continue
-        if not lines and _COMMENT.match(line):
-            skip += 1
-        elif line.strip():
-            lines.append(line)
-        size += len(line)
-        if len(lines) == count or (size > LONGEST_LINE and len(lines) > 1):
-            break
-    return skip, lines
-
-
-def _sniff(path: Path, lines: list[str]) -> str:
-    ragged = None
-    # by another separator, a line of many columns is one cell, too long for the csv module
-    for separator in (mark for mark in ("\t", ",", ";", " ") if mark in lines[0]):
-        widths = [len(row) for row in _rows(path, [line.strip(" ") for line in lines], separator)]
-        if widths[0] >= 2 and len(set(widths)) == 1:
-            return separator
-        if widths[0] >= 2 and ragged is None:
-            ragged = separator
-    if ragged is None:
-        raise InputError(
-            f"{path} has one column (its first line is {quote_text(lines[0])}): two are needed, "
-            f"separated by a {', '.join(SEPARATORS.values())}"
-        )
-    return ragged
-
-
-def _rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[list[str]]:
-    """The cells of these lines."""
-    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    try:
-        yield from rows
-    except csv.Error as error:
-        what = f"an unreadable row ({error})"
-        if "field limit" in str(error):
-            what = "a quote that is not closed, or a cell of more than 131,072 characters"
-        raise InputError(f"{path} has {what}, in or before line {rows.line_num}: fix it") from None
-
-
 def _single_spaces(data: bytes) -> bytes:
     """Columns padded with several spaces, cut back to one."""
     return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]{2,}|\t", b" ", data))
@@ -260,7 +211,7 @@ def _unspaced_quotes(path: Path, data: bytes, skip: int, separator: str) -> byte
     for _ in range(skip):
         text.readline()
     tidy = io.StringIO()
-    csv.writer(tidy, delimiter=separator, lineterminator="\n").writerows(_rows(path, text, separator))
+    csv.writer(tidy, delimiter=separator, lineterminator="\n").writerows(read_rows(path, text, separator))
     return tidy.getvalue().encode()
 
 
