@@ -189,6 +189,12 @@ def test_same_bits_on_any_number_of_threads(name):
         assert torch.equal(found[0].vectors, found[1].vectors)
 
 
+def test_a_function_that_uses_another_device_is_told_what_to_write():
+    L = torch.eye(3, dtype=torch.float64, device="meta")
+    with pytest.raises(InputError, match=r"L\(x\) is called with vectors on the CPU.*x\.to\("):
+        constrained_eigsh(lambda x: L @ x, torch.ones(3, 1), k=1)
+
+
 def neighbour(L: scipy.sparse.csr_array) -> LinearOperator:
     """(L + 1e-3)⁻¹ by an incomplete factorisation, made symmetric by applying it and its transpose."""
     factor = spilu(scipy.sparse.csc_array(L + 1e-3 * scipy.sparse.eye_array(L.shape[0])), drop_tol=1e-3, fill_factor=3)

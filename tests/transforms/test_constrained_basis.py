@@ -100,6 +100,13 @@ def test_rooted_bases_are_those_of_the_library(name):
     assert torch.equal(found.ptr, subs.ptr)
 
 
+def test_a_transposed_list_of_edges_is_read_without_a_warning():
+    edges = [(0, 1), (1, 2), (2, 3)]
+    made = AddConstrainedBasis(steps=3)(Data(edge_index=torch.tensor(edges).t(), num_nodes=4))
+    plain = AddConstrainedBasis(steps=3)(Data(edge_index=torch.tensor(edges).t().contiguous(), num_nodes=4))
+    assert_same(Eigenbasis.from_batch(made), Eigenbasis.from_batch(plain))
+
+
 class Rings(InMemoryDataset):
     """Graphs that are transformed once and cached."""
 

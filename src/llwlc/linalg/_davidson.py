@@ -19,9 +19,9 @@ def davidson(
     block: int,
     products: int,
     rng: np.random.Generator,
-) -> tuple[Ritz, int]:
+) -> Ritz:
     """The largest eigenpairs of `apply` inside the range of `project` and the complement of `locked [n, l]`, as
-    `thick_restart` finds them, and the number of products it took: at most `products` before the last block.
+    `thick_restart` finds them, with at most `products` before the last block.
 
     A cycle adds the preconditioned residuals of the `block` first Ritz pairs to the basis, which starts as `start
     [n, b]` and is cut back to its best half when it holds four blocks. `precondition` is positive definite, the closer
@@ -31,7 +31,7 @@ def davidson(
     >>> exact = Goal(2, lambda value: 1e-9 + 0 * value)
     >>> inverse = lambda x: x / (50 - np.arange(50.0))[:, None]
     >>> start, empty = rng.standard_normal((50, 3)), np.zeros((50, 0))
-    >>> found, _ = davidson(A.dot, inverse, lambda x: x, empty, start, exact, block=3, products=500, rng=rng)
+    >>> found = davidson(A.dot, inverse, lambda x: x, empty, start, exact, block=3, products=500, rng=rng)
     >>> found.values[:2].round(6).tolist(), found.goal
     ([49.0, 48.0], True)
     """
@@ -40,9 +40,8 @@ def davidson(
     basis, images = np.empty((n, first + width), order="F"), np.empty((n, width), order="F")
     basis[:, :first] = locked
     T = np.zeros((width, width))
-    new, size, used, cycles, ends = start, 0, 0, 0, (np.inf, -np.inf)
+    new, size, used, ends = start, 0, 0, (np.inf, -np.inf)
     while True:
-        cycles += 1
         old, size = size, _extend(basis, first + size, first + width, new, project) - first
         if size == old:  # nothing new in the residuals: a random direction, unless none is left
             size = _extend(basis, first + size, first + width, rng.standard_normal((n, 1)), project) - first
@@ -64,7 +63,8 @@ def davidson(
         if goal.above is not None:
             # at least one has to converge: a bound from rough first values means nothing
             count = max(int((theta[:few] + residual > goal.above).sum()), 1)
-        reached = size == old or (bool(good[:count].all()) and count < few)
+        # above a value any that have converged will do: there may be more copies of one than the block has columns
+        reached = size == old or (bool(good[:count].all()) and (count < few or goal.above is not None))
         if reached or used >= products:
             break
         if size + few > width:
@@ -74,7 +74,7 @@ def davidson(
             T[:kept, :kept], size = np.diag(theta[:kept]), kept
         new = precondition(R[:, ~good])
     wanted = min(max(count, goal.count) + 1, few)
-    return Ritz(theta, X[:, :wanted], residual, min(count, few), reached, cycles, ends), used
+    return Ritz(theta, X[:, :wanted], residual, S[0] ** 2, min(count, few), reached, used, ends)
 
 
 def _extend(basis: Array, size: int, width: int, new: Array, project: Map) -> int:

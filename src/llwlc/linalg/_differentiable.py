@@ -12,7 +12,7 @@ from llwlc.linalg._basis import Eigenbasis
 from llwlc.linalg._krylov import all_eigenpairs, krylov, padded_matrix, projected_matrix
 from llwlc.linalg._matrix_function import first_order
 from llwlc.linalg._operator import BucketOperator, Operator, split_operator
-from llwlc.linalg._projector import direct_projector, tangent_range
+from llwlc.linalg._projector import direct_projector, orthonormal_range, tangent_range, tangent_turn
 from llwlc.linalg._tape import Piece, Tape
 
 BUDGET = 1 << 22
@@ -65,12 +65,22 @@ def _first_order(tape: Tape) -> Tape:
 def _in_given_span(chunk: BucketOperator, basis: Eigenbasis, tape: Tape) -> Piece:
     """The span of V, projected by the P that moves with C. Of a complete basis it is the whole null space, and its
     derivative is exact: V has its own, and T = VᵀLV that of PLP on the moving null space. Of any other, the derivative
-    is that of Rayleigh and Ritz on a constant trial space, which leaves out how the Krylov space turns."""
-    bucket = chunk.bucket
-    mask = basis.mask[bucket.graphs]
+    is that of Rayleigh and Ritz on a constant trial space, which leaves out how the Krylov space turns.
+
+    V moves within range C alone, V − YZ, so T = R − VᵀLYZ − its transpose to first order."""
+    bucket, operator = chunk.bucket, chunk.operator
+    mask, columns = basis.mask[bucket.graphs], bucket.pad(tape.columns)
     V = bucket.pad(basis.vectors.detach()).double() * mask[:, None]
-    V = direct_projector(tangent_range(bucket.pad(tape.columns), tape.ridge))(V)
-    return Piece(bucket, V, padded_matrix(V.mT @ chunk.apply(V), mask), mask)
+    space = orthonormal_range(columns)
+    turn = tangent_turn(columns, space, V, tape.ridge)
+    with torch.no_grad():
+        coupling = V.mT @ operator.times(space.Y.flatten(0, 1)).view_as(space.Y)
+    T = torch.diag_embed(basis.values[bucket.graphs].detach().double()) - 2 * coupling @ turn
+    if operator.value.requires_grad or operator.diagonal.requires_grad:
+        moved = V.mT @ chunk.apply(V)
+        T = T + moved - moved.detach()
+    both, turn = (x.to(basis.vectors.dtype) for x in (torch.cat([V, space.Y], 2), turn))
+    return Piece(bucket, both, padded_matrix(T, mask), mask, turn=turn)
 
 
 def _through_all_pairs(chunk: BucketOperator, basis: Eigenbasis, tape: Tape) -> Piece:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,35 +53,45 @@ class Search:
             return EigenspaceResult(np.zeros((n, 0)), 1.0, True, False, 0, "dense")
         if method == "dense" or (method == "auto" and small) or self.problem.dimension <= self.width + 2:
             return self._dense()
-        inverse = method == "shift_invert"
-        ritz = self._lanczos(lambda x: -self.apply(x), Goal(k + EXTRA, self._constant), self._random(), cycles=2)
+        ritz = self._lanczos(self._negative, Goal(k + EXTRA, self._constant), self._random(), cycles=1)
         self.scale = max(abs(ritz.ends[0]), abs(ritz.ends[1]))
         # a filter that ends below the spectrum would find its upper end, so a little more than what Lanczos has seen
         lowest, top = -ritz.ends[1], -ritz.ends[0] + 0.01 * (ritz.ends[1] - ritz.ends[0])
         if ritz.goal:
-            return self._complete(ritz, lambda x: -self.apply(x), self._constant, lambda v: -v, "lanczos")
+            return self._complete(ritz, self._negative, self._constant, lambda v: -v, "lanczos")
         if self.problem.precondition is not None:
             start = np.column_stack([ritz.vectors[:, :k], self._random(EXTRA)])
             ritz = self._davidson(start, Goal(k, self._constant))
-            return self._complete(ritz, lambda x: -self.apply(x), self._constant, lambda v: -v, "davidson")
-        values = -ritz.values
-        if not inverse:
-            for stage, cycles in enumerate((2, 2, 3, 8, 32, self.budget)):
+            return self._complete(ritz, self._negative, self._constant, lambda v: -v, "davidson")
+        values, cutoff = -ritz.values, self._quantile(ritz)
+        if method != "shift_invert":
+            for stage, cycles in enumerate((4, 2, 3, 8, 32, self.budget)):
                 most = int(self.left / self.width)  # a cycle must fit in the remaining products
                 if most < 1:
                     return EigenspaceResult(
                         ritz.vectors[:, :k], self.scale, False, None, self.budget - self.left, "lanczos"
                     )
-                f = ChebyshevFilter.make(self.apply, float(values[0]), self._cutoff(values, top), top, most)
-                if method == "auto" and stage > 0 and self._should_factor(f):
-                    inverse = True
+                f = ChebyshevFilter.make(self.problem.affine, float(values[0]), cutoff, top, most)
+                if method == "auto" and self._should_factor(f):
                     break
                 goal = Goal(k, f.tolerance(0.3 * self.tol * self.scale))
                 ritz = self._lanczos(f, goal, ritz.vectors[:, :k].sum(1), cycles, products_per_apply=f.degree)
                 values = f.invert(ritz.values)
                 if ritz.goal or stage == 5:
                     return self._complete(ritz, f, goal.tolerance, f.invert, "lanczos", products_per_apply=f.degree)
-        return self._shift_invert(ritz.vectors[:, :k].sum(1), lowest, values)
+                cutoff = self._cutoff(values, top)
+        return self._shift_invert(ritz.vectors[:, :k].sum(1), lowest, cutoff)
+
+    def _negative(self, x: Array) -> Array:
+        return -self.problem.apply(x)
+
+    def _quantile(self, ritz: Ritz) -> float:
+        """The value below which the density of the spectrum, by the quadrature of a first Lanczos run, has the wanted
+        pairs and some more; the third Ritz value, where these are finer than the quadrature."""
+        values = -ritz.values
+        below = (np.cumsum(ritz.share) - ritz.share / 2) * self.problem.dimension
+        quantile = max(np.interp(self.k + EXTRA, below, values), values[2])
+        return float(min(quantile, (values[0] + values[-1]) / 2))
 
     def apply(self, x: Array) -> Array:
         return self.problem.project(self.problem.apply(x))
@@ -110,16 +121,17 @@ class Search:
         width = min(self.width, self.problem.dimension - locked.shape[1])
         step = max((width - goal.count) // 2, 1)
         cycles = int(min(cycles, max(1, (self.left / products_per_apply - width) // step)))
-        ritz = thick_restart(
-            apply, self.problem.project, locked, start, goal, width=max(width, 1), cycles=cycles, rng=self.rng
-        )
-        self.left -= products_per_apply * (width + (ritz.cycles - 1) * step)
+        project, Y = self.problem.project, self.problem.Y
+        if Y is not None:  # one product with [Y V] instead of two
+            project, locked = lambda x: x, np.hstack([Y, locked])
+        ritz = thick_restart(apply, project, locked, start, goal, width=max(width, 1), cycles=cycles, rng=self.rng)
+        self.left -= products_per_apply * ritz.steps
         return ritz
 
     def _davidson(self, start: Array, goal: Goal, locked: Array | None = None) -> Ritz:
         precondition = self.problem.precondition
         assert precondition is not None
-        ritz, products = davidson(
+        ritz = davidson(
             lambda x: -self.apply(x),
             precondition,
             self.problem.project,
@@ -130,32 +142,37 @@ class Search:
             products=self.left,
             rng=self.rng,
         )
-        self.left -= products
+        self.left -= ritz.steps
         return ritz
 
     def _should_factor(self, f: ChebyshevFilter) -> bool:
-        """Whether a factorisation surely costs less than the products that remain, some hundred filters; an entry of a
+        """Whether a factorisation surely costs less than filters, some two bases of steps by either: an entry of a
         sparse matrix takes four times as long as one of a factorisation."""
         matrix = self.problem.matrix
-        if matrix is None or self.problem.Y is None:
+        if matrix is None or self.factor_cost is None:
             return False
-        entries, products = factor_cost(matrix)
-        return entries <= MAX_FACTOR_ENTRIES and products + 4 * self.width * entries < 400 * f.degree * (
-            4 * matrix.nnz + 20 * self.problem.n
-        )
+        entries, products = self.factor_cost
+        filtered = f.degree * (4 * matrix.nnz + 20 * self.problem.n)
+        return entries <= MAX_FACTOR_ENTRIES and products + 2.4 * self.width * entries < 2 * self.width * filtered
 
-    def _shift_invert(self, start: Array, lowest: float, values: Array) -> EigenspaceResult:
+    @cached_property
+    def factor_cost(self) -> tuple[float, float] | None:
+        """Entries and multiplications of a factorisation, at most; None where there is none."""
+        matrix = self.problem.matrix
+        return None if matrix is None or self.problem.Y is None else factor_cost(matrix)
+
+    def _shift_invert(self, start: Array, lowest: float, cutoff: float) -> EigenspaceResult:
         matrix, Y = self.problem.matrix, self.problem.Y
         if matrix is None or Y is None:
             raise InputError(
                 "method='shift_invert' factorises L and needs a matrix, M diagonal or none, and a C that is not"
                 " large: use method='lanczos'"
             )
-        shift = min(lowest, float(values[0])) - 1e-8 * self.scale - 0.1 * float(values[self.k - 1] - values[0])
+        shift = lowest - 1e-8 * self.scale - 0.1 * max(cutoff - lowest, 0)
         tolerance: Map = lambda v: 1e-2 * self.tol * np.abs(v)  # noqa: E731
         for attempt in range(8):
-            inverse = ShiftInvert(matrix, self.problem.project, Y, shift)
-            ritz = self._lanczos(inverse, Goal(self.k, tolerance), start, cycles=2 if attempt < 7 else self.budget)
+            inverse = ShiftInvert(matrix, Y, shift)
+            ritz = self._lanczos(inverse, Goal(self.k, tolerance), start, cycles=3 if attempt < 7 else self.budget)
             if ritz.values[-1] < -1e-6 * ritz.values[0]:  # an eigenvalue lies below the shift
                 shift -= 2 * abs(1 / float(ritz.values[-1]))
                 continue

@@ -90,7 +90,7 @@ def _with_gradients(basis: Eigenbasis, f: Filter, x: Tensor) -> tuple[Pieces, bo
         )
     pieces, several = [], False
     for piece, y, several in _filtered(basis, lambda values, _: f(values), x):  # noqa: B007 — the last one is used
-        pieces.append((piece.bucket, piece.V[:, None] @ y))
+        pieces.append((piece.bucket, piece.V[:, None] @ piece.coefficients(y)))
     return pieces, several
 
 
@@ -101,12 +101,13 @@ def _filtered(basis: Eigenbasis, f: GraphFilter, x: Tensor) -> Iterator[tuple[Pi
     assert tape is not None
     x = x.to(torch.promote_types(basis.values.dtype, x.dtype))
     for piece in make_pieces(basis, tape):
-        piece = piece._replace(V=piece.V.to(x.dtype))
+        turn = None if piece.turn is None else piece.turn.to(x.dtype)
+        piece = piece._replace(V=piece.V.to(x.dtype), turn=turn)
         signal, graphs = piece.bucket.pad(x), piece.bucket.graphs
         if piece.span is not None:
             signal = _inside(signal, piece.span.to(x.dtype), tape)
-        given = piece.T, piece.mask, lambda values, graphs=graphs: f(values, graphs), piece.V.mT @ signal
-        yield piece, *matrix_function(*given, basis.values.dtype)
+        given = piece.T, piece.mask, lambda values, graphs=graphs: f(values, graphs), piece.spectrum(signal)
+        yield piece, *matrix_function(*given, basis.values.dtype, diagonal=piece.turn is not None)
 
 
 def _inside(x: Tensor, span: Tensor, tape: Tape) -> Tensor:
@@ -128,7 +129,7 @@ def filter_and_mix(basis: Eigenbasis, f: GraphFilter, x: Tensor, weight: Tensor)
     out = torch.zeros(len(x), weight.shape[1], dtype=x.dtype, device=x.device)
     for piece, y, _ in _filtered(basis, f, x):
         mixed = y.transpose(1, 2).flatten(2) @ weight.to(y.dtype)
-        out = out.index_copy(0, piece.bucket.nodes, piece.bucket.unpad(piece.V @ mixed).to(x.dtype))
+        out = out.index_copy(0, piece.bucket.nodes, piece.bucket.unpad(piece.V @ piece.coefficients(mixed)).to(x.dtype))
     return attach(out, basis.tape) if basis.tape is not None else out
 
 
@@ -140,6 +141,6 @@ def filter_at(basis: Eigenbasis, f: GraphFilter, x: Tensor, rows: Tensor, filter
         graphs, n = piece.bucket.graphs, piece.bucket.n
         first = torch.arange(len(graphs), device=graphs.device) * n
         at = rows[graphs] - basis.ptr[graphs][:, None] + first[:, None]
-        V = piece.V.flatten(0, 1)[at]  # [M, e, m]
-        out = out.index_copy(0, graphs, (V[:, :, None, None] @ y[:, None])[..., 0, :].to(x.dtype))
+        V = piece.V.flatten(0, 1)[at]
+        out = out.index_copy(0, graphs, (V[:, None] @ piece.coefficients(y)).transpose(1, 2).to(x.dtype))
     return attach(out, basis.tape) if basis.tape is not None else out

@@ -175,7 +175,15 @@ def as_linear_map(L: Callable[[Tensor], Any] | LinearOperator, n: int, name: str
     """
 
     def one(x: Tensor) -> Tensor:
-        y = torch.as_tensor(L.matvec(x.numpy()) if isinstance(L, LinearOperator) else L(x)).double()
+        try:
+            y = torch.as_tensor(L.matvec(x.numpy()) if isinstance(L, LinearOperator) else L(x)).double().cpu()
+        except RuntimeError as error:
+            if "device" not in str(error):
+                raise
+            raise InputError(
+                f"{name}(x) is called with vectors on the CPU, and uses a tensor on another device: write lambda x:"
+                " A @ x.to(A.device)"
+            ) from error
         if y.numel() != n:
             raise InputError(f"{name}(x) must give {n} numbers for x of shape [{n}], got shape {tuple(y.shape)}")
         return y.reshape(n)

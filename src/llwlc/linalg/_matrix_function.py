@@ -55,9 +55,11 @@ def _slope(value: Tensor, at: Tensor) -> Tensor:
     return torch.stack(slopes, 2).detach()
 
 
-def matrix_function(T: Tensor, mask: Tensor, f: Filter, c: Tensor, dtype: torch.dtype) -> tuple[Tensor, bool]:
+def matrix_function(
+    T: Tensor, mask: Tensor, f: Filter, c: Tensor, dtype: torch.dtype, *, diagonal: bool = False
+) -> tuple[Tensor, bool]:
     """f(T) c for symmetric `T [M, κ, κ]`, `c [M, κ, d]`: `[M, S, κ, d]`. f sees eigenvalues in `dtype`, its parameters'
-    own.
+    own. `diagonal`: T is so in value, though not in its derivative.
 
     The derivative in the direction E is U (Δ ∘ UᵀEU) Uᵀ with Δ_ij = (f_i − f_j) / (λ_i − λ_j), and f′ where λ_i ≈ λ_j
     (Daleckiĭ and Kreĭn): exact however often an eigenvalue is repeated, where autograd through `eigh` divides by zero.
@@ -68,8 +70,7 @@ def matrix_function(T: Tensor, mask: Tensor, f: Filter, c: Tensor, dtype: torch.
     >>> torch.autograd.grad(y[0, 0].trace(), T)[0].tolist()
     [[[3.0, 0.0], [0.0, 3.0]]]
     """
-    with torch.no_grad():
-        values, U = eigh(T.detach())
+    values, U = (T.detach().diagonal(dim1=1, dim2=2), None) if diagonal else eigh(T.detach())
     response = evaluate_filter(f, values.to(dtype), mask, slope=True)
     assert response.slope is not None
     # the values that f saw, so that f_i − f_j and λ_i − λ_j belong together
@@ -105,24 +106,32 @@ def divided_differences(F: Tensor, slope: Tensor, values: Tensor, eps: float) ->
 class _DaleckiiKrein(Function):
     @staticmethod
     def forward(
-        ctx: Any, T: Tensor, F: Tensor, c: Tensor, values: Tensor, U: Tensor, slope: Tensor, eps: float
+        ctx: Any, T: Tensor, F: Tensor, c: Tensor, values: Tensor, U: Tensor | None, slope: Tensor, eps: float
     ) -> Tensor:
         ctx.save_for_backward(T, F, c, values, U, slope)
-        U, F = U.to(c.dtype), F.mT.to(c.dtype)
-        ctx.eps = eps
-        return U[:, None] @ (F[..., None] * (U.mT @ c)[:, None])
+        F, ctx.eps = F.mT.to(c.dtype)[..., None], eps
+        if U is None:
+            return F * c[:, None]
+        U = U.to(c.dtype)
+        return U[:, None] @ (F * (U.mT @ c)[:, None])
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, ...]:
         T, value, c, values, U, slope = ctx.saved_tensors
         with torch.no_grad():
-            F, own = value.mT, U.to(c.dtype)
-            X, A = own.mT @ c, own.mT[:, None] @ G
+            F = value.mT
+            X, A = c, G
+            if U is not None:
+                own = U.to(c.dtype)
+                X, A = own.mT @ c, own.mT[:, None] @ G
             delta = divided_differences(F, slope.mT, values, ctx.eps)
-            H = (delta * (A @ X.mT[:, None])).sum(1)
-            grad_T = U @ ((H + H.mT) / 2) @ U.mT
-            grad_F = (A * X[:, None]).sum(3).mT.to(value.dtype)
-            grad_c = own @ (F[..., None].to(c.dtype) * A).sum(1)
+            products = (A.flatten(1, 2) @ X.mT).view(*A.shape[:3], A.shape[2])
+            H = (delta * products).sum(1)
+            grad_T = (H + H.mT) / 2
+            grad_F = products.diagonal(dim1=2, dim2=3).mT.to(value.dtype)
+            grad_c = (F[..., None].to(c.dtype) * A).sum(1)
+            if U is not None:
+                grad_T, grad_c = U @ grad_T @ U.mT, own @ grad_c
         sources = (G, T, value, c)
         return *(refuse_second(g, *sources) for g in (grad_T, grad_F, grad_c)), None, None, None, None
 

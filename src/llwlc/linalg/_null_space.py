@@ -45,6 +45,13 @@ class Problem:
         """That of the null space; n where the rank of C is not known."""
         return self.n - self.rank
 
+    def affine(self, a: float, b: float) -> Map:
+        """x ↦ P(a x + b L x), in one product where L is a sparse matrix."""
+        if self.matrix is None or self.is_dense:
+            return lambda x: self.project(a * x + b * self.apply(x))
+        combined = scipy.sparse.csr_array(b * self.matrix + a * scipy.sparse.eye_array(self.n))
+        return lambda x: self.project(combined @ x)
+
     def dense_matrix(self) -> Array:
         return np.asarray(self.matrix.toarray() if self.matrix is not None else self.apply(np.eye(self.n)))
 

@@ -39,6 +39,10 @@ class Operator:
         if not self.row.is_cuda and not self._differentiated(x):
             # several times as fast as index_add, which writes each product down first
             return torch.from_numpy(self._compressed @ x.detach().numpy())
+        return self.times(x)
+
+    def times(self, x: Tensor) -> Tensor:
+        """L x with gradients, or of a few columns once, for which no compressed form need be made."""
         return (self.diagonal[:, None] * x).index_add(0, self.row, self.value[:, None] * x[self.col])
 
     def _differentiated(self, x: Tensor) -> bool:

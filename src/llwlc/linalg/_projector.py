@@ -97,14 +97,27 @@ def tangent_range(C: Tensor, ridge: float = 0.0) -> Range:
     space = orthonormal_range(C)
     if not (C.requires_grad and torch.is_grad_enabled() and space.Y.shape[2]):
         return space
+    change = (C.double() - C.detach().double()) @ _inverse(space, ridge)  # its value is 0, its derivative dC C⁺Y
+    return space._replace(Y=space.Y + direct_projector(space)(change))
+
+
+def tangent_turn(C: Tensor, space: Range, V: Tensor, ridge: float = 0.0) -> Tensor:
+    """Z `[M, r, m]` = (dC C⁺Y)ᵀ V for constant `V [M, n, m]` in the null space of Cᵀ, 0 in value: by it the moving P of
+    `tangent_range` takes V to V − YZ. Gradients of V are thus those of r rows instead of n."""
+    change = C.double() - C.detach().double()
+    return _inverse(space, ridge).mT @ (change.mT @ V)
+
+
+def _inverse(space: Range, ridge: float) -> Tensor:
+    """C⁺Y `[M, k, r]`, with a ridge."""
     scale = torch.where(space.scale > 0, space.scale, 1)
     if ridge > 0:
         gram = space.R @ space.R.mT
         inverse = torch.linalg.solve(gram + ridge * torch.eye(gram.shape[1]).to(gram), space.R).mT
     else:
         inverse = torch.linalg.pinv(space.R, rtol=RANK_TOLERANCE)
-    change = (C.double() - C.detach().double()) @ (inverse / scale[:, :, None])  # its value is 0, its derivative dC C⁺Y
-    return space._replace(Y=space.Y + direct_projector(space)(change))
+    pseudo: Tensor = inverse / scale[:, :, None]
+    return pseudo
 
 
 def factorization_error(C: Tensor) -> FactorizationError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
@@ -20,29 +20,35 @@ MAX_DEGREE = 200
 
 @dataclass(frozen=True)
 class ChebyshevFilter:
-    """T_d of a map that takes [cutoff, top] to [1, −1]: at most 1 there, and growing below the cutoff."""
+    """T_d of a map that takes [cutoff, top] to [1, −1]: at most 1 there, and growing below the cutoff. `double` is
+    twice that map."""
 
-    apply: Map
+    double: Map
     cutoff: float
     top: float
     degree: int
 
     @classmethod
-    def make(cls, apply: Map, lowest: float, cutoff: float, top: float, most: int = MAX_DEGREE) -> ChebyshevFilter:
-        """The filter with the degree that separates `lowest` from the cutoff, or `most`; `apply` is PLP on its null
-        space."""
+    def make(
+        cls,
+        affine: Callable[[float, float], Map],
+        lowest: float,
+        cutoff: float,
+        top: float,
+        most: int = MAX_DEGREE,
+    ) -> ChebyshevFilter:
+        """The filter with the degree that separates `lowest` from the cutoff, or `most`; `affine(a, b)` is a + b PLP
+        on the null space."""
         half = max((top - cutoff) / 2, 1e-300)
         reach = float(np.arccosh(1 + max(cutoff - lowest, 1e-14 * top) / half))
-        return cls(apply, cutoff, top, int(np.clip(np.ceil(GROWTH / reach), 1, min(most, MAX_DEGREE))))
+        degree = int(np.clip(np.ceil(GROWTH / reach), 1, min(most, MAX_DEGREE)))
+        return cls(affine((top + cutoff) / half, -2 / half), cutoff, top, degree)
 
     def __call__(self, x: Array) -> Array:
-        center, half = (self.top + self.cutoff) / 2, (self.top - self.cutoff) / 2
-        before, now = x, (center * x - self.apply(x)) / half
+        before, now = x, self.double(x)
+        now /= 2
         for _ in range(self.degree - 1):
-            # in place where it can be: at a million rows a new array costs as much as a sum
-            after = self.apply(now)
-            after *= -2 / half
-            after += (2 * center / half) * now
+            after = self.double(now)
             after -= before
             before, now = now, after
         return now
@@ -84,20 +90,18 @@ class ShiftInvert:
     """x ↦ (PLP − σ)⁻¹ x on the null space of Cᵀ, by one sparse factorisation of L − σ, and for C the Schur complement
     of the bordered system [L − σ, Y; Yᵀ, 0]."""
 
-    def __init__(self, matrix: scipy.sparse.csr_array, project: Map, Y: Array, shift: float):
+    def __init__(self, matrix: scipy.sparse.csr_array, Y: Array, shift: float):
         n = matrix.shape[0]
         shifted = scipy.sparse.csc_matrix(matrix - shift * scipy.sparse.eye_array(n))
         options = {"SymmetricMode": True}
         factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
-        self.shift, self.project, self._solve = shift, project, factor.solve
+        self.shift, self._solve = shift, factor.solve
         self._Z = factor.solve(Y) if Y.shape[1] else Y
-        self._schur = scipy.linalg.lu_factor(Y.T @ self._Z) if Y.shape[1] else None
+        self._W = np.linalg.solve(Y.T @ self._Z, self._Z.T).T if Y.shape[1] else Y
 
     def __call__(self, x: Array) -> Array:
         y: Array = self._solve(x)
-        if self._schur is not None:
-            y -= self._Z @ scipy.linalg.lu_solve(self._schur, self._Z.T @ x)
-        return self.project(y)
+        return y - self._W @ (self._Z.T @ x) if self._W.shape[1] else y
 
     def invert(self, value: Array) -> Array:
         """The eigenvalue of PLP that belongs to one of the inverse."""

@@ -17,13 +17,30 @@ from llwlc.linalg._operator import Bucket, Operator
 class Piece(NamedTuple):
     """Some graphs of a basis with gradients: V `[M, n, m]`, T = VᵀLV `[M, m, m]` with sentinels on its dead diagonal,
     `mask [M, m]`. `span`: where not None, only signals in the span of these orthonormal columns `[M, n, j]` have a
-    derivative."""
+    derivative. `turn`: Z `[M, r, m]`, where V moves with the constraints alone: V is V − YZ then, with Z = 0 in value,
+    `V` holds [V Y] `[M, n, m + r]` without a gradient, and T is diagonal."""
 
     bucket: Bucket
     V: Tensor
     T: Tensor
     mask: Tensor
     span: Tensor | None = None
+    turn: Tensor | None = None
+
+    def spectrum(self, x: Tensor) -> Tensor:
+        """Vᵀx `[M, m, d]`."""
+        product = self.V.mT @ x
+        if self.turn is None:
+            return product
+        m = self.turn.shape[2]
+        return product[:, :m] - self.turn.mT @ product[:, m:]
+
+    def coefficients(self, y: Tensor) -> Tensor:
+        """What `V` multiplies for V y, `y [M, …, m, d]`: y itself, or y and −Zy below it."""
+        if self.turn is None:
+            return y
+        turn = self.turn if y.ndim == 3 else self.turn[:, None]
+        return torch.cat([y, -turn @ y], -2)
 
 
 @dataclass(frozen=True, eq=False)

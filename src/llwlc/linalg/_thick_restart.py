@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Map = Callable[[Array], Array]
 EXHAUSTED = 1e-12
 """A new direction shorter than this share of the largest entry of T is rounding: the space is invariant."""
+CHECK_STEPS = 7
+"""Steps between two looks at the Ritz pairs: at a thousand nodes one costs as much as two or three steps."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,17 @@ class Goal:
 
 class Ritz(NamedTuple):
     """Ritz pairs in descending order: `values [m]` and `residual [m]` of all, `vectors [n, j]` of the first; `goal`:
-    the `wanted` first have converged; `ends`: bounds of the spectrum, lowest and highest."""
+    the `wanted` first have converged; `steps`: products; `ends`: bounds of the spectrum, lowest and highest. `share
+    [m]`: squared coefficients of the first basis vector; without a restart, and begun with a random vector, the values
+    and their shares are Gauss's quadrature of the density of the spectrum."""
 
     values: Array
     vectors: Array
     residual: Array
+    share: Array
     wanted: int
     goal: bool
-    cycles: int
+    steps: int
     ends: tuple[float, float]
 
 
@@ -63,55 +67,97 @@ def thick_restart(
     >>> found.values[:2].round(6).tolist(), found.goal
     ([3.0, 3.0], True)
     """
-    n, first = locked.shape
-    buffer = np.empty((n, first + width + 1), order="F")
-    buffer[:, :first] = locked
-    T = np.zeros((width, width))
-    q, _ = _direction(start, buffer[:, :first], project, rng, 0.0)
-    size, beta, ends = 0, 0.0, (np.inf, -np.inf)
+    space, steps, ends = _Space(apply, project, locked, start, width, rng), 0, (np.inf, -np.inf)
     for cycle in range(1, cycles + 1):
-        while size < width and q is not None:
-            buffer[:, first + size] = q
-            size += 1
-            w = apply(q)
-            w, h = orthogonalise(w, buffer[:, : first + size], project)
-            T[:size, size - 1] = T[size - 1, :size] = h[first:]
-            q, beta = _direction(w, buffer[:, : first + size], project, rng, np.abs(T[:size, :size]).max())
-        theta, S = scipy.linalg.eigh(T[:size, :size])
-        theta, S = theta[::-1], S[:, ::-1]
-        residual = np.abs(beta * S[-1]) if size else theta
-        if size:
+        reached, least = False, max((width + 1) // 2, min(space.size + CHECK_STEPS, width))
+        while not reached:
+            steps += space.grow(least)
+            theta, S, residual = space.ritz()
+            good = residual <= goal.tolerance(theta)
+            count = min(goal.count, space.size)
+            if goal.above is not None:
+                count = int((theta + residual > goal.above).sum())
+            reached = space.next is None or (bool(good[:count].all()) and count < space.size)
+            if space.size == width:
+                break
+            least = space.size + CHECK_STEPS if width - space.size >= 2 * CHECK_STEPS else width
+        if space.size:
             ends = min(ends[0], theta[-1] - residual[-1]), max(ends[1], theta[0] + residual[0])
-        good = residual <= goal.tolerance(theta)
-        count = min(goal.count, size)
-        if goal.above is not None:
-            count = int((theta + residual > goal.above).sum())
-        reached = q is None or (bool(good[:count].all()) and count < size)
         if reached or cycle == cycles:
             break
-        kept = min(count + (width - count) // 2, width - 2)
-        buffer[:, first : first + kept] = buffer[:, first : first + size] @ S[:, :kept]
-        T[:] = 0
-        T[np.arange(kept), np.arange(kept)] = theta[:kept]
-        size = kept  # the coupling of q with the kept vectors comes out of its orthogonalisation
-    few = min(max(count, goal.count) + 1, size)
-    vectors = buffer[:, first : first + size] @ S[:, :few]
-    return Ritz(theta, vectors, residual, min(count, size), reached, cycle, ends)
+        space.restart(theta, S, min(count + (width - count) // 2, width - 2))
+    few = min(max(count, goal.count) + 1, space.size)
+    share = S[0] ** 2 if space.size else theta
+    return Ritz(theta, space.columns @ S[:, :few], residual, share, min(count, space.size), reached, steps, ends)
 
 
-def orthogonalise(w: Array, basis: Array, project: Map) -> tuple[Array, Array]:
+class _Space:
+    """The basis of a search: orthonormal `columns [n, size]` behind the locked ones, the map on them as T, and the
+    `next` direction, None where no direction is left."""
+
+    def __init__(self, apply: Map, project: Map, locked: Array, start: Array, width: int, rng: np.random.Generator):
+        n, self.first = locked.shape
+        self.apply, self.project, self.rng, self.size = apply, project, rng, 0
+        self.buffer = np.empty((n, self.first + width), order="F")
+        self.buffer[:, : self.first] = locked
+        self.T, self.largest = np.zeros((width, width)), 0.0
+        self.next, self.beta = _direction(start, self.basis, project, rng, 0.0)
+
+    @property
+    def basis(self) -> Array:
+        return self.buffer[:, : self.first + self.size]
+
+    @property
+    def columns(self) -> Array:
+        return self.basis[:, self.first :]
+
+    def grow(self, size: int) -> int:
+        """Lanczos steps up to this size, or the end of the space; their number."""
+        before = self.size
+        while self.size < size and self.next is not None:
+            self.buffer[:, self.first + self.size] = self.next
+            self.size += 1
+            w, h = orthogonalise(self.apply(self.next), self.basis, self.project, latest=min(self.size, 2))
+            h = h[self.first :]
+            self.T[: self.size, self.size - 1] = self.T[self.size - 1, : self.size] = h
+            self.largest = max(self.largest, float(np.abs(h).max()))
+            self.next, self.beta = _direction(w, self.basis, self.project, self.rng, self.largest)
+        return self.size - before
+
+    def ritz(self) -> tuple[Array, Array, Array]:
+        """Ritz values, descending, the eigenvectors of T, and the residuals."""
+        theta, S = np.linalg.eigh(self.T[: self.size, : self.size])
+        theta, S = theta[::-1], S[:, ::-1]
+        return theta, S, np.abs(self.beta * S[-1]) if self.size else theta
+
+    def restart(self, theta: Array, S: Array, kept: int) -> None:
+        """The first `kept` Ritz vectors as the basis; `next` couples to them when it is orthogonalised."""
+        self.buffer[:, self.first : self.first + kept] = self.columns @ S[:, :kept]
+        self.T[:] = 0
+        self.T[np.arange(kept), np.arange(kept)] = theta[:kept]
+        self.size = kept
+
+
+def orthogonalise(w: Array, basis: Array, project: Map, latest: int = 0) -> tuple[Array, Array]:
     """w without its part in range C and in `basis`, and its coefficients there: classical Gram–Schmidt, repeated
-    until it takes little away."""
-    total, before = np.zeros(basis.shape[1]), math.sqrt(w @ w)
+    until it takes little away. In a Lanczos step nearly all of that part lies in the `latest` columns: without it
+    first, one round against all the others mostly suffices."""
+    total, whole = np.zeros(basis.shape[1]), math.sqrt(w @ w)
+    before = whole
+    if latest:
+        near = basis[:, -latest:]
+        total[-latest:] = near.T @ w
+        w = w - near @ total[-latest:]
+        before = math.sqrt(w @ w)
     for _ in range(3):
         w = project(w)
         h = basis.T @ w
         w = w - basis @ h
         total += h
         after = math.sqrt(w @ w)
-        if after > 0.5 * before or after == 0:
+        if (after > 0.5 * before and after > 0.01 * whole) or after == 0:
             break
-        before = after
+        before = whole = after
     return w, total
 
 

@@ -133,7 +133,7 @@ def _edge_index(data: Any) -> Tensor:
         raise InputError(
             f"edge_index must be integers of shape [2, E], got {tuple(edge_index.shape)} of {edge_index.dtype}{turned}"
         )
-    return edge_index.as_subclass(Tensor).long()
+    return edge_index.as_subclass(Tensor).long().contiguous()  # torch warns of a transposed one
 
 
 def _graph_pointer(data: Any) -> Tensor:
