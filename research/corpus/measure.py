@@ -96,7 +96,9 @@ def _numbers(evaluation: Evaluation) -> dict[str, float]:
 def _list_numbers(ranking: RankingReport) -> dict[str, Any]:
     """How many hidden links there are and are candidates, and the precision at 10, 50, ... of each method's list."""
     precision = {
-        title: {str(k): round(one.value, 4) for k, one in quality.precision.items()}
+        (Blend.name if title == OpenBlend.__name__ else title): {
+            str(k): round(one.value, 4) for k, one in quality.precision.items()
+        }
         for title, quality in ranking.methods.items()
     }
     return {"hidden": ranking.hidden, "found": ranking.found, "candidates": ranking.candidates, "precision": precision}
