@@ -151,7 +151,7 @@ class Blend(LinkModel):
         return first + sum(cost.now for cost in self.member_costs(split, features, resources=resources).values())
 
     def trainings(self, split: LinkSplit) -> int:
-        return len(make_folds(split, 0).trained_on(False))
+        return len(make_folds(split, 0).trained_on(self.members[0]))
 
     def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, MemberCost]:
         """The expected fit time of each member except the first, by name.
@@ -161,8 +161,9 @@ class Blend(LinkModel):
             features: the features of all nodes.
             resources: device, cache, time.
         """
-        times, costs = len(make_folds(split, 0).trained_on(True)), dict[str, MemberCost]()
+        folds, costs = make_folds(split, 0), dict[str, MemberCost]()
         for member in self._usable(split.train_graph)[1:]:
+            times = len(folds.trained_on(member))
             idle, now = expected_cost(member, split, features, resources)
             costs[member.name] = MemberCost(times * idle, times * now)
         return costs
@@ -216,7 +217,7 @@ class Blend(LinkModel):
         evidence: list[list[tuple[Tensor, Tensor]]] = []
         for number, member in enumerate(self._usable(split.train_graph)):
             try:
-                copies, scores = task.train(member, number * (1 + len(folds.inner)))
+                copies, scores = task.train(member, number * task.most_trainings)
             except InputError as error:
                 if not members or isinstance(error, RunFolderError):
                     raise
