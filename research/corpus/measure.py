@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from llwlc import metrics
 from llwlc._fitting.measure import score_links
 from llwlc._predictor import LinkPredictor
 from llwlc.graph._graph import Graph
 from llwlc.metrics import Evaluation
+from llwlc.models._base import RANDOM, LinkModel
+from llwlc.models._blend import Blend
+from llwlc.models._mixture import mean_score
 from llwlc.models._registry import MODELS
+from llwlc.ranking._list_quality import RankingReport
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
@@ -32,31 +37,89 @@ def has_budget(model: str) -> bool:
     return MODELS[model].trained and model not in QUICK
 
 
+class OpenBlend(Blend):
+    """A blend that keeps the trainings of every trained member, whether or not it has a weight, so that one fit tells
+    what each of them would score alone.
+    """
+
+    def _choose(self, members: list[LinkModel], trained: list[list[LinkModel]], *rest: Any) -> None:
+        super()._choose(members, trained, *rest)
+        self.trained = {
+            member.name: copies for member, copies in zip(members, trained, strict=True) if MODELS[member.name].trained
+        }
+
+
 def corpus_line(cell: Cell) -> dict[str, Any]:
-    """AUC and AP, the mean over folds with the value of each, seconds of fit and scores, and peak memory."""
+    """AUC and AP, the mean over folds with the value of each, seconds of fit and scores, and peak memory; of a blend
+    also those of its trained members and of their plain sums, and their weights; of a fit within minutes also its list.
+    """
     reset = reset_peak_memory()
     graph = load_network(cell.data)
     splits = corpus_splits(graph, cell.seed, int(cell.options.get("folds", 1)))
     begin = time.perf_counter()
     found = [_evaluate(cell, graph, split) for split in splits]
     seconds = time.perf_counter() - begin
-    auc, ap = [one.auc for one in found], [one.average_precision for one in found]
+    auc, ap = [one["auc"] for one in found], [one["ap"] for one in found]
     line: dict[str, Any] = {"auc": float(np.mean(auc)), "ap": float(np.mean(ap))}
     if len(splits) > 1:
         line["folds"] = {"auc": auc, "ap": ap}
+    for name in ("members", "weights", "list", "fit"):
+        if name in found[0]:
+            line[name] = [one[name] for one in found]
     line |= {"num_test_links": sum(len(split.test_pos) for split in splits), "seconds": round(seconds, 3)}
     peak = read_peak_memory() if reset else None
     return line if peak is None else line | {"peak_mb": peak}
 
 
-def _evaluate(cell: Cell, graph: Graph, split: LinkSplit) -> Evaluation:
-    if has_budget(cell.method):
-        minutes = cell.options.get("minutes")
-        predictor = LinkPredictor(model=cell.method, seed=cell.seed, minutes=minutes, device="cpu", cache=None)
-        return predictor.fit(graph, split=split).metrics_.test
-    model = MODELS[cell.method].make()
-    model = model.fit(split, NodeFeatures(), seed=cell.seed, resources=Resources())
-    return metrics.evaluate(*score_links(model, split.test_graph, split.test_pos, split.test_neg))
+def _evaluate(cell: Cell, graph: Graph, split: LinkSplit) -> dict[str, Any]:
+    if not has_budget(cell.method):
+        model = MODELS[cell.method].make()
+        model = model.fit(split, NodeFeatures(), seed=cell.seed, resources=Resources())
+        return _numbers(metrics.evaluate(*score_links(model, split.test_graph, split.test_pos, split.test_neg)))
+    blended: str | LinkModel = OpenBlend() if cell.method == Blend.name else cell.method
+    minutes = cell.options.get("minutes")
+    predictor = LinkPredictor(model=blended, seed=cell.seed, minutes=minutes, device="cpu", cache=None)
+    measured = predictor.fit(graph, split=split).metrics_
+    found: dict[str, Any] = _numbers(measured.test)
+    found["fit"] = {"seconds": round(measured.seconds, 2), "parameters": measured.parameters}
+    if measured.ranking is not None:
+        found["list"] = _list_numbers(measured.ranking)
+    if isinstance(predictor.model_, OpenBlend):
+        found |= _member_numbers(predictor.model_, split)
+    return found
+
+
+def _numbers(evaluation: Evaluation) -> dict[str, float]:
+    return {"auc": evaluation.auc, "ap": evaluation.average_precision}
+
+
+def _list_numbers(ranking: RankingReport) -> dict[str, Any]:
+    """How many hidden links there are and are candidates, and the precision at 10, 50, ... of each method's list."""
+    precision = {
+        (Blend.name if title == OpenBlend.__name__ else title): {
+            str(k): round(one.value, 4) for k, one in quality.precision.items()
+        }
+        for title, quality in ranking.methods.items()
+    }
+    return {"hidden": ranking.hidden, "found": ranking.found, "candidates": ranking.candidates, "precision": precision}
+
+
+def _member_numbers(blend: OpenBlend, split: LinkSplit) -> dict[str, Any]:
+    """AUC and AP of each trained member and of the plain sum of their standardised scores, with ("sum") and without
+    each ("sum without ..."); and the weights by name.
+    """
+    pairs, links = torch.cat([split.test_pos, split.test_neg.reshape(-1, 2)]), len(split.test_pos)
+    scores = {name: mean_score(copies, split.test_graph, pairs, RANDOM) for name, copies in blend.trained.items()}
+    standard = {name: (score - score.mean()) / score.std().clamp_min(1e-12) for name, score in scores.items()}
+    if len(standard) > 1:
+        total = torch.stack(list(standard.values())).sum(0)
+        scores["sum"] = total
+        if len(standard) > 2:
+            scores |= {f"sum without {name}": total - own for name, own in standard.items()}
+    members = {name: _numbers(metrics.evaluate(score[:links], score[links:])) for name, score in scores.items()}
+    shares = blend.mixtures[RANDOM].share.tolist()
+    weights = {copies[0].name: round(share, 4) for copies, share in zip(blend.parts, shares, strict=True)}
+    return {"members": members, "weights": weights}
 
 
 def reset_peak_memory() -> bool:

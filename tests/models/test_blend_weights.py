@@ -126,3 +126,33 @@ def test_a_copy_of_a_member_and_a_score_without_information_change_nothing():
         twice = choose_weights(np.r_[pos, times * pos], np.r_[neg, times * neg])
         assert twice.kept == [0]
         assert twice.weight[0] == pytest.approx(choose_weights(pos, neg).weight[0], rel=1e-3)
+
+
+def test_few_links_choose_the_plain_sum_of_the_strong_members():
+    whole = 0
+    for seed in range(10):
+        pos, neg = evidence(np.random.default_rng(seed), [1.3, 1.3, 1.3, 2.0, 0.5], 60, 60)
+        chosen = choose_weights(pos, neg, strong=[0, 1, 2])
+        assert chosen.equal
+        assert set(chosen.kept) <= {0, 1, 2}
+        assert chosen.gain == 0
+        # and the slope is that of a logistic regression on the sum
+        slope = fit_slope(pos[chosen.kept].mean(0), neg[chosen.kept].mean(0))[0]
+        assert chosen.weight.sum() == pytest.approx(slope, rel=1e-6)
+        whole += len(chosen.kept) == 3
+    assert whole >= 7
+
+
+def test_weights_follow_a_member_that_is_far_better_and_keep_the_first_for_its_explanations():
+    pos, neg = evidence(np.random.default_rng(0), [0.4, 3.0, 0.4], 60, 60)
+    assert choose_weights(pos, neg, strong=[0, 1, 2]).kept == [1]
+    weight = choose_weights(pos, neg, strong=[0, 1, 2], first=0.2).weight
+    assert weight / weight.sum() == pytest.approx([0.2, 0.8, 0])
+
+
+def test_many_links_move_the_weights_away_from_the_plain_sum_as_far_as_they_support_it():
+    pos, neg = evidence(np.random.default_rng(0), [1.4, 1.3, 1.3, 2.0], 3_000, 3_000)
+    chosen = choose_weights(pos, neg, strong=[0, 1, 2])
+    assert chosen.gain > 2 * chosen.error > 0
+    best = np.array([1.4, 1.3, 1.3, 2.0])  # of independent normal scores: each one's distance of the means
+    assert chosen.weight / chosen.weight.sum() == pytest.approx(best / best.sum(), abs=0.05)

@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 from llwlc.errors import DatasetError, InputError
 from llwlc.graph._graph import Graph
+from llwlc.models import Blend
 from research.cli.app import app
 from research.corpus.comparison import ScoreTable, differences, holm, rank_models
 from research.corpus.folds import corpus_splits
+from research.corpus.measure import corpus_line
 from research.corpus.networks import load_network, read_networks, select_networks
 from research.corpus.report import make_report
 from research.corpus.runs import in_child, make_cells
@@ -105,6 +107,20 @@ def test_a_child_writes_a_line_for_each_cell_and_says_what_failed(corpus, tmp_pa
     assert {"commit", "machine", "seconds", "peak_mb", "num_test_links"} <= entry.found.keys()
     assert "cosine" in failed.read_text()
     assert "InputError" in failed.read_text()
+
+
+def test_one_fit_of_a_blend_tells_what_each_member_and_their_sums_score(corpus, monkeypatch):
+    monkeypatch.setattr(Blend, "default_members", ("stack", "mlp", "katz"))
+    measured = corpus_line(Cell("corpus", "small", "random", "blend", {"minutes": 9.0}))
+    (members,) = measured["members"]
+    assert list(members) == ["stack", "mlp", "sum"]
+    assert sum(measured["weights"][0].values()) == pytest.approx(1, abs=1e-3)
+    alone = corpus_line(Cell("corpus", "small", "random", "stack", {}))
+    assert members["stack"] == {"auc": pytest.approx(alone["auc"]), "ap": pytest.approx(alone["ap"])}
+    (best,) = measured["list"]
+    assert 0 < best["found"] <= best["hidden"]
+    assert 0 <= best["precision"]["blend"]["10"] <= 1
+    assert {"Adamic–Adar", "paths of length 3"} <= best["precision"].keys()
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,15 +17,13 @@ from llwlc._runs.plan_file import SavedPlan, read_plan
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError, RunFolderError
 from llwlc.graph._graph import Graph
-from llwlc.models._base import LinkModel, Plannable, Reducible
+from llwlc.models._base import LinkModel, MemberCost, Plannable, Reducible
 from llwlc.models._llwlc.presets import Preset
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._compact_features import Compactor
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
-LEAST_SECONDS = 20.0
-"""What the other members of a blend may take in any case, where the budget has it."""
 OnPlan = Callable[[FitPlan], None]
 
 
@@ -83,6 +81,8 @@ def make_new_plan(
     resources = Resources(torch.device(device))
     own = model if isinstance(model, Reducible) else None
     costs = {} if own is None else own.member_costs(split, prepared[1], resources=resources)
+    left_out = [] if own is None else choose_omitted(costs, own.most_time * 60 * minutes)
+    members = sum(cost.now for name, cost in costs.items() if name not in left_out)
 
     def plan_for(members: float) -> FitPlan:
         return make_plan(
@@ -98,22 +98,31 @@ def make_new_plan(
             members=members,
         )
 
-    reserved = 0.0 if own is None else min(sum(costs.values()), own.most_time * 60 * minutes)
-    new_plan = plan_for(reserved)
-    if reserved and new_plan.network_left_out:
-        reserved, new_plan = 0.0, plan_for(0.0)
-    room = reserved if own is None else min(reserved, max(LEAST_SECONDS, own.most_of_first * new_plan.forecast.seconds))
-    if new_plan.network_left_out:  # all that is left of the budget is theirs
-        room = max(LEAST_SECONDS, 60 * minutes - (time.perf_counter() - begin) - new_plan.forecast.seconds)
-    left_out, members = [], 0.0
-    for name, cost in costs.items():
-        if members + cost > room:
-            left_out.append(name)
+    new_plan = plan_for(members)
+    if members and new_plan.network_left_out:
+        alone = plan_for(0.0)
+        if alone.network_left_out:  # all that is left of the budget is the other members'
+            rest = 60 * minutes - (time.perf_counter() - begin) - alone.forecast.seconds
+            left_out = choose_omitted({name: MemberCost(cost.now, cost.now) for name, cost in costs.items()}, rest)
         else:
-            members += cost
+            left_out = [name for name, cost in costs.items() if cost.now]
+        members, new_plan = sum(cost.now for name, cost in costs.items() if name not in left_out), alone
     new_plan = replace(new_plan, forecast=replace(new_plan.forecast, members=members))
     if left_out:
         print_notice(f"left out of the blend, as time does not allow them: {', '.join(left_out)}")
     if on_plan is not None:
         on_plan(new_plan)
     return SavedPlan.of(base, new_plan, tuple(left_out)), prepared
+
+
+def choose_omitted(costs: Mapping[str, MemberCost], room: float) -> list[str]:
+    """The members that do not fit in `room` seconds after those before them. What counts is their time on an idle
+    machine, so that other work on it does not change the blend.
+    """
+    left_out, taken = list[str](), 0.0
+    for name, cost in costs.items():
+        if taken + cost.idle > room:
+            left_out.append(name)
+        else:
+            taken += cost.idle
+    return left_out

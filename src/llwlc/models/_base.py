@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -284,21 +284,31 @@ class Plannable(Protocol):
         """The same model, not fitted, by another preset."""
 
 
+class MemberCost(NamedTuple):
+    """The seconds that a member of a blend is expected to take: on an idle machine, and on this one as it is `now`.
+
+    >>> MemberCost(idle=2.0, now=6.0).idle
+    2.0
+    """
+
+    idle: float
+    now: float
+
+
 @runtime_checkable
 class Reducible(Protocol):
-    """A model of models, of which some can be left out to end in time. `most_time`: the share of a budget that is kept
-    for all but the first; `most_of_first`: and how many times the seconds of the first they may take.
+    """A model of models, of which some can be left out to end in time. `most_time`: the share of a budget that all but
+    the first may take.
     """
 
     most_time: float
-    most_of_first: float
 
     @property
     def planned_member(self) -> str:
         """The name of the member that a plan is made for."""
 
-    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
-        """The expected seconds of each member but the first, by name."""
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, MemberCost]:
+        """What each member but the first is expected to take, by name."""
 
     def without(self, names: Collection[str]) -> LinkModel:
         """The same model without these members."""

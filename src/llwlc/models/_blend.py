@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
@@ -22,12 +21,20 @@ from llwlc.models._base import (
     Explainable,
     Inductive,
     LinkModel,
+    MemberCost,
     Plannable,
     Population,
 )
 from llwlc.models._blend_config import own_shapes, read_names, read_parts
 from llwlc.models._blend_folds import make_folds
-from llwlc.models._blend_members import BASELINES, HEURISTIC_MEMBERS, MEMBERS, allows, make_members
+from llwlc.models._blend_members import (
+    BASELINES,
+    HEURISTIC_MEMBERS,
+    MEMBERS,
+    allows,
+    expected_cost,
+    make_members,
+)
 from llwlc.models._blend_training import Training
 from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
 from llwlc.models._mixture import Mixture, mean_score, mix
@@ -65,7 +72,7 @@ class Blend(LinkModel):
 
     name = "blend"
     default_members: tuple[str, ...] = MEMBERS
-    most_time, most_of_first = 0.25, 0.4
+    most_time = 0.25
 
     def __init__(self, members: str | Sequence[str | LinkModel] = (), **options: Any) -> None:
         given = members.split(",") if isinstance(members, str) else list(members)
@@ -141,21 +148,25 @@ class Blend(LinkModel):
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
         first = self.members[0].cost(split, features, resources=resources) * self.trainings(split)
-        return first + sum(self.member_costs(split, features, resources=resources).values())
+        return first + sum(cost.now for cost in self.member_costs(split, features, resources=resources).values())
 
     def trainings(self, split: LinkSplit) -> int:
-        return len(make_folds(split, 0).trained_on(False))
+        return len(make_folds(split, 0).trained_on(self.members[0]))
 
-    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
-        """The expected fit time of each member except the first, in seconds, by name.
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, MemberCost]:
+        """The expected fit time of each member except the first, by name.
 
         Args:
             split: the split.
             features: the features of all nodes.
             resources: device, cache, time.
         """
-        times, others = len(make_folds(split, 0).trained_on(True)), self._usable(split.train_graph)[1:]
-        return {member.name: times * member.cost(split, features, resources=resources) for member in others}
+        folds, costs = make_folds(split, 0), dict[str, MemberCost]()
+        for member in self._usable(split.train_graph)[1:]:
+            times = len(folds.trained_on(member))
+            idle, now = expected_cost(member, split, features, resources)
+            costs[member.name] = MemberCost(times * idle, times * now)
+        return costs
 
     def without(self, names: Collection[str]) -> Self:
         """The same blend without some of its members.
@@ -206,7 +217,7 @@ class Blend(LinkModel):
         evidence: list[list[tuple[Tensor, Tensor]]] = []
         for number, member in enumerate(self._usable(split.train_graph)):
             try:
-                copies, scores = task.train(member, number * (1 + len(folds.inner)))
+                copies, scores = task.train(member, number * task.most_trainings)
             except InputError as error:
                 if not members or isinstance(error, RunFolderError):
                     raise
@@ -479,7 +490,7 @@ class Auto(Blend):
     """A blend that also trains baselines from the literature, if the time budget allows.
 
     Args:
-        members: as in `Blend`; by default also the global model and four baselines.
+        members: as in `Blend`; by default also four baselines.
         **options: options of the first member.
 
     >>> [member.name for member in Auto().members][:1]
@@ -488,7 +499,7 @@ class Auto(Blend):
 
     name = "auto"
     default_members = (*MEMBERS, *BASELINES)
-    most_time, most_of_first = 0.6, math.inf
+    most_time = 0.6
 
 
 def _with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from llwlc.graph._edge_list import EdgeList
 from llwlc.graph._graph import Graph
+from llwlc.models._base import LinkModel, Plannable
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._making import fresh_negatives, training_non_edges
 from llwlc.splits._negatives import pair_number
@@ -21,9 +22,11 @@ ENOUGH_VALIDATION = 200
 MOST_HIDDEN, HIDDEN_SHARE = 200, 0.1
 """On a larger graph, how many training links are hidden: this number or this share of them, whichever is less."""
 TRAININGS = ((300, 2), (800, 1))
-"""(maximum number of training links, additional trainings): a training on such a small graph takes seconds, so each
-additional one hides another fold, `1 / FOLDS` of the links."""
+"""(maximum number of training links, inner splits): a training on such a small graph takes seconds, so each inner split
+hides another fold, `1 / FOLDS` of the links."""
 FOLDS = 5
+COPIES = 3
+"""Trainings on all links of such a small graph, whose scores are averaged."""
 FEWEST_LINKS = 20
 """With fewer training links none are hidden."""
 
@@ -37,17 +40,20 @@ class Fold(NamedTuple):
 
 
 class Folds(NamedTuple):
-    """The whole split, and inner splits that hide some of its training links; `small`: every member, our
-    network included, is trained on the whole split too, and the trainings of our network are averaged.
+    """The whole split, and inner splits that hide some of its training links. `copies`: how often a trained member is
+    trained on the whole split; more than once on a small graph, where our network is trained on it too.
     """
 
     whole: Fold
     inner: list[Fold]
-    small: bool
+    copies: int = 1
 
-    def trained_on(self, quick: bool) -> list[Fold]:
-        """The splits that a member is trained on; `quick`: it takes seconds."""
-        return [self.whole, *self.inner] if quick or self.small or not self.inner else self.inner
+    def trained_on(self, member: LinkModel) -> list[Fold]:
+        """The splits that a member is trained on; our network only on the inner ones of a large graph."""
+        if self.inner and self.copies == 1 and isinstance(member, Plannable):
+            return self.inner
+        again = self.copies - 1 if member.unit == "log_odds" else 0
+        return [self.whole, *self.inner, *[self.whole] * again]
 
 
 def make_folds(split: LinkSplit, seed: int) -> Folds:
@@ -57,7 +63,7 @@ def make_folds(split: LinkSplit, seed: int) -> Folds:
     count, has_hard = len(split.train_pos), split.valid_neg.ndim == 3
     whole = Fold(split, split.valid_pos[:0], split.valid_neg.reshape(-1, 2)[:0])
     if has_hard or len(split.valid_pos) >= ENOUGH_VALIDATION or count < FEWEST_LINKS:
-        return Folds(whole, [], False)
+        return Folds(whole, [])
     times = next((times for most, times in TRAININGS if count <= most), 0)
     size = count // FOLDS if times else min(MOST_HIDDEN, round(HIDDEN_SHARE * count))
     rng, folds = np.random.default_rng([seed, 32]), max(times, 1)
@@ -65,10 +71,10 @@ def make_folds(split: LinkSplit, seed: int) -> Folds:
     free = training_non_edges(split)
     wanted = min(folds * size, len(free) // 3)
     if wanted < folds:
-        return Folds(whole, [], False)
+        return Folds(whole, [])
     negatives = free.sample(wanted, rng).chunk(folds)
     inner = [_hide(split, order[k * size : (k + 1) * size], negatives[k]) for k in range(folds)]
-    return Folds(whole, inner, times > 0)
+    return Folds(whole, inner, COPIES if times else 1)
 
 
 def _hide(split: LinkSplit, at: Tensor, neg: Tensor) -> Fold:

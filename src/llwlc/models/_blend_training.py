@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from llwlc.models._base import LinkModel, Plannable
+from llwlc.models._base import LinkModel
 from llwlc.models._blend_checkpoint import checkpoint_of, load_training, save_training
 from llwlc.models._blend_folds import Fold, Folds, candidates_within
 from llwlc.models._mixture import score_hidden_links
@@ -32,26 +32,28 @@ class Training:
     checkpoint: Checkpoint | None
     on_epoch: OnEpoch | None
 
+    @property
+    def most_trainings(self) -> int:
+        """The largest number of trainings of one member."""
+        return len(self.folds.inner) + self.folds.copies
+
     def train(self, member: LinkModel, number: int) -> tuple[list[LinkModel], list[tuple[Tensor, Tensor]]]:
         """Trains a member on each split it needs. Returns the trained models, whose scores are averaged, and the scores
         of hidden links and non-links by each model that has not seen them. `number`: that of its first training, for
-        the checkpoints. A quick member keeps only its training on all links.
+        the checkpoints. Models of inner splits are returned only if none is trained on all links.
         """
-        quick = not isinstance(member, Plannable)
-        folds = self.folds.trained_on(quick)
-        copies = [self._train_on(member, fold, number + k) for k, fold in enumerate(folds)]
+        folds, inner = self.folds.trained_on(member), self.folds.inner
+        first = 1 if folds is inner else 0  # the number of the first one's seed
+        trained = [(self._train_on(member, fold, number, first, k), fold) for k, fold in enumerate(folds)]
         with self.resources.watch("blending"):
-            hiding = [
-                (model, fold)
-                for model, fold in zip(copies, folds, strict=True)
-                if len(fold.pos) or not self.folds.inner
+            scores = [
+                score_hidden_links(model, fold, self.sample) for model, fold in trained if len(fold.pos) or not inner
             ]
-            scores = [score_hidden_links(model, fold, self.sample) for model, fold in hiding]
-        return copies[:1] if quick else copies, scores
+        whole = [model for model, fold in trained if not len(fold.pos)]
+        return whole or [model for model, _ in trained], scores
 
-    def _train_on(self, member: LinkModel, fold: Fold, number: int) -> LinkModel:
-        k = 0 if fold is self.folds.whole else 1 + self.folds.inner.index(fold)
-        seed = self.seed + (k << 20)
+    def _train_on(self, member: LinkModel, fold: Fold, number: int, first: int, k: int) -> LinkModel:
+        number, seed = number + k, self.seed + (first + k << 20)
         model = load_training(self.checkpoint, number, member, fold.split.train_graph, self.features)
         if model is None:
             model = copy.deepcopy(member).fit(

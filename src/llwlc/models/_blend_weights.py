@@ -1,18 +1,21 @@
-"""The weights of a blend: non-negative, and shrunk to the single best member unless held-out links support others.
+"""The weights of a blend: non-negative, and shrunk to the plain sum of its strong members unless held-out links support
+others.
 
 With z_i the standardised scores of member i, and links and non-links of equal total weight, the log-odds b + Σ w_i z_i
 minimise
 
-    mean log loss + λ/2 ‖w − c‖²,   w ≥ 0,
+    mean log loss + λ/2 ‖w − c‖²,   w ≥ 0.
 
-where c is the single best member alone, at its own slope. With few links it is uncertain which member that is: c is
-averaged over `RESAMPLES` Bayesian bootstraps, so members that may be the best share it, and with many links one member
-has all of it. λ is chosen by repeated cross-validation over the held-out pairs; infinity, which gives c itself, is
-kept unless another value is better by more than a standard error of the paired difference.
+The centre c gives equal weights to the strong members, those that are trained, without any that is significantly worse
+than the best of them. Where none is trained, it is the single best member: with few links it is uncertain which one
+that is, so c is averaged over `RESAMPLES` Bayesian bootstraps. One slope scales c as a whole. λ is chosen by repeated
+cross-validation over the held-out pairs; infinity, which gives c itself, is kept unless another value is better by more
+than `STANDARD_ERRORS` of the paired difference, and always where there are fewer than `MIN_LINKS`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +31,12 @@ PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 FOLDS, MOST_REPEATS = 5, 4
 MOST_PAIRS = 4_000
 """Maximum number of pairs of each class that choose λ."""
-STANDARD_ERRORS = 1.0
-"""Weights other than the centre must lower the log loss by more than this many standard errors."""
+STANDARD_ERRORS = 2.0
+"""Weights other than the centre must lower the log loss by more than this many standard errors. A strong member whose
+AUC is lower than the best one's by more than as many is not part of the centre.
+"""
+MIN_LINKS = 100
+"""With fewer held-out links or non-links, the weights are the centre."""
 RESAMPLES, LEAST_CHANCE = 200, 0.05
 """Number of bootstraps of the held-out pairs, and in which share of them a member must be the best to be considered."""
 LEAST_SHARE = 0.02
@@ -56,29 +63,64 @@ class BlendWeights:
         return int(self.weight.argmax()) if self.weight.any() else self.best
 
     @property
+    def equal(self) -> bool:
+        """Whether every member that is kept has the same weight."""
+        return len(set(self.weight[self.kept].tolist())) == 1
+
+    @property
     def kept(self) -> list[int]:
         return np.flatnonzero(self.weight).tolist()
 
 
-def choose_weights(pos: Floats, neg: Floats, seed: int = 0, *, first: float = 0.0) -> BlendWeights:
-    """Fits the weights to the standardised scores of held-out links `[M, m]` and non-links `[M, k]`; `first`: the
-    minimum share of the first member in the centre.
+def choose_weights(
+    pos: Floats, neg: Floats, seed: int = 0, *, strong: Sequence[int] = (), first: float = 0.0
+) -> BlendWeights:
+    """Fits the weights to the standardised scores of held-out links `[M, m]` and non-links `[M, k]`; `strong`: the
+    members whose plain sum is the centre; `first`: the minimum share of the first member in the centre.
     """
     rng = np.random.default_rng([seed, 31])
     few_pos, few_neg = _sample(pos, rng), _sample(neg, rng)
-    chance = find_best(few_pos, few_neg, rng)
-    best = int(chance.argmax())
-    chance *= 1 - first
-    chance[0] += first
     auc = np.array([placements(a, b)[0].mean() for a, b in zip(pos, neg, strict=True)])
-    weight, offset = fit_centre(pos, neg, chance)
+    share = share_equally(pos, neg, strong) if len(strong) else share_by_chance(few_pos, few_neg, rng)
+    if share[0] < first:
+        share *= (1 - first) / share.sum()
+        share[0] = first
+    weight, offset = fit_centre(pos, neg, share)
     gain = error = 0.0
-    if len(pos) > 1 and min(pos.shape[1], neg.shape[1]) >= FOLDS:
-        penalty, gain, error = choose_penalty(few_pos, few_neg, chance, rng)
+    if len(pos) > 1 and min(pos.shape[1], neg.shape[1]) >= MIN_LINKS:
+        penalty, gain, error = choose_penalty(few_pos, few_neg, share, rng)
         if penalty is not None:
             weight, offset = _without_small(pos, neg, weight, penalty)
     blend_auc = float(placements(weight @ pos, weight @ neg)[0].mean())
-    return BlendWeights(weight, offset, best, auc, blend_auc, gain, error)
+    return BlendWeights(weight, offset, int(auc.argmax()), auc, blend_auc, gain, error)
+
+
+def share_equally(pos: Floats, neg: Floats, strong: Sequence[int]) -> Floats:
+    """The shares `[M]` of the strong members in the centre: equal, 0 for one that is significantly worse than the best.
+
+    >>> scores = np.array([[2.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 0.0]])
+    >>> share_equally(*scores, strong=[0, 1]).tolist()
+    [0.5, 0.5]
+    """
+    best = max(strong, key=lambda i: float(placements(pos[i], neg[i])[0].mean()))
+    share: Floats = np.zeros(len(pos))
+    for i in strong:
+        above, below, error = auc_difference(pos[best], neg[best], pos[i], neg[i])
+        share[i] = above - below <= STANDARD_ERRORS * error
+    share /= share.sum()
+    return share
+
+
+def share_by_chance(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
+    """The shares `[M]` of members in the centre: the probability that each is the best, times its own slope."""
+    share = find_best(pos, neg, rng)
+    for i in np.flatnonzero(share):
+        share[i] *= fit_slope(pos[i], neg[i])[0]
+    if not share.any():  # no score has any information: the first stays
+        share[0] = 1.0
+    share[share < LEAST_SHARE * share.sum()] = 0
+    share /= share.sum()
+    return share
 
 
 def _without_small(pos: Floats, neg: Floats, centre: Floats, penalty: float) -> tuple[Floats, float]:
@@ -113,23 +155,14 @@ def find_best(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
     return chance
 
 
-def fit_centre(pos: Floats, neg: Floats, chance: Floats) -> tuple[Floats, float]:
-    """The centre, members weighted by their probability of being the best, each at its own slope; and its offset."""
-    slope = np.zeros(len(pos))
-    for i in np.flatnonzero(chance):
-        slope[i] = fit_slope(pos[i], neg[i])[0]
-    weight = chance * slope
-    weight[weight < LEAST_SHARE * weight.sum()] = 0
-    if np.count_nonzero(weight) < 2:
-        at = int(weight.argmax() if weight.any() else chance.argmax())
-        weight[at], offset = fit_slope(pos[at], neg[at])
-        return weight, offset
-    own, offset = fit_slope(weight @ pos, weight @ neg)
-    return own * weight, offset
+def fit_centre(pos: Floats, neg: Floats, share: Floats) -> tuple[Floats, float]:
+    """The centre, one slope times the shares, and its offset."""
+    slope, offset = fit_slope(share @ pos, share @ neg)
+    return slope * share, offset
 
 
 def choose_penalty(
-    pos: Floats, neg: Floats, chance: Floats, rng: np.random.Generator
+    pos: Floats, neg: Floats, share: Floats, rng: np.random.Generator
 ) -> tuple[float | None, float, float]:
     """The λ with the largest gain in cross-validated log loss over the centre, among gains above `STANDARD_ERRORS`, or
     None; with the gain and its standard error.
@@ -141,7 +174,7 @@ def choose_penalty(
         for k in range(FOLDS):
             learn_pos, learn_neg = (part[:, at != k] for part, at in zip((pos, neg), fold, strict=True))
             held = [part[:, at == k] for part, at in zip((pos, neg), fold, strict=True)]
-            centre, offset = fit_centre(learn_pos, learn_neg, chance)
+            centre, offset = fit_centre(learn_pos, learn_neg, share)
             before = [_loss(sign * (centre @ part + offset)) for sign, part in zip((1, -1), held, strict=True)]
             for i, penalty in enumerate(PENALTIES):
                 weight, shift = fit_blend(learn_pos, learn_neg, centre, penalty)

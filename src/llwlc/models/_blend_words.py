@@ -33,7 +33,11 @@ def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: i
         names = listed_all([titles[i] for i in chosen.kept])
         if chosen.gain:
             gain = f"{chosen.gain:.3f} (standard error {chosen.error:.3f})"
-            return f"This run blends {names}: on {hidden}, it lowers the log loss of the best alone by {gain}.{few}"
+            return (
+                f"This run blends {names}: on {hidden}, these weights lower the log loss of equal ones by {gain}.{few}"
+            )
+        if chosen.equal:
+            return f"This run blends {names} with equal weights: {hidden} do not support other weights.{few}"
         if best and set(chosen.kept) == {0, best}:
             return f"This run blends {names}, mostly the latter, which did better on {hidden} ({_aucs(chosen)}).{few}"
         return f"This run blends {names}: {hidden} do not show which is best.{few}"
