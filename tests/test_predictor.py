@@ -361,6 +361,30 @@ def test_distances_are_those_of_networkx():
     wanted = [d if (d := away[u].get(v, 99)) <= 5 else None for u, v in pairs]
     whole = Graph.from_edges(torch.tensor(list(graph.edges)), num_nodes=len(graph))
     assert compute_distances(whole, torch.tensor(pairs)) == wanted
+    assert compute_distances(Graph.from_edges(torch.tensor([[0, 1]]), num_nodes=3), torch.tensor([[0, 2]])) == [None]
+
+
+def test_distances_beside_a_hub():
+    resource = pytest.importorskip("resource")
+    spokes = torch.stack([torch.zeros(20_000, dtype=torch.int64), torch.arange(1, 20_001)], 1)
+    wheel = Graph.from_edges(torch.cat([spokes, torch.tensor([[20_001, 20_000]])]))
+    pairs = torch.stack([torch.arange(1, 2_001), torch.arange(2_001, 4_001)], 1)
+    assert compute_distances(wheel, torch.tensor([[5, 20_001], [0, 20_001]])) == [3, 2]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert set(compute_distances(wheel, pairs)) == {2}
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
+    assert grown < 100  # MB; 2,000 neighbourhoods of 20,000 nodes take several hundred
+
+
+def test_a_list_does_not_depend_on_the_lists_asked_for_before(model, tmp_path):
+    def ask(some: LinkPredictor, share: float | None) -> list:
+        return [(link.source, link.target, link.probability) for link in some.recommend(top=30, missing_share=share)]
+
+    model.save(tmp_path / "run")
+    first, other = (LinkPredictor.load(tmp_path / "run") for _ in range(2))
+    lists = [ask(first, share) for share in (None, 0.3, None)]
+    assert lists[0] == lists[2] != lists[1]
+    assert lists[1] == ask(other, 0.3)
 
 
 def test_an_updated_graph_is_what_is_scored_on(plain):

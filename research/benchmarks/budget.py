@@ -4,9 +4,12 @@ heuristic's: the tables of docs/budget.md.
     python research/benchmarks/budget.py usair celegans cora blocks-1000-25 --minutes 10 --seeds 1
     python research/benchmarks/budget.py usair cora --full --seeds 3 --device cuda     # nothing left out
     (`--plan full`), to compare with python research/benchmarks/budget.py --table
+    python research/benchmarks/budget.py --networks 20 --use final --minutes 1 --load 1 --cores 2 --processes 8
+    python research/benchmarks/budget.py --kept        # whether budgets were kept, by minutes and load
 
 Each fit is a process of its own with an empty cache. One line a fit in research/results/budget.jsonl; a finished one is
-not run again.
+not run again. With `--load 1`, a busy process shares each core with the fit from its start; with `--processes`, fits
+run side by side, each on `--cores` cores of its own.
 """
 
 from __future__ import annotations
@@ -22,20 +25,59 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds modules beside itself only
 
 RESULTS = Path(__file__).parents[1] / "results" / "budget.jsonl"
 GIGABYTE = 2**30
 
 
-def measure(name: str, seed: int, minutes: float, device: str) -> dict:
-    from dense_graphs import MAKERS, load
+CORPUS = "corpus:"
+"""How names of networks of the corpus begin."""
 
-    with tempfile.TemporaryDirectory() as place:
+
+def read(name: str):
+    """A graph of the corpus, a generated one, or a dataset; and whether `llwlc fit` knows the name."""
+    from dense_graphs import MAKERS, load
+    from research.corpus.networks import load_network
+
+    if name.startswith(CORPUS):
+        return load_network(name.removeprefix(CORPUS)), False
+    return load(name), name.split("-")[0] not in MAKERS
+
+
+def choose_networks(use: str, count: int) -> list[str]:
+    """So many networks of the corpus with 500 links or more, evenly spaced by their numbers of links."""
+    from research.corpus.networks import select_networks
+
+    large = [network.name for network in select_networks(use) if network.num_links >= 500]
+    places = [round(i * (len(large) - 1) / max(count - 1, 1)) for i in range(min(count, len(large)))]
+    return [CORPUS + large[place] for place in places]
+
+
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Other work on the cores of this process, as long as the block lasts."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def measure(name: str, seed: int, minutes: float, device: str, load: float) -> dict:
+    with tempfile.TemporaryDirectory() as place, busy(round(load * len(os.sched_getaffinity(0)))):
         folder = Path(place)
-        graph, given = load(name), name
-        if name.split("-")[0] in MAKERS:
+        (graph, known), given = read(name), name
+        if not known:
             given = str(folder / "edges.csv")
             rows = "\n".join(f"n{a},n{b}" for a, b in graph.edges.tolist())
             Path(given).write_text(f"source,target\n{rows}\n")
@@ -53,7 +95,14 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
             errors.seek(0)
             said = errors.read()
         wall = time.perf_counter() - begin
-        found = {"data": name, "seed": seed, "minutes": minutes, "nodes": graph.num_nodes, "links": graph.num_edges}
+        found = {
+            "data": name,
+            "seed": seed,
+            "minutes": minutes,
+            "load": load,
+            "nodes": graph.num_nodes,
+            "links": graph.num_edges,
+        }
         found |= {
             "cores": len(os.sched_getaffinity(0)),
             "machine": platform.processor() or platform.machine(),
@@ -76,6 +125,7 @@ def measure(name: str, seed: int, minutes: float, device: str) -> dict:
             "planned": planned,
             "forecast": plan["forecast"],
             "cost": plan["cost"],
+            "network_left_out": bool(plan.get("network_left_out")),
             "preset": {k: plan["preset"][k] for k in ("basis", "train", "limits", "budget")},
             "stages": metrics.get("stages", {}),
             "disk": disk,
@@ -99,6 +149,30 @@ def commit() -> str:
 
 def stored(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def kept(path: Path) -> None:
+    """Whether fits of the corpus and of generated graphs ended within their budgets, by minutes and load."""
+    runs = [run for run in stored(path) if run["minutes"] and "load" in run]
+    print(
+        "| version | minutes | busy processes a core | fits | refused | over by a tenth | longest, share of budget |"
+        " usual | longest planning | network trained | peak GB |"
+    )
+    print("| --- " * 11 + "|")
+    for key in sorted({(run["commit"], run["minutes"], run["load"]) for run in runs}):
+        own = [run for run in runs if (run["commit"], run["minutes"], run["load"]) == key]
+        done = [run for run in own if not run["rc"]]
+        share = [run["wall"] / 60 / run["minutes"] for run in done] or [math.nan]
+        planned = [run["planned"] / 60 / run["minutes"] for run in done] or [math.nan]
+        print(
+            f"| {key[0]} | {key[1]:g} | {key[2]:g} | {len(own)} | {len(own) - len(done)} |"
+            f" {sum(part > 1.1 for part in share)} | {max(share):.2f} | {statistics.median(share):.2f} |"
+            f" {max(planned):.2f} | {sum(not run['network_left_out'] for run in done)} |"
+            f" {max((run['peak'] for run in own), default=0) / GIGABYTE:.2f} |"
+        )
+        for run, part in zip(done, share, strict=True):
+            if part > 1.1:
+                print(f"  {run['data']}: {part:.2f}, stages {run['stages']}, forecast {run['forecast']['stages']}")
 
 
 def make_group_key(run: dict) -> tuple[str, float, bool, str]:
@@ -222,19 +296,55 @@ def factors(path: Path) -> None:
             )
 
 
+def run_all(cells: list[tuple[str, int]], options: argparse.Namespace) -> None:
+    """Runs the fits that have no line, each in a process on cores of its own."""
+    cores = sorted(os.sched_getaffinity(0))
+    each = options.cores or len(cores) // options.processes
+    free: SimpleQueue[list[int]] = SimpleQueue()
+    for number in range(options.processes):
+        free.put(cores[number * each : (number + 1) * each])
+
+    def work(cell: tuple[str, int]) -> None:
+        own = free.get()
+        command = [sys.executable, __file__, "--minutes", str(options.minutes), "--load", str(options.load)]
+        command += ["--device", options.device, "--one", json.dumps([*cell, own])]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        free.put(own)
+        if ran.returncode:
+            print(f"{cell[0]} {cell[1]} failed:\n{ran.stderr[-1500:]}", flush=True)
+            return
+        line = ran.stdout.strip().splitlines()[-1]
+        append_line(options.out, json.loads(line))
+        print(*cell, f"{json.loads(line)['wall']:.0f} s", flush=True)
+
+    from research.experiments.lines import append_line
+
+    with ThreadPoolExecutor(options.processes) as pool:
+        list(pool.map(work, cells))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*")
+    parser.add_argument("--networks", type=int, default=0, help="so many networks of the corpus too")
+    parser.add_argument("--use", default="tune", help="of this use: tune or final")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--full", action="store_true", help="leave nothing out: --plan full instead of a budget")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--load", type=float, default=0, help="busy processes for each core, beside the fit")
+    parser.add_argument("--cores", type=int, default=0, help="of a fit; all, by default, divided among processes")
+    parser.add_argument("--processes", type=int, default=1, help="fits side by side")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--kept", action="store_true", help="print whether budgets were kept, and run nothing")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.full:
         options.minutes = 0.0
+    if options.kept:
+        kept(options.out)
+        return
     if options.table:
         table(options.out)
         print()
@@ -243,31 +353,18 @@ def main() -> None:
         factors(options.out)
         return
     if options.one:
-        name, seed = json.loads(options.one)
-        print(json.dumps(measure(name, seed, options.minutes, options.device)))
+        name, seed, cores = json.loads(options.one)
+        os.sched_setaffinity(0, cores)
+        print(json.dumps(measure(name, seed, options.minutes, options.device, options.load)))
         return
-    done = {(run["data"], run["seed"], run["minutes"]) for run in stored(options.out)}
-    for seed in range(options.seeds):
-        for name in options.data:
-            if (name, seed, options.minutes) in done:
-                continue
-            command = [
-                sys.executable,
-                __file__,
-                *(["--full"] if options.full else []),
-                "--minutes",
-                str(options.minutes),
-                "--device",
-                options.device,
-            ]
-            ran = subprocess.run([*command, "--one", json.dumps([name, seed])], capture_output=True, text=True)
-            if ran.returncode:
-                print(f"{name} {seed} failed:\n{ran.stderr[-1500:]}", flush=True)
-                continue
-            with options.out.open("a") as file:
-                file.write(ran.stdout.strip().splitlines()[-1] + "\n")
-            print(name, seed, "done", flush=True)
-    table(options.out)
+    names = [*options.data, *choose_networks(options.use, options.networks)] if options.networks else options.data
+    done = {(run["data"], run["seed"], run["minutes"], run.get("load", 0)) for run in stored(options.out)}
+    cells = [(name, seed) for seed in range(options.seeds) for name in names]
+    run_all([(n, s) for n, s in cells if (n, s, options.minutes, options.load) not in done], options)
+    if options.networks:
+        kept(options.out)
+    else:
+        table(options.out)
 
 
 if __name__ == "__main__":

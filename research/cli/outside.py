@@ -14,17 +14,24 @@ COMMITTED = Path("research/results/outside.jsonl")
 
 
 def outside(
-    use: Annotated[str, typer.Option(help="Networks of this use: tune, or final (for reported figures only).")] = (
-        "tune"
-    ),
+    use: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Networks of this use: tune, final (for reported figures only), or datasets, the named ones; may be"
+            " repeated; default: tune."
+        ),
+    ] = None,
     network: Annotated[list[str] | None, typer.Option(help="Only this network; may be repeated.")] = None,
     links: Annotated[int, typer.Option(min=1, help="Only networks with at least this many links.")] = 500,
-    model: Annotated[list[str] | None, typer.Option(help="A model by name; may be repeated; default: llwlc.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model by name; may be repeated; default: blend, what `fit` trains.")
+    ] = None,
     share: Annotated[
-        list[float] | None, typer.Option(help="Share of the links to hide; may be repeated; default: 0.05, 0.1, 0.2.")
+        list[float] | None, typer.Option(help="Share of the links to hide; may be repeated; default: 0.1, 0.2, 0.05.")
     ] = None,
     hidings: Annotated[int, typer.Option(min=1, help="Number of times links are hidden from each network.")] = 5,
     minutes: Annotated[float, typer.Option(help="Time budget of each fit.")] = 1.0,
+    processes: Annotated[int, typer.Option(min=1, max=256, help="Processes, one thread each.")] = 1,
     results: Annotated[Path, typer.Option(help="File of the trials, one per line.")] = COMMITTED,
     show: Annotated[bool, typer.Option("--show", help="Print what is stored and run nothing.")] = False,
     figure: Annotated[Path | None, typer.Option(help="Reliability diagram, PNG or SVG.")] = None,
@@ -32,40 +39,41 @@ def outside(
     """Hides links of networks before llwlc reads them, and compares predicted with observed shares of `recommend`.
 
     Each trial fits once and asks for lists of 50, 200 and 1000 links, with the true --missing-share and with the
-    default. Stored trials are not repeated; an interrupted command continues when it is run again.
+    default. The first share comes first: a run that is cut off has at least its tables. Stored trials are not
+    repeated; an interrupted command continues when it is run again.
 
     Examples:
 
     `python -m research outside --model adamic-adar --share 0.1 --hidings 2 --results mine.jsonl`
 
+    `python -m research outside --use datasets --processes 8`
+
     `python -m research outside --show --figure outside.svg`
     """
-    from research.outside.lines import read_lines, run_missing
+    from research.outside.lines import order_trials, read_lines, run_missing
     from research.outside.networks import USES, find_networks
     from research.outside.table import draw, render
-    from research.outside.trial import HidingTrial
 
-    if use not in USES:
-        raise InputError(f"--use is {' or '.join(USES)}, got {use!r}")
-    shares = tuple(share or (0.05, 0.1, 0.2))
+    uses = tuple(dict.fromkeys(use or ("tune",)))
+    if unknown := set(uses) - set(USES):
+        raise InputError(f"--use is {', '.join(USES[:-1])} or {USES[-1]}, got {sorted(unknown)[0]!r}")
+    shares = tuple(share or (0.1, 0.2, 0.05))
     if not all(0 < part < 1 for part in shares):
         raise InputError(f"--share is above 0 and below 1, got {', '.join(map(str, shares))}")
-    networks, models = find_networks(use, network, links), tuple(model or ("llwlc",))
-    trials = [
-        (HidingTrial(each.name, part, hiding, name, minutes), each)
-        for name in models
-        for hiding in range(hidings)
-        for part in shares
-        for each in networks
-    ]
+    networks = find_networks(uses, network, links)
     if not show:
-        run_missing(trials, results, print_status)
-    names, wanted = {each.name for each in networks}, set(models)
+        run_missing(
+            order_trials(networks, tuple(model or ("blend",)), shares, hidings, minutes),
+            results,
+            processes,
+            print_status,
+        )
+    names = {each.name for each in networks}
     lines = [
         line
         for line in read_lines(results)
         if line["network"] in names
-        and (model is None or line["model"] in wanted)
+        and (model is None or line["model"] in model)
         and (share is None or line["share"] in shares)
     ]
     if not lines:

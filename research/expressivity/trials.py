@@ -7,17 +7,12 @@ holds already are not run again, so an interrupted command goes on where it was.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from math import comb
-from multiprocessing import get_context
 from pathlib import Path
-
-import torch
 
 from llwlc._support.files import write_text
 from llwlc._support.progress import track
@@ -26,6 +21,7 @@ from llwlc.errors import InputError
 from research.expressivity.families import Pair, load_suite, paper
 from research.expressivity.learned import choose_order, learn
 from research.expressivity.rpc import PairedComparison
+from research.workers import one_thread, open_pool
 
 Job = tuple[str, Pair, int]
 
@@ -119,36 +115,11 @@ def _results(todo: Sequence[Job], processes: int) -> Iterator[LearningTrial]:
     """The trials as they end, each on one thread."""
     if not todo:
         return
-    with _one_thread():
+    with one_thread():
         # compiled once and kept on disk: otherwise every worker would compile
         learn(paper()[0], epochs=1, largest=1)
         if processes == 1:
             yield from map(_trial, todo)
             return
-        # leaving the block, also by an interrupt, ends the workers at once
-        with get_context("spawn").Pool(processes, initializer=_start) as pool:
+        with open_pool(processes) as pool:
             yield from pool.imap_unordered(_trial, todo)
-
-
-def _start() -> None:
-    """A worker: one thread, and an interrupt is the parent's to answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(1)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for torch here and, by the environment they inherit, for every library of the workers."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before, threads = {name: os.environ.get(name) for name in names}, torch.get_num_threads()
-    os.environ.update(dict.fromkeys(names, "1"))
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

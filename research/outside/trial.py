@@ -14,7 +14,7 @@ from llwlc import Graph, LinkPredictor
 from llwlc.ranking import Recommendations
 from research.bench.clock import describe_machine
 from research.experiments.measures import commit
-from research.outside.networks import Pairs, SourceNetwork, hide_links, read_links
+from research.outside.networks import Pairs, SourceNetwork, hide_links, read_graph
 
 TOPS = (50, 200, 1000)
 SHARES = ("stated", "default")
@@ -39,10 +39,11 @@ class HidingTrial:
 
 def run_trial(trial: HidingTrial, network: SourceNetwork) -> dict[str, Any]:
     """The line of a trial: predicted share, its 90 % range and observed share, for each top and each of `SHARES`."""
-    links = read_links(network)
+    whole = read_graph(network)
+    links = whole.edges.numpy()
     known, hidden = hide_links(links, network.name, trial.share, trial.hiding)
-    graph = Graph.from_edges(torch.from_numpy(known), num_nodes=int(links.max()) + 1)
-    begin = time.perf_counter()
+    graph = Graph.from_edges(torch.from_numpy(known), num_nodes=whole.num_nodes, x=whole.x)
+    begin, busy = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = LinkPredictor(model=trial.model, seed=trial.hiding, minutes=trial.minutes, device="cpu", cache=None)
@@ -54,6 +55,7 @@ def run_trial(trial: HidingTrial, network: SourceNetwork) -> dict[str, Any]:
     return {
         **asdict(trial),
         "title": model.model_.title,
+        "remark": model.model_.remark,
         "domain": network.domain,
         "use": network.use,
         "links": len(links),
@@ -62,9 +64,16 @@ def run_trial(trial: HidingTrial, network: SourceNetwork) -> dict[str, Any]:
         **lists,
         "fit_seconds": round(fitted, 1),
         "seconds": round(time.perf_counter() - begin, 1),
+        "processor_seconds": round(time.process_time() - busy, 1),
         "machine": describe_machine()["processor"],
         "commit": commit(),
     }
+
+
+def warm_up(name: str) -> None:
+    """Fits a model on a small graph, which compiles the kernels that it needs."""
+    ends = torch.randint(60, (400, 2), generator=torch.Generator().manual_seed(0))
+    LinkPredictor(model=name, minutes=None, device="cpu", cache=None).fit(Graph.from_edges(ends)).recommend()
 
 
 def measure_lists(model: LinkPredictor, hidden: Pairs, share: float | None) -> dict[str, Any]:

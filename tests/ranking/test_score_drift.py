@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llwlc.ranking._score_drift import Drift, count_steps
+from llwlc.ranking._score_drift import GAIN, MIN_PEERS, PEER_SHARE, Drift, count_steps, measure_gain
 
 
 @given(st.floats(-2, 2), st.floats(0.5, 2), st.floats(0, 3), st.floats(0, 3))
@@ -41,3 +41,27 @@ def test_steps_are_counted_by_factors_of_the_number_of_links():
     assert count_steps(850, 900, 900) == 0
     assert count_steps(100, 200, 800) == pytest.approx(2)
     assert count_steps(100, 100, 120) == 0  # validation links that stay hidden show no growth
+
+
+def test_the_gain_of_links_is_that_of_a_plain_loop():
+    rng = np.random.default_rng(1)
+    before, hidden = rng.normal(size=600), rng.random(600) < 0.1
+    after = before + 0.3 * before**2 + 0.2 * hidden + rng.normal(scale=0.1, size=600)
+    rest = sorted(np.flatnonzero(~hidden), key=lambda pair: before[pair])
+    reach, gains = max(MIN_PEERS, round(PEER_SHARE * len(rest))), []
+    for link in np.flatnonzero(hidden):
+        below = [pair for pair in rest if before[pair] < before[link]][-reach:]
+        above = [pair for pair in rest if before[pair] >= before[link]][:reach]
+        peers = below + above
+        gains.append(after[link] - before[link] - np.mean(after[peers] - before[peers]))
+    error = np.var(gains, ddof=1) / len(gains)
+    wanted = np.mean(gains) * GAIN**2 / (GAIN**2 + error)
+    assert measure_gain(before, after, hidden) == pytest.approx(wanted)
+    assert wanted == pytest.approx(0.2, abs=0.05)
+    assert measure_gain(7 * before, 7 * after, hidden, 7.0) == pytest.approx(7 * wanted)
+
+
+@pytest.mark.parametrize("links", [0, 1, 99])
+def test_where_too_few_pairs_are_left_links_gain_nothing(links):
+    hidden = np.arange(100) < links
+    assert measure_gain(np.arange(100.0), np.arange(100.0) + hidden, hidden) == 0

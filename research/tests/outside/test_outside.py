@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from llwlc.errors import InputError
 from research.cli.app import app
 from research.outside import table
-from research.outside.lines import read_lines
-from research.outside.networks import find_networks, hide_links, read_links
+from research.outside.lines import order_trials, read_lines
+from research.outside.networks import find_networks, hide_links, read_graph
 
 
 @pytest.fixture
@@ -44,13 +44,37 @@ def test_hidden_and_known_links_are_all_links_and_depend_on_the_hiding_alone(sha
 
 
 def test_a_network_of_another_use_is_not_opened_by_name(corpus):
-    assert [network.name for network in find_networks("tune", None, 1)] == ["clubs"]
-    links = read_links(find_networks("tune", ["clubs"], 1)[0])
+    assert [network.name for network in find_networks(["tune"], None, 1)] == ["clubs"]
+    links = read_graph(find_networks(["tune"], ["clubs"], 1)[0]).edges
     assert (links[:, 0] < links[:, 1]).all()
-    with pytest.raises(InputError, match=r"no network of use 'tune' .* is called 'secret'"):
-        find_networks("tune", ["secret"], 1)
+    with pytest.raises(InputError, match=r"no network of use tune .* is called 'secret'"):
+        find_networks(["tune"], ["secret"], 1)
     with pytest.raises(InputError, match="with 5000 links or more"):
-        find_networks("tune", ["clubs"], 5_000)
+        find_networks(["tune"], ["clubs"], 5_000)
+
+
+def test_a_named_dataset_keeps_its_features():
+    cora = find_networks(["datasets"], ["cora"], 1)[0]
+    graph = read_graph(cora)
+    assert (graph.num_nodes, graph.num_edges) == (cora.nodes, cora.edges)
+    assert graph.x is not None
+
+
+def test_the_first_share_comes_first_and_each_round_has_all_networks(corpus):
+    networks = find_networks(["tune", "final"], None, 1)
+    rounds = [(t.share, t.hiding) for t, each in order_trials(networks, ["a"], (0.1, 0.2, 0.05), 2, 1.0)][::2]
+    assert rounds == [(0.1, 0), (0.1, 1), (0.2, 0), (0.2, 1), (0.05, 0), (0.05, 1)]
+
+
+def test_several_processes_leave_the_lines_of_one(corpus):
+    alone, several = corpus / "alone.jsonl", corpus / "several.jsonl"
+    words = "outside --model adamic-adar --share 0.1 --share 0.2 --hidings 1 --links 50"
+    for results, processes in ((alone, 1), (several, 2)):
+        ran = CliRunner().invoke(app, f"{words} --results {results} --processes {processes}".split())
+        assert ran.exit_code == 0, ran.output
+    first, second = ({each["share"]: each["stated"] for each in read_lines(path)} for path in (alone, several))
+    assert first == second
+    assert set(first) == {0.1, 0.2}
 
 
 def line(network: str, expected: float, low: float, high: float, observed: float, **more) -> dict:
@@ -101,7 +125,7 @@ def test_trials_are_run_once_and_shown_with_a_picture(corpus):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("outside --use both", "--use is tune or final"),
+        ("outside --use both", "--use is tune, final or datasets"),
         ("outside --share 1.5", "--share is above 0 and below 1"),
         ("outside --show --results none.jsonl", "has no such trial"),
     ],

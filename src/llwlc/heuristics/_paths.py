@@ -42,15 +42,24 @@ def shortest_path(graph: Graph, pairs: Tensor, *, most_entries: int = MOST_ENTRI
     return torch.from_numpy(-lengths.astype(np.float64)).reshape(pairs.shape[:-1])
 
 
-def compute_path_lengths(graph: Graph, pairs: Integers, most_entries: int = MOST_ENTRIES) -> Integers:
-    """The lengths `[m]` of the shortest paths of the pairs `[m, 2]`, n where there is none."""
+def compute_path_lengths(
+    graph: Graph, pairs: Integers, most_entries: int = MOST_ENTRIES, *, longest: int | None = None
+) -> Integers:
+    """The lengths `[m]` of the shortest paths of the pairs `[m, 2]`, n where there is none; `longest` + 1 where they
+    are found to be longer than that.
+    """
     n = graph.num_nodes
+    beyond = n if longest is None else longest + 1
     pairs, out = check_inside(pairs, n), np.zeros(len(pairs), dtype=np.int64)
     indptr, indices = graph.indptr.cpu().numpy(), graph.indices.cpu().numpy()
 
     def make_work() -> Callable[[int, int], None]:
         side, queues = np.zeros(n, dtype=np.int8), np.empty((2, n), dtype=np.int64)
-        return lambda begin, end: _search(indptr, indices, pairs[begin:end], most_entries, side, queues, out[begin:end])
+
+        def work(begin: int, end: int) -> None:
+            _search(indptr, indices, pairs[begin:end], most_entries, beyond, side, queues, out[begin:end])
+
+        return work
 
     run_over_links(len(pairs), choose_num_threads(len(pairs), 17 * n), make_work)
     return out
@@ -62,6 +71,7 @@ def _search(
     indices: Integers,
     pairs: Integers,
     most_entries: int,
+    beyond: int,
     side: NDArray[np.int8],
     queues: Integers,
     out: Integers,
@@ -75,7 +85,7 @@ def _search(
         queues[0, 0], queues[1, 0], side[u], side[v] = u, v, 1, 2
         begin[:], end[:] = 0, 1
         length, read, met = 1, 0, 0
-        while read < most_entries:
+        while read < most_entries and length < beyond:
             # the smaller level goes on; every path of fewer than `length` steps has been excluded
             s = 0 if end[0] - begin[0] <= end[1] - begin[1] else 1
             last = end[s]

@@ -3,8 +3,8 @@
 The links that are really missing from a file count as "no link" in the likelihood unless they are told: with the M
 links of the stated share among the hidden ones, the curves are those of the links that are missing. Two stages say
 where links were found: validation links on the training links alone, and test links beside which validation links were
-known. Between these, and on the whole graph, scores grow with the number of known links; the counts are kept on the
-scale of the whole graph.
+known. Between these, and on the whole graph, scores grow with the number of known links, those of links that are still
+hidden somewhat more; the counts are kept on the scale of the whole graph.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.special import ndtri
 from torch import Tensor
 
 from llwlc.ranking._candidate_calibration import CandidateCalibration
 from llwlc.ranking._curve_fitting import REFITS, StageCounts, fit_counts
-from llwlc.ranking._score_drift import Drift, count_steps
+from llwlc.ranking._score_drift import Drift, count_steps, measure_gain
 
 SPREAD = 0.25
 """Standard deviation, in log-odds, of what refits do not know: how a network's own missing links differ from the links
@@ -76,10 +77,11 @@ class CalibrationCounts:
         for sharing in (True, False):
             first, second = _only(valid, sharing), _only(test, sharing)
             drift, steps = find_drift(first, second), count_steps(sizes.training, sizes.known_at_test, sizes.known)
+            gain = find_gain(first, second, drift, unit)
             kinds.append(
                 (
-                    _count(second, drift.times(steps), rho_test, 0.0),
-                    _count(first, drift.times(1 + steps if steps else 0.0), rho_valid, sizes.test / sizes.training),
+                    _count(second, drift, gain, steps, rho_test, 0.0),
+                    _count(first, drift, gain, 1 + steps if steps else 0.0, rho_valid, sizes.test / sizes.training),
                 )
             )
         return cls(kinds[0], kinds[1], sizes.known / sizes.training, unit)
@@ -115,13 +117,27 @@ def _lift(weights: tuple[float, ...], offset: float) -> tuple[float, ...]:
 
 def find_drift(valid: StageScores, test: StageScores) -> Drift:
     """How scores grew from the first to the second stage, by the pairs that are candidates at both."""
-    _, at_valid, at_test = np.intersect1d(valid.numbers.numpy(), test.numbers.numpy(), return_indices=True)
+    at_valid, at_test = _match(valid, test)
     return Drift.between(valid.score.double().numpy()[at_valid], test.score.double().numpy()[at_test])
 
 
-def _count(stage: StageScores, drift: Drift, rho: float, other: float) -> StageCounts:
-    score = torch.from_numpy(drift(stage.score.double().numpy()))
-    return StageCounts.of(score, stage.hidden, rho, other)
+def find_gain(valid: StageScores, test: StageScores, drift: Drift, unit: float) -> float:
+    """What test links, which are hidden at both stages, gained beyond the drift."""
+    at_valid, at_test = _match(valid, test)
+    before, after = drift(valid.score.double().numpy()[at_valid]), test.score.double().numpy()[at_test]
+    return measure_gain(before, after, test.hidden.numpy()[at_test], unit)
+
+
+def _match(valid: StageScores, test: StageScores) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places, at either stage, of the pairs that are candidates at both."""
+    _, at_valid, at_test = np.intersect1d(valid.numbers.numpy(), test.numbers.numpy(), return_indices=True)
+    return at_valid, at_test
+
+
+def _count(stage: StageScores, drift: Drift, gain: float, steps: float, rho: float, other: float) -> StageCounts:
+    """The counts on the scale that is so many steps away, on which hidden links have gained as often."""
+    score = drift.times(steps)(stage.score.double().numpy()) + steps * gain * stage.hidden.double().numpy()
+    return StageCounts.of(torch.from_numpy(score), stage.hidden, rho, other)
 
 
 def _only(stage: StageScores, sharing: bool) -> StageScores:

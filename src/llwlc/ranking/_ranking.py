@@ -128,8 +128,11 @@ def rank(
     config: RankingConfig,
     *,
     size: int | None = None,
+    keep_rest: bool = True,
 ) -> RankedCandidates:
-    """The candidates of a graph, best first; the model scores the `size` most promising ones."""
+    """The candidates of a graph, best first; the model scores the `size` most promising ones. `keep_rest`: whether the
+    others are needed too.
+    """
     promise = _promise(graph, candidates, features, config)
     if promise.isnan().any():
         raise InputError(
@@ -138,7 +141,7 @@ def rank(
     order = torch.argsort(promise, descending=True, stable=True)
     # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
     count = shortlist_size(graph.num_edges, size)
-    near, rest = order[:count].sort().values, order[count:]
+    near, rest = order[:count].sort().values, order[count:] if keep_rest else order[:0]
     pairs = candidates.pairs[near]
     sharing = features.pair_inputs(graph, pairs)[:, 0] > 0
     score = score_candidates(graph, pairs)

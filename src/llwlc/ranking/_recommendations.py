@@ -14,16 +14,15 @@ from torch import Tensor
 from llwlc._io.database import write_to_database
 from llwlc._support.charts import new_figure
 from llwlc._support.html_table import html_table
-from llwlc.bases._config import DEFAULT_CAP
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._neighbors import common_neighbors
+from llwlc.heuristics._paths import compute_path_lengths
 from llwlc.ranking._candidate_calibration import describe_share
 from llwlc.ranking._ranking import RankedCandidates, RankingConfig, ScoreCandidates
-from llwlc.subgraphs._extraction import stream
 
-HOPS = 2  # steps between two ends are counted up to 2 · HOPS + 1
-
+MAX_DISTANCE = 5
+"""Steps between two ends are counted up to this number."""
 
 COLUMNS = {
     **dict.fromkeys(("source", "target"), pa.string()),
@@ -215,13 +214,8 @@ def describe_pairs(
 
 
 def compute_distances(graph: Graph, pairs: Tensor) -> list[int | None]:
-    """Steps between the ends: one more than the smallest distance from u to a neighbour of v."""
-    distances: list[int | None] = []
-    for subs in stream(graph, pairs, HOPS, max_nodes_per_hop=DEFAULT_CAP):
-        beyond = 2 * subs.hops + 1
-        at_v = torch.isin(subs.row, subs.v)
-        reach = torch.full((subs.num_graphs,), beyond).scatter_reduce(
-            0, subs.graph[subs.row[at_v]], subs.dist_u[subs.col[at_v]], "amin", include_self=True
-        )
-        distances += [int(d) + 1 if d < beyond else None for d in reach.tolist()]
-    return distances
+    """Steps between the ends `[m]`, without the pair's own link; None for more than `MAX_DISTANCE`."""
+    every = 2 * graph.num_edges + 1  # no search is given up
+    lengths = compute_path_lengths(graph, pairs.cpu().numpy(), every, longest=MAX_DISTANCE)
+    shown = min(MAX_DISTANCE, graph.num_nodes - 1)  # a path that does not exist has as many steps as there are nodes
+    return [length if length <= shown else None for length in lengths.tolist()]

@@ -20,7 +20,14 @@ from llwlc.models._base import LinkModel, score_pairs
 from llwlc.ranking._candidate_calibration import ratio_from_share
 from llwlc.ranking._engine import Engine
 from llwlc.ranking._evaluation import estimate_precision
-from llwlc.ranking._ranking import RankingConfig, draw_sources, make_candidate_scorer, rank, retriever_of
+from llwlc.ranking._ranking import (
+    RankedCandidates,
+    RankingConfig,
+    draw_sources,
+    make_candidate_scorer,
+    rank,
+    retriever_of,
+)
 from llwlc.ranking._recommendations import (
     Recommendation,
     Recommendations,
@@ -85,6 +92,8 @@ class Recommender:
     device: str = "cpu"
     known: tuple[Any, Candidates] | None = field(default=None)
     """The candidates that were found last, and for which request."""
+    ranking: tuple[Candidates, RankedCandidates] | None = field(default=None)
+    """The order of `known`, so that another share or length of the list is not scored again."""
 
     def __repr__(self) -> str:
         return f"Recommender({self.model.title} on {self.graph})"
@@ -105,8 +114,7 @@ class Recommender:
             )
         here, config = self.graph, self.config
         candidates, total, before = self._candidates_for(request, node, engine)
-        scores = make_candidate_scorer(self.model) if engine is None else engine.score_candidates
-        ranked = rank(here, candidates, self.features, scores, config, size=self.model.limits.shortlist)
+        ranked = self._rank(candidates, engine)
         rho = config.missing_per_known
         if request.missing_share is not None:
             rho = ratio_from_share(request.missing_share)
@@ -127,6 +135,18 @@ class Recommender:
         assumed = request.missing_share is None and request.prior is None
         refitted = config.counts is not None or not self.calibrated
         return Recommendations(links, rho, expected, total, self.calibrated, some, before, assumed, refitted)
+
+    def _rank(self, candidates: Candidates, engine: Engine | None) -> RankedCandidates:
+        """The candidates that the model scored, best first."""
+        before = self.ranking  # as a name of this call: another thread may rank others meanwhile
+        if before is not None and before[0] is candidates:
+            return before[1]
+        scores = make_candidate_scorer(self.model) if engine is None else engine.score_candidates
+        size = self.model.limits.shortlist
+        ranked = rank(self.graph, candidates, self.features, scores, self.config, size=size, keep_rest=False)
+        if self.known is not None and self.known[1] is candidates:
+            self.ranking = candidates, ranked
+        return ranked
 
     def _random_log_odds(self, graph: Graph, pairs: Tensor) -> Tensor:
         return self.calibration.log_odds(score_pairs(self.model, graph, pairs))
