@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -23,8 +24,30 @@ class Case(NamedTuple):
     k: int
 
 
+class Grid(NamedTuple):
+    """Values of one quantity, and the case in which the rest stays."""
+
+    base: Case
+    values: tuple[int, ...]
+
+
 BASE = Case(n=512, degree=6, steps=10, k=2)
-GRIDS = {"nodes": (128, 512, 2048, 8192), "edges": (2, 8, 32, 128), "κ": (4, 8, 16, 32), "k": (2, 4, 8, 16)}
+AS_TRAINED = {
+    name: Grid(BASE, values)
+    for name, values in (
+        ("nodes", (128, 512, 2048, 8192)),
+        ("edges", (2, 8, 32, 128)),
+        ("κ", (4, 8, 16, 32)),
+        ("k", (2, 4, 8, 16)),
+    )
+}
+"""Around the sizes of a trained network's subgraphs."""
+DOMINANT = {
+    "nodes": Grid(Case(n=2048, degree=6, steps=10, k=2), (2048, 4096, 8192, 16_384)),
+    "edges": Grid(Case(n=1024, degree=0, steps=4, k=1), (64, 128, 256, 512)),
+    "k": Grid(Case(n=512, degree=2, steps=4, k=0), (16, 32, 64, 128)),
+}
+"""Where the term of the quantity is the largest: κE ≫ κ(κ+k)n for "edges", k²n ≫ κ(κ+k)n for "k"."""
 
 
 class Growth(NamedTuple):
@@ -78,28 +101,32 @@ def solve(task: kernel.BasisInputs, steps: int) -> RitzArrays:
     return kernel.eigenbasis(task, make_solve_options(steps, "normalized", torch.float32), np.float32)
 
 
-def measure_growth(*, repeats: int = 3) -> Growth:
+def measure_growth(grids: Mapping[str, Grid] = AS_TRAINED, *, repeats: int = 3) -> Growth:
     """Times one quantity after the other, the rest at its base value; exponents by least squares on logarithms."""
-    cases = [(name, make_case(name, value)) for name, grid in GRIDS.items() for value in grid]
+    cases = [(name, make_case(grid.base, name, value)) for name, grid in grids.items() for value in grid.values]
     tasks = {case: _task(case) for case in {case for _, case in cases}}
     timed: dict[str, Work] = {str(case): partial(solve, task, case.steps) for case, task in tasks.items()}
     times = time_in_turns(timed, repeats=repeats, at_least=0.02)
     points, exponents = [], {}
-    for name in GRIDS:
+    for name in grids:
         own = []
         for case in [case for of, case in cases if of == name]:
             graphs = len(tasks[case].ptr) - 1
             real = len(tasks[case].col) // graphs  # a few edges fall together
             own.append((case.n, real, case.steps, case.k, times[str(case)] / graphs))
-        x, y = [point[list(GRIDS).index(name)] for point in own], [point[4] for point in own]
+        x, y = [point[QUANTITIES.index(name)] for point in own], [point[4] for point in own]
         exponents[name] = float(np.polyfit(np.log(x), np.log(y), 1)[0])
         points += own
     return Growth(exponents, points, _model_error(points))
 
 
-def make_case(name: str, value: int) -> Case:
+QUANTITIES = ("nodes", "edges", "κ", "k")
+"""In the order of a point."""
+
+
+def make_case(base: Case, name: str, value: int) -> Case:
     """The base case with one quantity changed; "edges" is given as a degree."""
-    return BASE._replace(**{{"nodes": "n", "edges": "degree", "κ": "steps", "k": "k"}[name]: value})
+    return base._replace(**{{"nodes": "n", "edges": "degree", "κ": "steps", "k": "k"}[name]: value})
 
 
 def _task(case: Case) -> kernel.BasisInputs:

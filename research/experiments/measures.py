@@ -45,6 +45,7 @@ from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 from research.experiments.cell import IDENTITY, Cell
 from research.experiments.graphs import load_graph
+from research.experiments.growth_names import EXTRACTION, LARGEST_TERM
 from research.experiments.leaks import make_leaked_split
 from research.experiments.study_baselines import STUDY_BASELINES, make_study_baseline
 from research.experiments.study_model import cell_model
@@ -138,10 +139,15 @@ def sizes(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
 
 
 def growth(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
-    """How the time for a basis grows."""
-    from research.bench.growth import measure_growth as grow
+    """How the time for a basis grows, around the sizes of training or where one term is the largest; or that of
+    extraction.
+    """
+    from research.bench.extraction_growth import measure_extraction
+    from research.bench.growth import AS_TRAINED, DOMINANT, measure_growth
 
-    found = grow()
+    if cell.data == EXTRACTION:
+        return {"exponents": measure_extraction()}
+    found = measure_growth(DOMINANT if cell.data == LARGEST_TERM else AS_TRAINED)
     return {
         "exponents": found.exponents,
         "model_error": found.model_error,

@@ -262,12 +262,13 @@ class GrowthSection:
     title: str
     cell: Cell
     stated: Mapping[str, str]
+    column: str = "stated: O(κE + k²n + k³)"
 
     def cells(self, chosen: Selection) -> list[Cell]:
         return [self.cell]
 
     def header(self) -> list[str]:
-        return ["quantity", "measured exponent", "stated: O(κE + k²n + k³)"]
+        return ["quantity", "measured exponent", self.column]
 
     def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
         found = next(select_row_lines(lines, self.cell), None)
@@ -280,6 +281,8 @@ class GrowthSection:
         found = next(select_row_lines(lines, self.cell), None)
         if found is None:
             return []
+        if "model_error" not in found.found:
+            return [f"{found['machine']}."]
         return [
             f"The model κE + κ(κ+k)n + k²n + k³ fits the times to {100 * found['model_error']:.0f} % in the median; its"
             f" second term, which the paper leaves out, is projection and reorthogonalisation. {found['machine']}."

@@ -12,6 +12,7 @@ from research.experiments.accuracy_section import AccuracySection
 from research.experiments.baselines_section import BaselinesSection
 from research.experiments.cell import Cell
 from research.experiments.chain import CHAIN, PAPER_QUERY, READINGS, THREE
+from research.experiments.growth_names import EXTRACTION, LARGEST_TERM
 from research.experiments.leads_section import LeadsSection
 from research.experiments.other_sections import (
     CostSection,
@@ -32,7 +33,7 @@ from research.experiments.presets_section import (
     PRESET_ROWS,
     UNUSED_SEEDS,
 )
-from research.experiments.table import Row, Section, split_off_pubmed
+from research.experiments.table import NOTHING, Row, Section, split_off_pubmed
 from research.experiments.worth_section import WorthSection, make_worth_rows
 
 UNAVAILABLE = {
@@ -275,6 +276,24 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
             "How the time for a basis grows",
             Cell("growth", "random graphs"),
             {"nodes": "1", "edges": "1", "κ": "1", "k": "2 in k²n, 3 in k³"},
+        ),
+        GrowthSection(
+            "How the time for a basis grows where the term of the quantity is the largest",
+            Cell("growth", LARGEST_TERM),
+            {"nodes": "1", "edges": "1", "k": "2 in k²n, 3 in k³"},
+        ),
+        GrowthSection(
+            "How the time of extraction grows",
+            Cell("growth", EXTRACTION),
+            {
+                "Neumann: largest degree × boundary": "1",
+                "Neumann: edges of the subgraph": NOTHING,
+                "10 vertex-deleted, sparse: n": "1",
+                "10 vertex-deleted, dense: n": "3",
+                "all n vertex-deleted, sparse: n": "1",
+                "all n vertex-deleted, dense: n": "3",
+            },
+            column="stated",
         ),
         LinkTimeSection(
             "Time a link (the paper's Table 1a)",

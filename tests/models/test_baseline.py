@@ -5,6 +5,7 @@ chance.
 import json
 from dataclasses import replace
 
+import networkx as nx
 import pytest
 import torch
 
@@ -169,6 +170,12 @@ def test_a_dense_graph_repeats_negatives():
 # ------------------------------------------------------------------------------------------- recipes
 
 
+TEAMS = splits.make(
+    Graph.from_networkx(nx.planted_partition_graph(10, 11, 0.8, 0.03, seed=1)), protocol="random", seed=0
+)
+"""Ten groups of eleven nodes, some 550 links, no features: as of football teams that play mostly within their group."""
+
+
 def test_every_baseline_has_a_recipe_for_any_graph():
     assert set(DEFAULTS) == set(TRAINED)
     assert {method for method, _ in RECIPES} <= set(TRAINED)
@@ -176,6 +183,23 @@ def test_every_baseline_has_a_recipe_for_any_graph():
         assert recipe(name, "cora-planetoid") == recipe(name, "cora")
         large = recipe(name, num_links=10**6)
         assert large.batch_size >= recipe(name).batch_size
+
+
+@pytest.mark.parametrize("name", sorted(TRAINED))
+def test_a_batch_of_a_small_graph_leaves_messages(name):
+    """The public batches of 1,000 links and more would take every link of a small graph out of the messages."""
+    how = recipe(name, num_links=len(TEAMS.train_pos))
+    device = torch.device("cpu")
+    steps = list(Batches(TEAMS, how, seed=0, device=device).epoch(0))
+    assert min(len(step.messages.row) for step in steps) >= 1.3 * len(TEAMS.train_pos)  # both directions of 65 %
+    assert {tuple(pair) for step in steps for pair in step.pos.tolist()} == {tuple(p) for p in TEAMS.train_pos.tolist()}
+
+
+@pytest.mark.parametrize(("name", "epochs"), [("gae", 80), ("ncn", 25), ("ocn", 25)])
+def test_teams_without_features_are_learned_by_default(name, epochs):
+    """Below chance when all links of the graph were in one batch."""
+    found = fit(name, TEAMS.test_graph, TEAMS, epochs=epochs, hidden=64)
+    assert found.metrics["auc"] > 0.8
 
 
 def test_a_named_dataset_brings_its_recipe_along():

@@ -88,9 +88,9 @@ def test_the_cpp_loop_is_the_same_algorithm():
 
 
 def test_growth_sees_the_exponents_of_its_own_points(monkeypatch):
-    monkeypatch.setattr(growth, "GRIDS", {"nodes": (64, 256), "edges": (4, 16), "κ": (4, 8), "k": (1, 4)})
+    values = {"nodes": (64, 256), "edges": (4, 16), "κ": (4, 8), "k": (1, 4)}
     monkeypatch.setattr(growth, "time_in_turns", lambda works, **_: dict.fromkeys(works, 1.0))
-    grown = growth.measure_growth(repeats=1)
+    grown = growth.measure_growth({name: growth.Grid(growth.BASE, some) for name, some in values.items()}, repeats=1)
     assert set(grown.exponents) == {"nodes", "edges", "κ", "k"}
     assert len(grown.points) == 8
     # the same time for four times the graphs' size: a graph takes four times as long
