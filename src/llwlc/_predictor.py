@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from llwlc._direction.arcs import require_directions
 from llwlc._fitting.fit import fit_model
 from llwlc._fitting.fit_metrics import FitMetrics
 from llwlc._io.database_url import redact
@@ -51,6 +52,9 @@ class LinkPredictor(Estimator, Tunable):
         minutes: time budget. From a short measurement, a plan decides what our network leaves out so that the fit ends
             in time, and which members a blend leaves out; another model begins no epoch later. None for everything,
             however long it takes.
+        directed: whether links point from source to target: then `score`, `recommend` and `explain` say which way a
+            link points too. The graph must keep its direction, as `Graph.read(file, directed=True)` does. Whether there
+            is a link is predicted as without.
         device: "auto", "cpu" or "cuda".
         cache: where eigenbases are kept, "auto" for the user's cache, None for memory.
         verbose: whether calls show progress bars and notices on stderr. `with llwlc.show_progress():` around calls does
@@ -76,12 +80,14 @@ class LinkPredictor(Estimator, Tunable):
         model: str | LinkModel | None = None,
         seed: int = 0,
         minutes: float | None = 10.0,
+        directed: bool = False,
         device: str = "auto",
         cache: Path | str | None = "auto",
         verbose: bool = False,
         **options: Any,
     ) -> None:
         self.preset, self.model, self.seed, self.minutes = preset, model, seed, minutes
+        self.directed = directed
         self.device, self.cache, self.verbose, self.options = device, cache, verbose, options
 
     def make_model(self) -> LinkModel:
@@ -150,6 +156,10 @@ class LinkPredictor(Estimator, Tunable):
         """
         begin = time.perf_counter() - spent
         check_fit_input("fit", graph, node_types, seed=self.seed, minutes=self.minutes, cache=self.cache)
+        if self.directed:
+            require_directions(graph)
+        else:
+            graph = graph.without_direction()
         model = self.make_model() if ranks is None or self.model is not None else self._make_network()
         run = fit_run(
             graph,
@@ -164,6 +174,7 @@ class LinkPredictor(Estimator, Tunable):
                 "preset": self.preset,
                 "model": None if self.model is None else model.name,
                 "minutes": self.minutes,
+                **({"directed": True} if self.directed else {}),
                 "options": self._plain_options,
             },
             node_types=node_types,
@@ -246,6 +257,7 @@ class LinkPredictor(Estimator, Tunable):
             model=parameters.get("model"),
             seed=run.fitted.seed,
             minutes=parameters.get("minutes"),
+            directed=bool(parameters.get("directed", False)),
             device=device,
             cache=cache,
             verbose=verbose,
@@ -271,4 +283,5 @@ def predict_missing_links(graph: Any, top: int = 20, **parameters: Any) -> Recom
     >>> [(link.source, link.target) for link in found]
     [('2', '33'), ('0', '33'), ('1', '33')]
     """
-    return LinkPredictor(**parameters).fit(as_graph(graph)).recommend(top=top)
+    directed = parameters.get("directed", False)
+    return LinkPredictor(**parameters).fit(as_graph(graph, directed=directed)).recommend(top=top)

@@ -52,6 +52,13 @@ class CandidateScope:
         nodes = () if self.ends is None else tuple(np.packbits(mask).tobytes() for mask in self.ends)
         return (nodes, None if self.excluded is None else self.excluded.digest)
 
+    def allows(self, pairs: Tensor) -> Tensor:
+        """Which pairs `[m, 2]` have their first end in the first set and their second end in the second."""
+        if self.ends is None:
+            return torch.ones(len(pairs), dtype=torch.bool)
+        first, second = map(torch.from_numpy, self.ends)
+        return first[pairs[:, 0]] & second[pairs[:, 1]]
+
     def orient(self, pairs: Tensor) -> Tensor:
         """Pairs `[m, 2]` of this scope, each with its first end in the first set, the smaller node first where both
         are.

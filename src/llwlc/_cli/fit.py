@@ -137,6 +137,12 @@ def fit(
             metavar="PAIRS", help="File of known non-links, one per row: used to train and evaluate, never recommended."
         ),
     ] = None,
+    directed: Annotated[
+        bool,
+        typer.Option(
+            "--directed", help="Links point from the first end to the second: predict the link and its direction."
+        ),
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
     *,
@@ -155,6 +161,8 @@ def fit(
     `llwlc fit sqlite:///shop.db --query "select customer, item from orders" --out run`
 
     `llwlc fit edges.csv --negatives known_non_links.csv --out run`
+
+    `llwlc fit follows.csv --directed --out run`
 
     `llwlc fit dense.csv --minutes 30`
 
@@ -175,11 +183,13 @@ def fit(
     from llwlc._predictor import LinkPredictor
 
     with join_processes(device) as ranks:
-        full_graph = graph_options.open(graph)
+        full_graph = graph_options.open(graph, directed=directed)
         labels = None if node_type is None else graph_options.read_node_types(full_graph, node_type)
         settings = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
         budget = minutes if plan is None else None
-        predictor = LinkPredictor(preset, model=model, seed=seed, minutes=budget, device=device, **settings)
+        predictor = LinkPredictor(
+            preset, model=model, seed=seed, minutes=budget, directed=directed, device=device, **settings
+        )
         known = predictor.make_model()  # refuses bad options before any work
         split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)

@@ -114,21 +114,28 @@ class GraphOptions:
     ] = "error"
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
-    def open(self, name: str) -> Graph:
+    def open(self, name: str, *, directed: bool = False) -> Graph:
         """The dataset of that name, or the graph of that file or query; its counts and warnings are printed on
-        stderr.
+        stderr. `directed`: keep which way its links point.
         """
         if is_database_url(name):
-            found = self._read(name)
+            found = self._read(name, directed=directed)
             print_report(redact(name), found)
             return found
         if name in DATASETS and not Path(name).is_file():
             if any(getattr(self, option.name) not in (option.default, []) for option in fields(self)):
                 raise InputError(f"{name} is a dataset: options on columns and features are for files")
+            if directed:
+                raise InputError(f"{name} is a dataset, and datasets are undirected: leave --directed out")
             from llwlc import datasets
 
             return datasets.load(name)
         if Path(name).is_dir():
+            if directed:
+                raise InputError(
+                    f"{name} is a packed graph, which does not keep which way its links point: give the file of links,"
+                    " or leave --directed out"
+                )
             return self._open_packed(name)
         if not Path(name).exists() and Path(name).name == name and "." not in name and self.query is None:
             close = difflib.get_close_matches(name, DATASETS, n=1)
@@ -136,7 +143,7 @@ class GraphOptions:
             raise InputError(
                 f"there is neither a dataset nor a file called {name!r}.{hint} llwlc data list names the datasets"
             )
-        graph = self._read(name)
+        graph = self._read(name, directed=directed)
         print_report(name, graph)
         return graph
 
@@ -159,7 +166,7 @@ class GraphOptions:
         source = make_source(self.features, self.features_query, "--features-query")
         return read_node_types(source, graph, column, node=self.node)
 
-    def _read(self, name: str) -> Graph:
+    def _read(self, name: str, *, directed: bool = False) -> Graph:
         from llwlc.graph._edge_file import read_graph
         from llwlc.graph._report import GraphWarning
 
@@ -179,6 +186,7 @@ class GraphOptions:
                 node_list=self.node_list,
                 isolated=self.isolated,
                 unzipped_limit=gigabytes_to_bytes(self.unzipped_limit),
+                directed=directed,
             )
 
 

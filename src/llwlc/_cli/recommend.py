@@ -105,9 +105,11 @@ def recommend(
         refuse_options(ctx, "table", "if_exists", why="without --to and the URL of a database")
     else:
         from llwlc._io.database import check_table_target
-        from llwlc.ranking._recommendations import COLUMNS
+        from llwlc._runs.format import DIRECTION
+        from llwlc.ranking._recommendations import COLUMNS, DIRECTED_COLUMNS
 
-        check_table_target(url, table, list(COLUMNS), if_exists)
+        columns = DIRECTED_COLUMNS if (run / DIRECTION).is_file() else COLUMNS
+        check_table_target(url, table, list(columns), if_exists)
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
     from llwlc._predictor import LinkPredictor
 

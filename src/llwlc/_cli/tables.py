@@ -34,6 +34,8 @@ def show_result(model: LinkPredictor) -> None:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     print_table(table, result_rows(model.fitted_, model.run_.split))
     OUT.print(result_notes(model.fitted_, model.run_.split), markup=False, highlight=False)
+    if model.metrics_.direction is not None:
+        OUT.print(model.metrics_.direction.sentence, markup=False, highlight=False)
 
 
 def show_ranking(report: RankingReport) -> None:
@@ -54,9 +56,11 @@ def show_links(recommendations: Recommendations, title: str) -> None:
     for r in recommendations:
         far = "> 5" if r.distance is None else str(r.distance)
         spread = f"{r.probability_low:.3f}–{r.probability_high:.3f}"
-        rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), far])
+        last = far if r.direction is None else f"{r.direction:.3f}"
+        rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), last])
     table = Table("source", "target", pad_edge=False)
-    for name in ("probability", "90 % range", "common neighbours", "distance"):
+    last = "direction" if recommendations.directed else "distance"  # a terminal has no place for both
+    for name in ("probability", "90 % range", "common neighbours", last):
         # where space is short, names of nodes are cut, not headings
         table.add_column(name, min_width=min(len(name), 11))
     print_table(table, rows)

@@ -55,6 +55,8 @@ def _parts(graph: Graph, split: LinkSplit, node_types: Sequence[str] | None) -> 
         yield _names_as_json(graph.names)
     if graph.time is not None:
         yield _tensor("time", graph.time)
+    if graph.forward is not None:
+        yield _tensor("forward", graph.forward)
 
 
 def _names_as_json(names: Sequence[str]) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from llwlc._direction.report import DirectionReport
 from llwlc.metrics import Evaluation
 from llwlc.ranking._list_quality import RankingReport
 
@@ -40,6 +41,8 @@ class FitMetrics:
     """How well `recommend` finds the test links."""
     stages: Mapping[str, float] = field(default_factory=dict)
     """Seconds that each stage of the fit took."""
+    direction: DirectionReport | None = None
+    """How often the direction of test links is right, of a directed fit."""
 
     def __getitem__(self, name: str) -> Any:
         """A number by its name in `metrics.json`."""
@@ -51,6 +54,7 @@ class FitMetrics:
         beside = {title: evaluation.as_dict() for title, evaluation in self.heuristics.items()}
         ranking = {} if self.ranking is None else {"ranking": self.ranking.as_dict()}
         stages = {"stages": dict(self.stages)} if self.stages else {}
+        stages |= {} if self.direction is None else {"direction": self.direction.as_dict()}
         return (
             self.test.as_dict()
             | {name: getattr(self, name) for name in own}
@@ -76,4 +80,5 @@ class FitMetrics:
             {title: Evaluation.from_dict(evaluation) for title, evaluation in data["heuristics"].items()},
             RankingReport.from_dict(data["ranking"]) if "ranking" in data else None,
             {str(stage): float(seconds) for stage, seconds in data.get("stages", {}).items()},
+            DirectionReport.from_dict(data["direction"]) if "direction" in data else None,
         )

@@ -194,10 +194,12 @@ def check_records(folder: Path, metrics: FitMetrics, history: Sequence[EpochReco
         value for found in (metrics.as_dict(), *metrics.as_dict()["heuristics"].values()) for value in found.items()
     ]
     for name, value in flat:
-        if name not in ("heuristics", "ranking", "stages") and not _is_number(value):
+        if name not in ("heuristics", "ranking", "stages", "direction") and not _is_number(value):
             raise _wrong(folder / METRICS, f"{name} is {str(value)[:60]!r}, no number")
     if metrics.ranking is not None:
         _check_numbers(folder / METRICS, metrics.ranking.as_dict() | {"population": 0})
+    if metrics.direction is not None:
+        _check_numbers(folder / METRICS, metrics.direction.as_dict())
     for record in history:
         if not all(
             _is_number(value) or (name == "valid_candidates" and value is None)

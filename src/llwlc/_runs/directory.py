@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from safetensors.torch import load_file
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from llwlc._direction.model import DirectionModel
+from llwlc._direction.scorer import DirectionScorer
 from llwlc._fitting.fit import FitResult
 from llwlc._fitting.fit_metrics import FitMetrics
 from llwlc._io.database_url import refuse_url
@@ -33,6 +36,7 @@ from llwlc._runs.checks import (
     check_shortlist,
     check_split,
 )
+from llwlc._runs.direction_file import read_direction, write_direction
 from llwlc._runs.format import (
     CARD,
     CONFIG,
@@ -87,6 +91,13 @@ class Run:
     """The type of each node, if the fit was given types."""
     plan: SavedPlan | None = None
     """The plan that left something out to stay within a time budget, if there was one."""
+    direction: DirectionModel | None = None
+    """Which way links point, of a directed fit."""
+
+    @cached_property
+    def directions(self) -> DirectionScorer | None:
+        """Which way the links of pairs of the graph point; None where the fit was not directed."""
+        return None if self.direction is None else DirectionScorer(self.direction, self.graph, self.fitted.features)
 
 
 def save(folder: Path, run: Run) -> None:
@@ -120,6 +131,8 @@ def save(folder: Path, run: Run) -> None:
             write_text(partial / PICTURE, draw_reliability(fitted.metrics.ranking))
         if run.plan is not None:
             write_plan(partial, run.plan)
+        if run.direction is not None:
+            write_direction(partial, run.direction)
         model = fitted.model
         config = RunConfig(
             replace(run.info, needs=needs),
@@ -226,7 +239,8 @@ def _assemble(folder: Path, config: RunConfig) -> Run:
     fitted = FitResult(restored, config.seed, compactor, features, config.calibration, config.ranking, metrics)
     split = LinkSplit.load(folder / SPLIT, graph)
     check_split(folder, split, graph.num_nodes)
-    return Run(fitted, graph, split, config.info, _texts(stored, "node_types"), read_plan(folder))
+    direction = read_direction(folder, graph, features)
+    return Run(fitted, graph, split, config.info, _texts(stored, "node_types"), read_plan(folder), direction)
 
 
 def _links(folder: Path, config: RunConfig, stored: dict[str, Tensor]) -> Graph:
@@ -237,7 +251,8 @@ def _links(folder: Path, config: RunConfig, stored: dict[str, Tensor]) -> Graph:
         return replace(open_graph(folder / PACKED), report=None)
     names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
     check_links(folder, stored, names)
-    return Graph(stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"), None, names)
+    links = (stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"))
+    return Graph(*links, None, names, forward=stored.get("forward"))
 
 
 def load_split(path: Path, graph: Graph) -> LinkSplit:
@@ -269,6 +284,7 @@ def _graph_tensors(graph: Graph, features: Tensor | None, node_types: Sequence[s
     knows."""
     packed = graph.folder is not None
     links = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
+    links["forward"] = graph.forward
     parts = {"features": features} | ({} if packed else links)
     for name, texts in (("names", None if packed else graph.names), ("node_types", node_types)):
         if texts is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from llwlc._candidates.node_types import NodeTypes
+from llwlc._direction.fit import fit_directions
 from llwlc._fitting.fingerprint import content_digest, fingerprint
 from llwlc._fitting.fit import fit_model, prepare_features
 from llwlc._planning.forecast import Forecast, measure_forecast
@@ -114,11 +115,15 @@ def fit_run(
             on_epoch=on_epoch,
             on_features=None if written is not None else _forecaster(model, split, allowed, device, on_forecast),
         )
+        direction = None
+        if graph.forward is not None:
+            direction, report = fit_directions(graph, split, fitted.features, seed=seed)
+            fitted = replace(fitted, metrics=replace(fitted.metrics, direction=report))
         # a plan names constraints and the like too, also where a heuristic took the place of the model that it was made
         # for
         planned = {} if written is None else written.preset.code
         info = RunInfo(graph_name, mark, parameters, list_needs({**fitted.model.code, **planned}))
-        run = Run(fitted, replace(graph, report=None), split, info, labels, written)
+        run = Run(fitted, replace(graph, report=None), split, info, labels, written, direction)
         if out is not None:
             directory.save(out, run)
             directory.remove_leftovers(out)

@@ -38,10 +38,10 @@ FORMAT = 1
 CONFIG, MANIFEST = "config.json", "manifest.json"
 MODEL, GRAPH, SPLIT = "model.safetensors", "graph.safetensors", "split.safetensors"
 METRICS, HISTORY, CARD, PICTURE = "metrics.json", "history.jsonl", "MODEL_CARD.md", "reliability.svg"
-PLAN = "plan.json"
+PLAN, DIRECTION = "plan.json", "direction.json"
 FILES = (MODEL, GRAPH, SPLIT, METRICS, HISTORY, CARD, CONFIG)
 """All files that every run has but the manifest."""
-OPTIONAL = (PICTURE, PLAN)
+OPTIONAL = (PICTURE, PLAN, DIRECTION)
 """Files that a run may have."""
 PACKED, PACKED_MANIFEST, PACKED_NEED = "graph", f"graph/{MANIFEST}", "graph packed"
 """The folder with the graph of a run that was fitted on a packed one, the file of it whose digest is the run's, and the

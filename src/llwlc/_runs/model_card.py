@@ -123,15 +123,26 @@ HR@K is OGB's: the share of test links that score above the K-th best negative, 
 false-positive rate on every
 graph and compares only within one protocol.
 
-{_ranking_section(fitted)}## Use
+{_direction_section(fitted)}{_ranking_section(fitted)}## Use
 
     llwlc score RUN pairs.csv -o scores.csv --prior 0.01
     llwlc recommend RUN --top 100 -o top.csv
 
 `score` gives the chance among random pairs at the stated prior; `recommend` gives the chance among candidates where \
 a stated share of all links is missing (`--missing-share`; that of the validation links is assumed if none is stated).
-Links are undirected; a node that has no link yet is scored by its features alone.
+{_about_direction(fitted)}; a node that has no link yet is scored by its features alone.
 """
+
+
+def _about_direction(fitted: FitResult) -> str:
+    if fitted.metrics.direction is None:
+        return "Links are undirected"
+    return "Links point from source to target: a probability is that of the link and of its direction"
+
+
+def _direction_section(fitted: FitResult) -> str:
+    report = fitted.metrics.direction
+    return "" if report is None else f"{report.sentence}\n\n"
 
 
 RANKING_COLUMNS = ("method", "P@10", "P@50", "P@200", "P@1000", "AP", "node MRR", "node P@10")

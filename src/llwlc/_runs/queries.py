@@ -11,6 +11,7 @@ from llwlc._fitting.fit import FitResult
 from llwlc._fitting.fit_metrics import FitMetrics
 from llwlc._io.memory_table import TableSource
 from llwlc._runs import recommender, scoring
+from llwlc._runs.direction_reasons import explain_direction
 from llwlc._runs.directory import Run
 from llwlc._runs.model_card import plot_history, result_columns, result_notes, result_rows
 from llwlc._runs.update import transfer_run, updated_graph
@@ -207,7 +208,9 @@ class Queries:
         if numbers[0, 0] == numbers[0, 1]:  # by its name: whoever asks does not know its number
             raise InputError(f"an explanation is of a pair of two nodes, got {quote_text(u)} twice")
         pair = check_pairs(self.graph_, numbers)[0].tolist()
-        return self.explainer_.explain(*pair, **options)
+        explanation = self.explainer_.explain(*pair, **options)
+        direction = explain_direction(self.run_, numbers[0])
+        return explanation if direction is None else replace(explanation, direction=direction)
 
     @as_verbose
     def evaluate_ranking(self, *, hidden: str = "test") -> RankingReport:

@@ -28,6 +28,7 @@ def make_recommender(run: Run, device: str) -> Recommender:
         known_neg=run.split.known_neg,
         seed=run.split.seed,
         device=device,
+        directions=run.directions,
     )
 
 
@@ -42,6 +43,7 @@ def transfer_recommender(here: Recommender, run: Run, graph: Graph) -> Recommend
         node_types=other.node_types,
         known_neg=transfer_pairs(run.graph, other.graph, run.split.known_neg),
         known=None,
+        directions=other.directions,
     )
 
 

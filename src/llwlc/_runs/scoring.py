@@ -13,7 +13,7 @@ from llwlc._runs.directory import Run
 from llwlc._runs.update import transfer_run
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
-from llwlc.graph._pair_file import are_numbers, read_pairs, resolve_pairs
+from llwlc.graph._pair_file import DIRECTED_COLUMNS, RESERVED_COLUMNS, are_numbers, read_pairs, resolve_pairs
 from llwlc.models._base import score_pairs
 from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
 from llwlc.subgraphs._link_inputs import check_pairs
@@ -34,7 +34,11 @@ def score(run: Run, pairs: Any, *, prior: float, graph: Graph | None, unknown: s
         scores = torch.full((pair_table.table.num_rows,), math.nan, dtype=torch.float64)
         probability, rows = scores.clone(), torch.from_numpy(pair_table.rows)
         scores[rows], probability[rows] = result.score, result.probability.double()
-        return Scores(scores, probability)
+        if result.direction is None:
+            return Scores(scores, probability)
+        direction = torch.full_like(scores, math.nan)
+        direction[rows] = result.direction
+        return Scores(scores, probability, direction)
     if at is not None and are_numbers(pairs) and graph is not None:
         return _scores(run, at[check_pairs(graph, resolve_pairs(pairs, graph))], odds)
     return _scores(run, check_pairs(run.graph, resolve_pairs(pairs, run.graph)), odds)
@@ -46,11 +50,17 @@ def score_table(
     """See `LinkPredictor.score_table`."""
     odds = log_odds(prior)
     run = run if graph is None else transfer_run(run, graph)[0]
-    pair_table = read_pairs(pairs, run.graph, unknown=unknown, **reading)
+    reserved = RESERVED_COLUMNS if run.directions is None else DIRECTED_COLUMNS
+    pair_table = read_pairs(pairs, run.graph, unknown=unknown, reserved=reserved, **reading)
     return add_scores(pair_table, _scores(run, pair_table.pairs, odds), unknown=unknown, source=pairs)
 
 
 def _scores(run: Run, numbers: Tensor, odds: float) -> Scores:
     scores = score_pairs(run.fitted.model, run.graph, numbers, about="scoring pairs")
     calibration = run.fitted.calibration
-    return Scores(calibration.log_odds(scores), calibration.at(scores, odds))
+    exists = Scores(calibration.log_odds(scores), calibration.at(scores, odds))
+    if run.directions is None:
+        return exists
+    forward = run.directions(numbers).forward
+    pointing = torch.logit(torch.special.expit(exists.score.double()) * forward)
+    return Scores(pointing, exists.probability.double() * forward, forward)

@@ -13,6 +13,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+from llwlc._direction.arcs import require_directions
 from llwlc._io.memory_table import TableSource
 from llwlc._runs.directory import Run
 from llwlc._support.repeated_warnings import suppress_warnings
@@ -48,13 +49,19 @@ def updated_graph(
             )
         return Graph.open(graph)
     limit = {name: columns[name] for name in ("unzipped_limit",) if name in columns}
+    columns["directed"] = known.forward is not None
     columns["weight"] = None if known.weight is None else columns.get("weight", "auto")
     parts = [known if graph is None else _read(graph, known, **columns)]
     if add is not None:
         parts.append(_read(add, known, **columns))
     tables = [_edges(part) for part in parts]
     names = [] if node_list is None else read_names(node_list, node=node, **limit).to_pylist()
-    new_graph = _quietly(pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names)
+    new_graph = _quietly(
+        pa.concat_tables(tables),
+        weight=None if known.weight is None else "weight",
+        node_list=names,
+        directed=known.forward is not None,
+    )
     new_graph = replace(new_graph, report=parts[-1].report if parts[-1] is not known else None)
     if known.x is None:
         if features is not None:
@@ -80,6 +87,8 @@ def transfer_run(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
     same.
     """
     graph, fitted = _weighted_alike(run.graph, graph), run.fitted
+    if run.direction is not None:
+        require_directions(graph)
     if not isinstance(fitted.model, Inductive):
         graph, at = _in_order_of(run.graph, graph, fitted.title)
         return replace(run, graph=graph), at
@@ -117,6 +126,9 @@ def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]
     pairs = torch.stack([at[row[once]], at[graph.indices[once]]], 1)
     weight = None if graph.weight is None else graph.weight[once]
     aligned = Graph.from_edges(pairs, num_nodes=known.num_nodes, weight=weight)
+    if graph.forward is not None:
+        directed = Graph.from_edges(at[graph.arcs], num_nodes=known.num_nodes, directed=True)
+        aligned = replace(aligned, forward=directed.forward)
     return replace(aligned, names=known.names, x=known.x), at
 
 

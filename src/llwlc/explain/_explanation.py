@@ -24,7 +24,7 @@ class Explanation(Reasons):
     `edges` (of `num_subgraph_edges` in the subgraph), `common_neighbors` and `paths` are sorted by how much is lost
     without them; a negative loss speaks against the link. `features` that both ends have add up to the `cosine` of
     their rows. `similar` are existing links that the network reads alike. `drawing` is the subgraph as it is drawn,
-    `notes` are remarks.
+    `notes` are remarks. `direction`: of a directed run, which way the link points, and what says so.
 
     >>> import networkx, llwlc
     >>> graph = llwlc.Graph.from_networkx(networkx.karate_club_graph())

@@ -114,12 +114,28 @@ class Drawing:
 
 
 @dataclass(frozen=True)
+class DirectionReasons:
+    """Which way the link of a pair points, if there is one: the chances that it points from source to target
+    (`forward`), from target to source (`backward`), and both ways, which both of them contain. `parts` add up to the
+    log-odds that it points from source to target, if it points one way only.
+    """
+
+    source: str
+    target: str
+    forward: float
+    backward: float
+    both: float
+    parts: tuple[PartEffect, ...]
+
+
+@dataclass(frozen=True)
 class Reasons:
     """Why a pair has its score; the same for (u, v) and (v, u), with the end of the smaller number as `source`.
 
     `predictions` first for the population that is explained, then for the other. `parts` add up to its log-odds less
     `reference`, the mean log-odds of `references` random pairs. `edges`, `common_neighbors` and `paths` are sorted by
-    how much is lost without them, most first; a negative loss speaks against the link.
+    how much is lost without them, most first; a negative loss speaks against the link. `direction`: of a directed run,
+    in the order in which the ends were named.
     """
 
     source: str
@@ -140,6 +156,7 @@ class Reasons:
     similar: tuple[SimilarLink, ...]
     drawing: Drawing
     notes: tuple[str, ...]
+    direction: DirectionReasons | None = None
 
     @property
     def probability(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from llwlc._support.text import shortened
-from llwlc.explain._records import Prediction, Reasons, Removal
+from llwlc.explain._records import DirectionReasons, Prediction, Reasons, Removal
 
 BAR = 20
 
@@ -49,6 +49,9 @@ def make_tables(reasons: Reasons, top: int) -> Iterator[tuple[str, list[tuple[st
         ),
         [(part.name, part.effect, part.about) for part in reasons.parts],
     )
+    if reasons.direction is not None:
+        parts = reasons.direction.parts[:top]
+        yield format_direction(reasons.direction), [(part.name, part.effect, part.about) for part in parts]
     yield "Edges, and what is lost without each", _removals(reasons.edges, top)
     yield "Common neighbours, and what is lost without both of their edges", _removals(reasons.common_neighbors, top)
     yield "Whole paths, and what is lost without all of their edges", _removals(reasons.paths, top)
@@ -110,3 +113,12 @@ def _lines(reasons: Reasons, top: int) -> Iterator[str]:
             )
     yield ""
     yield from reasons.notes
+
+
+def format_direction(direction: DirectionReasons) -> str:
+    """Which way the link points, in a line; its table has the log-odds of the first way against the second."""
+    source, target = shortened(direction.source), shortened(direction.target)
+    return (
+        f"Direction, if there is a link: {source} → {target} {direction.forward:.3f}, {target} → {source}"
+        f" {direction.backward:.3f} (both {direction.both:.3f})"
+    )

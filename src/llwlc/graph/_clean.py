@@ -27,9 +27,10 @@ def assemble_graph(
     names: Sequence[str] | None = None,
     directed: bool | None = None,
     notes: tuple[str, ...] = (),
+    keep_direction: bool = False,
 ) -> Graph:
     """A graph with its report, from the ends `[m]` of pairs in any direction; `directed` as the input says, None where
-    it does not.
+    it does not; `keep_direction`: whether the graph is to know which way its links point.
 
     >>> assemble_graph(np.array([0, 1, 1, 2]), np.array([1, 0, 2, 2]), num_nodes=3).report.line
     '4 rows gave 3 nodes and 2 edges: 1 self-loop dropped, 1 reversed duplicate merged.'
@@ -42,7 +43,7 @@ def assemble_graph(
     one_way, inverse = np.unique(s * num_nodes + t, return_inverse=True)
     pairs = np.unique(np.minimum(s, t) * num_nodes + np.maximum(s, t))
     both = len(one_way) - len(pairs)
-    mirrored = 0 < both == len(pairs)
+    mirrored = 0 < both == len(pairs) and not keep_direction
     if mirrored and weight is not None:
         total = np.bincount(inverse, weights=weight[proper])
         back = np.searchsorted(one_way, one_way % num_nodes * num_nodes + one_way // num_nodes)
@@ -55,6 +56,7 @@ def assemble_graph(
         time=None if time is None else torch.from_numpy(time),
         x=x,
         names=names,
+        directed=keep_direction,
     )
     report = GraphReport(
         rows=len(source),
@@ -67,7 +69,8 @@ def assemble_graph(
         mirrored=mirrored,
         weighted=weight is not None,
         timed=time is not None,
-        directed=looks_directed(num_edges=graph.num_edges, both=both, declared=directed),
+        directed=not keep_direction and looks_directed(num_edges=graph.num_edges, both=both, declared=directed),
+        keeps_direction=keep_direction,
         bipartite=is_bipartite(graph.indptr.numpy(), graph.indices.numpy()),
         notes=notes,
     )

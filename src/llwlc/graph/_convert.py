@@ -18,7 +18,7 @@ from llwlc.graph._graph import Graph
 from llwlc.graph._names import number_nodes
 
 
-def as_graph(source: Any) -> Graph:
+def as_graph(source: Any, *, directed: bool = False) -> Graph:
     """The graph of whatever holds one: a Graph itself, a networkx graph, a PyG `Data`, a scipy sparse matrix, or a
     table of links as `Graph.read` takes it.
 
@@ -28,17 +28,17 @@ def as_graph(source: Any) -> Graph:
     if isinstance(source, Graph):
         return source
     if all(hasattr(source, name) for name in ("nodes", "edges", "is_directed", "adj")):
-        return from_networkx(source)
+        return from_networkx(source, directed=directed)
     if type(source).__module__.partition(".")[0] == "torch_geometric" or hasattr(source, "edge_index"):
-        return from_pyg(source)
+        return from_pyg(source, directed=directed)
     if scipy.sparse.issparse(source):
-        return from_scipy(source)
+        return from_scipy(source, directed=directed)
     if isinstance(source, Tensor):
         raise InputError("a tensor does not say what it holds: make a graph of it, as in Graph.from_edges(pairs)")
-    return Graph.read(source)
+    return Graph.read(source, directed=directed)
 
 
-def from_networkx(graph: Any) -> Graph:
+def from_networkx(graph: Any, *, directed: bool = False) -> Graph:
     """Any networkx graph: nodes are called `str(node)` and numbered as in a file, integers by size, others as text.
 
     Edge attributes `weight` (1 where missing, as networkx has it) and `time`, and the node attribute `x`, are taken
@@ -68,22 +68,26 @@ def from_networkx(graph: Any) -> Graph:
             x=_node_features(graph, nodes, codes),
             names=names,
             directed=graph.is_directed(),
+            keep_direction=directed,
         )
     )
 
 
 def to_networkx(graph: Graph) -> Any:
     """A `networkx.Graph` with nodes by name (or number), edge attributes `weight` and `time`, node attribute `x` (a
-    numpy row).
+    numpy row); a `networkx.DiGraph` of a graph that keeps its direction.
     """
     import networkx
 
     called = range(graph.num_nodes) if graph.names is None else graph.names
-    result = networkx.Graph()
+    result = networkx.Graph() if graph.forward is None else networkx.DiGraph()
     result.add_nodes_from(called)
     row, col = graph.edge_index
-    values = {k: v[row < col].tolist() for k, v in (("weight", graph.weight), ("time", graph.time)) if v is not None}
-    for i, (u, v) in enumerate(graph.edges.tolist()):
+    listed = row < col if graph.forward is None else graph.forward
+    weight = graph.arc_weight if graph.forward is not None else None if graph.weight is None else graph.weight[listed]
+    time = None if graph.time is None else graph.time[listed]
+    values = {name: v.tolist() for name, v in (("weight", weight), ("time", time)) if v is not None}
+    for i, (u, v) in enumerate(graph.edge_index.T[listed].tolist()):
         result.add_edge(called[u], called[v], **{name: column[i] for name, column in values.items()})
     if graph.x is not None:
         for i, name in enumerate(called):
@@ -92,7 +96,7 @@ def to_networkx(graph: Graph) -> Any:
     return result
 
 
-def from_pyg(data: Any) -> Graph:
+def from_pyg(data: Any, *, directed: bool = False) -> Graph:
     """A homogeneous PyG `Data`: `edge_index`, `edge_weight` (or a one-column `edge_attr`), `edge_time`, `x`,
     `names`.
     """
@@ -116,6 +120,7 @@ def from_pyg(data: Any) -> Graph:
             time=None if time is None else time.reshape(-1).cpu().numpy(),
             x=x if x is None else x.cpu().to_dense().reshape(len(x), -1).float(),
             names=data.get("names"),
+            keep_direction=directed,
         )
     )
 
@@ -131,7 +136,11 @@ def to_pyg(graph: Graph) -> Any:
 
 
 def from_scipy(
-    matrix: Any, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
+    matrix: Any,
+    *,
+    x: Tensor | scipy.sparse.csr_array | None = None,
+    names: Sequence[str] | None = None,
+    directed: bool = False,
 ) -> Graph:
     """The graph of an adjacency matrix `[n, n]`, symmetric or one triangle of it; entries are weights unless all are 1.
 
@@ -152,6 +161,7 @@ def from_scipy(
             weight=None if (weight == 1).all() else weight,
             x=x,
             names=names,
+            keep_direction=directed,
         )
     )
 

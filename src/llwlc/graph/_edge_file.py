@@ -61,6 +61,7 @@ class ReadOptions(TypedDict, total=False):
     node_list: TableSource | None
     isolated: str
     unzipped_limit: int | None
+    directed: bool
 
 
 class EndColumns(NamedTuple):
@@ -87,14 +88,15 @@ def read_graph(
     node_list: TableSource | None = None,
     isolated: str = "error",
     unzipped_limit: int | None = UNZIPPED_LIMIT,
+    directed: bool = False,
 ) -> Graph:
     """The graph of a table, one edge a row, or of a file in a graph format.
 
     Self-loops are dropped, though a node that has only those stays as an isolated node. Rows that repeat a pair are
-    merged: weights are summed, the latest time is kept. Direction is dropped, so weights of the two directions are
-    summed too, except where every edge comes in both directions with equal weights: that is an undirected graph written
-    twice, and each weight counts once. The counts are in `graph.report`; a bipartite or strongly directed graph, and
-    features with gaps, raise a `GraphWarning`.
+    merged: weights are summed, the latest time is kept. Direction is dropped unless `directed`, so weights of the two
+    directions are summed too, except where every edge comes in both directions with equal weights: that is an
+    undirected graph written twice, and each weight counts once. The counts are in `graph.report`; a bipartite or
+    strongly directed graph, and features with gaps, raise a `GraphWarning`.
 
     Args:
         path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table or a list of pairs; or
@@ -117,6 +119,7 @@ def read_graph(
         node_list: names of nodes, one per row, that are in the graph whether they have an edge or not.
         isolated: what happens to a node that has features but no edge: "error", "keep" or "drop".
         unzipped_limit: bytes that a compressed file may unpack to; None for any number.
+        directed: keep which way each row points, from its first end to its second.
 
     >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
     >>> graph, str(graph.report)
@@ -170,6 +173,7 @@ def read_graph(
         names=listed,
         directed=edge_source.directed,
         notes=(*edge_source.notes, *notes),
+        keep_direction=directed,
     )
     assert graph.report is not None
     graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates))
@@ -182,19 +186,22 @@ def read_graph(
 
 def edge_table(graph: Graph) -> pa.Table:
     """Columns source, target, weight and time, each edge once; an isolated node is a self-loop, so that none gets
-    lost.
+    lost. An edge that points both ways is two rows, each with half of its weight.
     """
     lonely = (graph.degree == 0).nonzero()
-    ends = torch.cat([graph.edges, lonely.expand(-1, 2)])
     row, col = graph.edge_index
+    listed = row < col if graph.forward is None else graph.forward
+    ends = torch.cat([torch.stack([row, col], 1)[listed], lonely.expand(-1, 2)])
     columns: dict[str, pa.Array] = {}
     for name, side in zip(("source", "target"), ends.T, strict=True):
         numbers = pa.array(side.numpy())
         columns[name] = numbers if graph.names is None else pa.array(graph.names, pa.string()).take(numbers)
     for name, values in (("weight", graph.weight), ("time", graph.time)):
         if values is not None:
+            shown = graph.arc_weight if name == "weight" and graph.forward is not None else values[listed]
+            assert shown is not None
             # a self-loop's weight and time are dropped with it; ones keep the column valid
-            columns[name] = pa.array(torch.cat([values[row < col], values.new_ones(len(lonely))]).numpy())
+            columns[name] = pa.array(torch.cat([shown, values.new_ones(len(lonely))]).numpy())
     return pa.table(columns)
 
 

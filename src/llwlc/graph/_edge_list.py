@@ -109,7 +109,7 @@ class EdgeList:
         """
         graph, size = self.graph, 2 * int(flags.sum())
         indptr = allocate_array((graph.num_nodes + 1,), torch.long, mapped=self.mapped)
-        arrays = {name: getattr(graph, name) for name in ("indices", "weight", "time")}
+        arrays = {name: getattr(graph, name) for name in ("indices", "weight", "time", "forward")}
         entries = {
             name: allocate_array((size,), array.dtype, mapped=self.mapped)
             for name, array in arrays.items()
@@ -123,8 +123,15 @@ class EdgeList:
             for name, out in entries.items():
                 np.take(arrays[name].numpy(), rows.at, out=out.numpy()[done : done + len(rows.at)])
             done += len(rows.at)
-        weight, time = entries.get("weight"), entries.get("time")
-        return replace(graph, indptr=indptr, indices=entries["indices"], weight=weight, time=time, report=None)
+        return replace(
+            graph,
+            indptr=indptr,
+            indices=entries["indices"],
+            weight=entries.get("weight"),
+            time=entries.get("time"),
+            forward=entries.get("forward"),
+            report=None,
+        )
 
     def equals_selected(self, other: Graph, flags: Tensor) -> bool:
         """Whether another graph has the links and weights of `select(flags)`, which is not made."""

@@ -48,7 +48,8 @@ class Graph:
     number). `report` counts what reading or converting dropped and merged, or is None. `origin` names the dataset it
     was loaded as, or is None. `encoding`: how a table became `x`, so that further rows are read alike, or None.
     `folder`: the packed graph that its arrays are mapped from, or those of the graph that it is a part of; None in
-    memory.
+    memory. `forward [2m]`: whether the link from the row to the column is there, for a graph that keeps its direction;
+    else None.
 
     >>> graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["Ada", "Bob", "Cleo"])
     >>> graph, graph.degree.tolist(), graph.name(2)
@@ -65,6 +66,7 @@ class Graph:
     origin: Origin | None = None
     encoding: FeatureEncoding | None = None
     folder: Path | None = None
+    forward: Tensor | None = None
 
     @classmethod
     def from_edges(
@@ -76,6 +78,7 @@ class Graph:
         time: Tensor | np.ndarray | None = None,
         x: Tensor | scipy.sparse.csr_array | None = None,
         names: Sequence[str] | None = None,
+        directed: bool = False,
     ) -> Graph:
         """The graph of an edge list, each pair in either direction.
 
@@ -88,10 +91,13 @@ class Graph:
             time: a time for each edge, `[m]`.
             x: node features, `[n, F]`.
             names: a name for each node.
+            directed: whether to keep which way each pair points: from its first node to its second.
 
         >>> g = Graph.from_edges(torch.tensor([[0, 1], [1, 0], [1, 2], [2, 2]]))
         >>> g.num_nodes, g.num_edges, g.edges.tolist()
         (3, 2, [[0, 1], [1, 2]])
+        >>> Graph.from_edges(torch.tensor([[2, 1], [0, 1], [1, 0]]), directed=True).arcs.tolist()
+        [[0, 1], [1, 0], [2, 1]]
         """
         pairs = torch.as_tensor(edges)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.is_floating_point():
@@ -122,7 +128,16 @@ class Graph:
             )
             return merged.repeat(2)[order]
 
-        return cls(indptr, col[order], both(weight, "sum"), both(time, "amax"), x, names)
+        one_way = (row * n + col)[order]
+        return cls(
+            indptr,
+            col[order],
+            both(weight, "sum"),
+            both(time, "amax"),
+            x,
+            names,
+            forward=torch.isin(one_way, pairs[proper, 0] * n + pairs[proper, 1]) if directed else None,
+        )
 
     @property
     def num_nodes(self) -> int:
@@ -151,6 +166,27 @@ class Graph:
         row, col = self.edge_index
         return torch.stack([row, col], 1)[row < col]
 
+    @property
+    def arcs(self) -> Tensor:
+        """The links as they point, from the first node to the second, `[a, 2]`, sorted; one that comes in both
+        directions is two. Of a graph without directions, every link is two.
+        """
+        arcs = self.edge_index.T
+        return arcs if self.forward is None else arcs[self.forward]
+
+    @property
+    def arc_weight(self) -> Tensor | None:
+        """The weight of each of `arcs`, `[a]`, or None: of a link that comes in both directions, half for each."""
+        if self.weight is None or self.forward is None:
+            return self.weight
+        arcs, n = self.arcs, self.num_nodes
+        both = torch.isin(arcs[:, 1] * n + arcs[:, 0], arcs[:, 0] * n + arcs[:, 1])
+        return torch.where(both, self.weight[self.forward] / 2, self.weight[self.forward])
+
+    def without_direction(self) -> Graph:
+        """The same links, whichever way they point."""
+        return self if self.forward is None else replace(self, forward=None)
+
     @cached_property
     def digest(self) -> str:
         """A hash of the links and their weights, which are all that subgraphs and bases depend on."""
@@ -178,7 +214,7 @@ class Graph:
         return str(node) if self.names is None else self.names[node]
 
     def with_edges(self, edges: Tensor) -> Graph:
-        """The graph with all its nodes and only these of its edges; each keeps its weight and time.
+        """The graph with all its nodes and only these of its edges; each keeps its weight, time and direction.
 
         Args:
             edges: the edges to keep, `[k, 2]`.
@@ -189,7 +225,7 @@ class Graph:
         """
         n = self.num_nodes
         keep = Graph.from_edges(edges, num_nodes=n)
-        if self.weight is None and self.time is None:
+        if self.weight is None and self.time is None and self.forward is None:
             return replace(self, indptr=keep.indptr, indices=keep.indices, report=None)
         row, col = self.edge_index
         key = row * n + col
@@ -197,7 +233,7 @@ class Graph:
         at = torch.searchsorted(key, kept_key).clamp(max=max(len(key) - 1, 0))
         if len(kept_key) and not torch.equal(key[at], kept_key):
             raise InputError(
-                "with_edges: some of these pairs are not edges of the graph, so they have no weight or time"
+                "with_edges: some of these pairs are not edges of the graph, so they have no weight, time or direction"
             )
         return replace(
             self,
@@ -205,6 +241,7 @@ class Graph:
             indices=keep.indices,
             weight=None if self.weight is None else self.weight[at],
             time=None if self.time is None else self.time[at],
+            forward=None if self.forward is None else self.forward[at],
             report=None,
         )
 
@@ -215,7 +252,7 @@ class Graph:
         Args:
             device: "cpu", "cuda" or a torch device.
         """
-        kept = ("indptr", "indices", "weight", "time", "x")
+        kept = ("indptr", "indices", "weight", "time", "x", "forward")
         tensors: dict[str, Any] = {name: getattr(self, name) for name in kept}
         tensors = {name: t.to(device) for name, t in tensors.items() if isinstance(t, Tensor)}
         return replace(self, **tensors)
@@ -299,12 +336,13 @@ class Graph:
         return Graph.read(path, **options)
 
     @staticmethod
-    def from_networkx(graph: Any) -> Graph:
+    def from_networkx(graph: Any, *, directed: bool = False) -> Graph:
         """The graph of a networkx graph with its `weight`, `time` and `x` attributes; nodes are sorted by name, as in a
         file.
 
         Args:
             graph: a `networkx.Graph`, or any other of its graph classes.
+            directed: whether to keep which way its edges point.
 
         >>> import networkx
         >>> Graph.from_networkx(networkx.complete_graph(3))
@@ -312,22 +350,27 @@ class Graph:
         """
         from llwlc.graph._convert import from_networkx
 
-        return from_networkx(graph)
+        return from_networkx(graph, directed=directed)
 
     @staticmethod
-    def from_pyg(data: Any) -> Graph:
+    def from_pyg(data: Any, *, directed: bool = False) -> Graph:
         """The graph of a homogeneous PyG `Data` with its `edge_weight`, `edge_time` and `x`.
 
         Args:
             data: a `torch_geometric.data.Data`.
+            directed: whether to keep which way its edges point.
         """
         from llwlc.graph._convert import from_pyg
 
-        return from_pyg(data)
+        return from_pyg(data, directed=directed)
 
     @staticmethod
     def from_scipy(
-        matrix: Any, *, x: Tensor | scipy.sparse.csr_array | None = None, names: Sequence[str] | None = None
+        matrix: Any,
+        *,
+        x: Tensor | scipy.sparse.csr_array | None = None,
+        names: Sequence[str] | None = None,
+        directed: bool = False,
     ) -> Graph:
         """The graph of a sparse adjacency matrix; entries are weights unless all are 1.
 
@@ -335,10 +378,11 @@ class Graph:
             matrix: `[n, n]`, symmetric or one triangle.
             x: node features, `[n, F]`.
             names: a name for each node.
+            directed: whether to keep which way entries point: from the row to the column.
         """
         from llwlc.graph._convert import from_scipy
 
-        return from_scipy(matrix, x=x, names=names)
+        return from_scipy(matrix, x=x, names=names, directed=directed)
 
     @staticmethod
     def from_numpy(
@@ -427,6 +471,7 @@ class Graph:
 
     def __repr__(self) -> str:
         extras = [k for k in ("weight", "time", "x", "names") if getattr(self, k) is not None]
+        extras += [] if self.forward is None else ["directed"]
         return (
             f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{', ' if extras else ''}{', '.join(extras)})"
         )

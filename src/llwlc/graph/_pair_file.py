@@ -24,6 +24,8 @@ from llwlc.graph._names import as_names, find_nodes, suggest_name
 
 RESERVED_COLUMNS = ("score", "probability")
 """Columns that scoring adds; a table's own column of that name is renamed."""
+DIRECTED_COLUMNS = (*RESERVED_COLUMNS, "direction")
+"""Those that scoring by a directed run adds."""
 UNKNOWN_POLICIES = ("error", "skip", "blank")
 """What happens to a pair that cannot be scored: error, the whole table is refused; skip, the row is left out; blank,
 the row has no score.
@@ -53,14 +55,15 @@ def read_pairs(
     unknown: str = "error",
     verbatim: bool = False,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
+    reserved: Sequence[str] = RESERVED_COLUMNS,
 ) -> PairTable:
     """The pairs of a table, in a CSV, TSV or Parquet file or in memory, whose columns are found as `read_graph` finds
     them.
 
     A first line that names two nodes of the graph is a pair, no header; the two columns are then called source and
     target. All columns are kept under their names and in their order: `verbatim` as text just as they are written,
-    otherwise numbers as numbers, except codes with leading zeros. A column called score or probability gets the suffix
-    `_given`, as often as it takes.
+    otherwise numbers as numbers, except codes with leading zeros. A column with a `reserved` name, score or
+    probability, gets the suffix `_given`, as often as it takes.
 
     A pair with an unknown node, with none, or of a node with itself cannot be scored; `unknown` says what becomes of
     it: "error", "skip" or "blank".
@@ -92,7 +95,7 @@ def read_pairs(
     titles = list(table.column_names)
     if not file.has_header:
         titles = [{ends.source: "source", ends.target: "target"}.get(name, name) for name in titles]
-    renamed = _renamed(titles)
+    renamed = _renamed(titles, reserved)
     rows = np.flatnonzero(good)
     table = table.rename_columns([renamed.get(name, name) for name in titles])
     return PairTable(torch.from_numpy(at[rows]), rows, table, renamed, note)
@@ -109,15 +112,15 @@ def _codes(file: TableFile, table: pa.Table) -> list[str]:
     return [name for name in whole if pc.any(pc.match_substring_regex(text[name], r"^\s*[+-]?0[0-9]")).as_py()]
 
 
-def _renamed(columns: Sequence[str]) -> dict[str, str]:
+def _renamed(columns: Sequence[str], reserved: Sequence[str]) -> dict[str, str]:
     """New names for the columns that have a reserved one, none of them in use.
 
-    >>> _renamed(["score", "score_given", "age"])
+    >>> _renamed(["score", "score_given", "age"], RESERVED_COLUMNS)
     {'score': 'score_given_given'}
     """
     new_names: dict[str, str] = {}
     for name in columns:
-        if name in RESERVED_COLUMNS:
+        if name in reserved:
             new = f"{name}_given"
             while new in columns:
                 new += "_given"

@@ -34,6 +34,7 @@ class GraphReport:
     `weighted`, `timed`: edges have weights, times. `directed`: the direction of the rows means something, by what the
     input states or by the look of it. `bipartite`: links join two node types only. `notes`: what else a reader
     should know. `unused`: columns of the input that no option takes; `dates`: those of them that could be times.
+    `keeps_direction`: whether links point one way or both ways, as was asked.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))
     5 rows gave 4 nodes and 2 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1 isolated node.
@@ -54,15 +55,17 @@ class GraphReport:
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
+    keeps_direction: bool = False
 
     @property
     def line(self) -> str:
         """All counts in one line."""
+        reversed_pairs = 0 if self.keeps_direction else self.reversed_pairs
         merged = [
             text
             for count, text in (
                 (self.duplicates, _count(self.duplicates, "duplicate")),
-                (self.reversed_pairs, _count(self.reversed_pairs, "reversed duplicate")),
+                (reversed_pairs, _count(reversed_pairs, "reversed duplicate")),
             )
             if count
         ]
@@ -81,6 +84,8 @@ class GraphReport:
             parts.append(f"{' and '.join(merged)} merged{rule}")
         if self.isolated:
             parts.append(_count(self.isolated, "isolated node"))
+        if self.keeps_direction:
+            parts.append(f"{self.reversed_pairs:,} edges point both ways, {self.edges - self.reversed_pairs:,} one way")
         head = f"{_count(self.rows, 'row')} gave {_count(self.nodes, 'node')} and {_count(self.edges, 'edge')}"
         return f"{head}: {', '.join(parts) or 'nothing dropped or merged'}."
 
@@ -115,7 +120,7 @@ class GraphReport:
             )
             sentences.append(
                 f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way"
-                " it points."
+                " it points. Fit with --directed (in Python directed=True) for the direction too."
             )
         return tuple(sentences)
 

@@ -155,16 +155,24 @@ def compute_reliability(ranked: RankedCandidates, hit: Tensor, rho: float) -> Re
 
 
 def estimate_precision(
-    ranked: RankedCandidates, config: RankingConfig, rho: float, top: int, *, seed: int = 0
+    ranked: RankedCandidates,
+    config: RankingConfig,
+    rho: float,
+    top: int,
+    *,
+    direction: Tensor | None = None,
+    seed: int = 0,
 ) -> tuple[float, float, float]:
     """The expected share of missing links among the `top` best, and its 90 % range, which covers the uncertainty of the
-    calibration and chance.
+    calibration and chance; `direction [m]`: the chance of the direction of each, which counts too.
     """
     top = min(top, len(ranked.pairs))
     if not top:
         return 0.0, 0.0, 0.0
     predicted = torch.sigmoid(ranked.log_ratio[:top] + math.log(rho))
     probabilities = torch.sigmoid(config.calibration.draws(ranked.score[:top], ranked.sharing[:top]) + math.log(rho))
+    if direction is not None:
+        predicted, probabilities = predicted * direction[:top], probabilities * direction[:top]
     rng = np.random.default_rng(seed)
     many = np.repeat(probabilities.numpy(), max(1, 1000 // len(probabilities)), axis=0)
     share = (rng.random(many.shape) < many).mean(1)

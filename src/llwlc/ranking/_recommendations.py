@@ -30,6 +30,8 @@ COLUMNS = {
     **dict.fromkeys(("common_neighbors", "distance"), pa.int64()),
 }
 """The columns of a table of recommendations."""
+DIRECTED_COLUMNS = COLUMNS | {"direction": pa.float64()}
+"""Those of a directed run."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ class Recommendation:
     """The number of common neighbours."""
     distance: int | None
     """The number of steps between the ends, None if it is more than 5."""
+    direction: float | None = None
+    """Of a directed run: the chance that a link of the two ends, if there is one, points from source to target; the
+    probability and its range contain it."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,8 @@ class Recommendations(Sequence[Recommendation]):
     """Whether the share of missing links is that of the fit's validation links, since none was stated."""
     refitted: bool = True
     """Whether the calibration was fitted again for this share; not in a run of an older version."""
+    directed: bool = False
+    """Whether links point from source to target; a pair may then be two links."""
 
     @overload
     def __getitem__(self, at: int) -> Recommendation: ...
@@ -115,7 +122,8 @@ class Recommendations(Sequence[Recommendation]):
 
     def to_arrow(self) -> pa.Table:
         """The links as an arrow table, whose columns have the same types where there is no link."""
-        return pa.table({name: pa.array([getattr(r, name) for r in self], kind) for name, kind in COLUMNS.items()})
+        columns = DIRECTED_COLUMNS if self.directed else COLUMNS
+        return pa.table({name: pa.array([getattr(r, name) for r in self], kind) for name, kind in columns.items()})
 
     def to_database(self, url: str, table: str = "links", *, if_exists: str = "fail") -> None:
         """Writes the links to a table of a database in one transaction: all of them or, if anything fails, none.
@@ -136,13 +144,13 @@ class Recommendations(Sequence[Recommendation]):
                 f"{r.probability_low:.3f}–{r.probability_high:.3f}",
                 str(r.common_neighbors),
                 "> 5" if r.distance is None else str(r.distance),
+                *(() if r.direction is None else (f"{r.direction:.3f}",)),
             )
             for r in self
         ]
         title = f"{len(self):,} links of {self.candidates:,} candidates, {self.condition}"
-        return html_table(
-            title, ("source", "target", "probability", "90 % range", "common neighbours", "distance"), rows
-        )
+        columns = ("source", "target", "probability", "90 % range", "common neighbours", "distance")
+        return html_table(title, (*columns, "direction") if self.directed else columns, rows)
 
     def plot(self) -> Any:
         """Probabilities and their ranges against the rank, as a matplotlib figure (extra `plots`)."""
@@ -184,10 +192,16 @@ def find_ratio_for_prior(ranked: RankedCandidates, config: RankingConfig, candid
 
 
 def describe_pairs(
-    graph: Graph, ranked: RankedCandidates, config: RankingConfig, rho: float, top: int, score_random: ScoreCandidates
+    graph: Graph,
+    ranked: RankedCandidates,
+    config: RankingConfig,
+    rho: float,
+    top: int,
+    score_random: ScoreCandidates,
+    direction: Tensor | None = None,
 ) -> tuple[Recommendation, ...]:
     """The `top` best pairs by name, with score, chance, range, common neighbours and distance; `score_random` gives
-    their log-odds among random pairs.
+    their log-odds among random pairs. `direction [m]`: the chance that each, if it is a link, points as it is written.
     """
     pairs, shift = ranked.pairs[:top], math.log(rho)
     if not len(pairs):
@@ -197,19 +211,26 @@ def describe_pairs(
     low, high = torch.quantile(probabilities, torch.tensor([0.05, 0.95], dtype=torch.float64), dim=0)
     # the range of a few refits may not contain the estimate itself
     low, high = torch.minimum(low, predicted), torch.maximum(high, predicted)
+    random = score_random(graph, pairs)
+    if direction is not None:
+        direction = direction[:top]
+        predicted, low, high = (part * direction for part in (predicted, low, high))
+        random = torch.logit(torch.sigmoid(random) * direction)
     rows = zip(
         pairs.tolist(),
-        score_random(graph, pairs).tolist(),
+        random.tolist(),
         predicted.tolist(),
         low.tolist(),
         high.tolist(),
         ranked.log_ratio[:top].tolist(),
         common_neighbors(graph, pairs).tolist(),
         compute_distances(graph, pairs),
+        [None] * len(pairs) if direction is None else direction.tolist(),
         strict=True,
     )
     return tuple(
-        Recommendation(graph.name(u), graph.name(v), s, p, a, b, r, int(c), d) for (u, v), s, p, a, b, r, c, d in rows
+        Recommendation(graph.name(u), graph.name(v), s, p, a, b, r, int(c), d, w)
+        for (u, v), s, p, a, b, r, c, d, w in rows
     )
 
 

@@ -17,6 +17,7 @@ from llwlc._candidates.scope import CandidateScope
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import LinkModel, score_pairs
+from llwlc.ranking._both_ways import OneWay, rank_both_ways
 from llwlc.ranking._candidate_calibration import ratio_from_share
 from llwlc.ranking._engine import Engine
 from llwlc.ranking._evaluation import estimate_precision
@@ -94,6 +95,8 @@ class Recommender:
     """The candidates that were found last, and for which request."""
     ranking: tuple[Candidates, RankedCandidates] | None = field(default=None)
     """The order of `known`, so that another share or length of the list is not scored again."""
+    directions: OneWay | None = None
+    """Which way links point, of a directed run."""
 
     def __repr__(self) -> str:
         return f"Recommender({self.model.title} on {self.graph})"
@@ -122,19 +125,24 @@ class Recommender:
             rho = find_ratio_for_prior(ranked, config, len(candidates), request.prior)
         config = config.calibrate(rho)
         ranked = ranked.sort_by(config.calibration)
-        top = 20 if request.top is None else request.top
+        top, way = 20 if request.top is None else request.top, None
+        if self.directions is not None:
+            most = top if request.precision is None else 2 * len(ranked.pairs)
+            ranked, way = rank_both_ways(ranked, rho, most, self.directions, request.scope)
         if request.precision is not None:
-            top = find_cutoff(torch.sigmoid(ranked.log_ratio + math.log(rho)), request.precision)
-        if request.scope is not None:
+            chance = torch.sigmoid(ranked.log_ratio + math.log(rho))
+            top = find_cutoff(chance if way is None else chance * way, request.precision)
+        if request.scope is not None and way is None:
             ranked = replace(ranked, pairs=request.scope.orient(ranked.pairs))
-        links = describe_pairs(here, ranked, config, rho, top, self._random_log_odds)
-        if node is not None:
+        links = describe_pairs(here, ranked, config, rho, top, self._random_log_odds, way)
+        if node is not None and way is None:
             links = tuple(_first(link, here.name(node)) for link in links)
-        expected = estimate_precision(ranked, config, rho, len(links))
+        expected = estimate_precision(ranked, config, rho, len(links), direction=way)
         some = None if request.sources is None or request.sources >= here.num_nodes else request.sources
         assumed = request.missing_share is None and request.prior is None
         refitted = config.counts is not None or not self.calibrated
-        return Recommendations(links, rho, expected, total, self.calibrated, some, before, assumed, refitted)
+        directed = way is not None
+        return Recommendations(links, rho, expected, total, self.calibrated, some, before, assumed, refitted, directed)
 
     def _rank(self, candidates: Candidates, engine: Engine | None) -> RankedCandidates:
         """The candidates that the model scored, best first."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from torch import Tensor
 
 from llwlc._io.memory_table import TableSource, convert_like, is_frame
-from llwlc.graph._pair_file import RESERVED_COLUMNS, PairTable
+from llwlc.graph._pair_file import PairTable
 
 
 class Scores(NamedTuple):
@@ -24,7 +24,12 @@ class Scores(NamedTuple):
     score: Tensor
     """The log-odds of a link among random pairs `[m]`, links and non-links being equally many, whatever the model."""
     probability: Tensor
-    """For the stated prior `[m]`: the logistic function of `score` plus the prior's log-odds."""
+    """For the stated prior `[m]`: the logistic function of `score` plus the prior's log-odds. Of a directed run, that
+    there is a link and that it points from the first node to the second (`score`: its log-odds for a prior of a half).
+    """
+    direction: Tensor | None = None
+    """Of a directed run `[m]`: the chance that a link of the pair, if there is one, points from the first node to the
+    second."""
 
 
 class ScoredTable(NamedTuple):
@@ -53,7 +58,8 @@ def add_scores(pair_table: PairTable, scores: Scores, *, unknown: str, source: T
     place[pair_table.rows] = np.arange(len(pair_table.rows))
     at = pa.array(place[rows], mask=place[rows] < 0)
     table = pair_table.table.take(pa.array(rows)) if unknown == "skip" else pair_table.table
-    for name, values in zip(RESERVED_COLUMNS, (scores.score, scores.probability), strict=True):
+    added = {name: values for name, values in scores._asdict().items() if values is not None}
+    for name, values in added.items():
         table = table.append_column(name, pa.array(values.double().cpu().numpy()).take(at))
-    shown = convert_like(source, table, rows, RESERVED_COLUMNS) if is_frame(source) else table
+    shown = convert_like(source, table, rows, tuple(added)) if is_frame(source) else table
     return ScoredTable(shown, len(pair_table.rows), pair_table.renamed, pair_table.note)

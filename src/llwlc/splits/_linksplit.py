@@ -170,4 +170,5 @@ def _stage(tensors: Mapping[str, Tensor], stage: str, graph: Graph) -> Graph:
         indices=tensors[f"{stage}.indices"],
         weight=tensors.get(f"{stage}.weight"),
         time=tensors.get(f"{stage}.time"),
+        forward=None,
     )

@@ -67,7 +67,7 @@ def make(
         as_published: LinkSplit | None = _call(record.published, graph, protocol=protocol, seed=seed)
         if as_published is not None:
             return _call(record.allow, as_published) if record.allow is not None else as_published
-    edges = EdgeList(graph)
+    edges = EdgeList(graph.without_direction())  # a split hides links, whichever way they point
     nodes, inside = _scope(edges, record)
     count = len(edges) if inside is None else len(inside)
     size = sizes(protocol, count, val=val, test=test)

@@ -1,0 +1,169 @@
+"""Columns: what the links around a pair say of its direction, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, hstack
+
+from llwlc._direction.arcs import Floats, Integers
+from llwlc._direction.node_order import degrees, leading_patterns, node_levels
+from llwlc._support.threads import use_one_blas_thread
+
+POINTING = {
+    "out-degree": "links that point from it, as a logarithm",
+    "in-degree": "links that point to it, as a logarithm",
+    "balance": "share of its links that point from it, less those that point to it",
+    "level": "place in the order by which most links point downwards",
+    "patterns": "leading patterns of who points to whom",
+    "two-step paths": "paths of two links that point the same way",
+    "similar sources": "where nodes with like targets point",
+    "similar nodes": "which way links of nodes with like neighbours point",
+}
+"""The columns that say which way a link points: each changes its sign when the ends are exchanged."""
+DEGREES = ("out-degree", "in-degree")
+"""The columns of the baseline: degrees alone."""
+RETURNING = {
+    "both ways, sum": "shares of the links of the two ends that point both ways, added up",
+    "both ways, product": "the same, multiplied",
+    "smaller degree": "of the two ends, as a logarithm",
+    "larger degree": "of the two ends, as a logarithm",
+    "level difference": "of the two ends, without sign",
+    "weaker pattern": "the smaller of the two directions in the leading patterns",
+    "weaker path": "share of the rarer direction among similar sources",
+}
+"""The columns that say whether a link points both ways: none changes when the ends are exchanged."""
+WORK = 20_000_000
+"""Entries of products of sparse rows that are in memory together."""
+
+
+class PairColumns(NamedTuple):
+    """The columns of pairs: `pointing [m, 8 + d]`, where d is the width of node features, and `returning [m, 7]`."""
+
+    pointing: Floats
+    returning: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ArcColumns:
+    """The columns of pairs by the links `arcs [n, n]`, which must not contain those of the pairs; `features [n, d]`:
+    compact features of the nodes, or None.
+    """
+
+    arcs: csr_array
+    features: NDArray[np.float32] | None = None
+
+    @cached_property
+    def _known(self) -> _NodeColumns:
+        with use_one_blas_thread():
+            return _NodeColumns.of(self.arcs)
+
+    def at(self, pairs: Integers) -> PairColumns:
+        """The columns of pairs `[m, 2]`."""
+        known = self._known
+        parts = [self._columns(known, *part.T) for part in known.chunks(pairs)]
+        if not parts:
+            parts = [self._columns(known, *np.zeros((2, 0), dtype=np.int64))]
+        return PairColumns(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def _columns(self, known: _NodeColumns, u: Integers, v: Integers) -> tuple[Floats, Floats]:
+        ahead, back = ((known.left[a] * known.right[b]).sum(1) for a, b in ((u, v), (v, u)))
+        two_ahead, two_back = (_overlap(known.arcs[a], known.reverse[b]) for a, b in ((u, v), (v, u)))
+        near_u, near_v = (known.scaled[a] @ known.scaled_reverse for a in (u, v))
+        three_ahead, three_back = _overlap(near_u, known.scaled_reverse[v]), _overlap(near_v, known.scaled_reverse[u])
+        like_u, like_v = (known.neighbours[a] @ known.neighbours.T for a in (u, v))
+        # nodes w like u, which way their links with v point; nodes w like v, which way those of u with them do
+        voted = _overlap(like_v, known.signed[u]) - _overlap(like_u, known.signed[v])
+        voters = _overlap(like_v, known.linked[u]) + _overlap(like_u, known.linked[v])
+        three = three_ahead + three_back + 1e-3
+        pointing = [
+            *(values[u] - values[v] for values in (known.log_out, known.log_in, known.balance, known.level)),
+            (ahead - back) / (np.abs(ahead) + np.abs(back) + 0.05),
+            np.log1p(two_ahead) - np.log1p(two_back),
+            (three_ahead - three_back) / three,
+            voted / (voters + 0.5),
+        ]
+        if self.features is not None:
+            pointing += list((self.features[u].astype(np.float64) - self.features[v]).T)
+        degree = known.log_degree
+        returning = [
+            known.returning[u] + known.returning[v],
+            known.returning[u] * known.returning[v],
+            np.minimum(degree[u], degree[v]),
+            np.maximum(degree[u], degree[v]),
+            np.abs(known.level[u] - known.level[v]),
+            np.minimum(ahead, back),
+            np.minimum(three_ahead, three_back) / three,
+        ]
+        return np.stack(pointing, 1), np.stack(returning, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _NodeColumns:
+    """What is known of each node, and of its links, once for all pairs."""
+
+    arcs: csr_array
+    reverse: csr_array
+    scaled: csr_array
+    scaled_reverse: csr_array
+    neighbours: csr_array
+    signed: csr_array
+    linked: csr_array
+    left: Floats
+    right: Floats
+    log_out: Floats
+    log_in: Floats
+    log_degree: Floats
+    balance: Floats
+    level: Floats
+    returning: Floats
+    work: Floats
+
+    @classmethod
+    def of(cls, arcs: csr_array) -> _NodeColumns:
+        arcs = arcs.tocsr()
+        reverse = arcs.T.tocsr()
+        out, into = degrees(arcs)
+        scaled = (diags_array((out + 1) ** -0.5) @ arcs @ diags_array((into + 1) ** -0.5)).tocsr()
+        linked = (arcs + reverse).sign().tocsr()
+        degree = np.asarray(linked.sum(1)).ravel()
+        both_ways = out + into - degree
+        # rows of length just below one, so that their products are cosines that trust small rows less
+        rows = hstack([arcs, reverse]).tocsr()
+        rows = (diags_array((out + into + 1) ** -0.5) @ rows).tocsr()
+        share = both_ways.sum() / max(degree.sum(), 1)
+        return cls(
+            arcs,
+            reverse,
+            scaled,
+            scaled.T.tocsr(),
+            rows,
+            (arcs - reverse).tocsr(),
+            linked,
+            *leading_patterns(arcs),
+            np.log1p(out),
+            np.log1p(into),
+            np.log1p(degree),
+            (out - into) / (out + into + 1),
+            node_levels(arcs),
+            (both_ways + 2 * share) / (degree + 2),
+            np.asarray(linked @ degree).ravel(),
+        )
+
+    def chunks(self, pairs: Integers) -> Iterator[Integers]:
+        """The pairs, some at a time: as many as may take `WORK` entries, at least one."""
+        work = 2 * (self.work[pairs].sum(1) + 1)
+        part = (np.cumsum(work) // WORK).astype(np.int64)
+        for begin, end in pairwise([*np.flatnonzero(np.diff(part, prepend=-1)), len(pairs)]):
+            yield pairs[begin:end]
+
+
+def _overlap(one: csr_array, other: csr_array) -> Floats:
+    """The product of each row of one with the same row of the other, `[m]`."""
+    return np.asarray(one.multiply(other).sum(1), dtype=np.float64).ravel()

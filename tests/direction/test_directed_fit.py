@@ -1,0 +1,178 @@
+"""A directed fit from the file to the list: existence as without direction, directions beside it."""
+
+import json
+
+import networkx
+import pytest
+import torch
+from test_model import planted
+from typer.testing import CliRunner
+
+from llwlc import Graph, LinkPredictor, predict_missing_links
+from llwlc._cli.app import app
+from llwlc.errors import InputError, RunFolderError
+
+MODEL = "adamic-adar"
+
+
+def named(graph: Graph) -> Graph:
+    return Graph.from_edges(graph.arcs, names=[f"n{i:03d}" for i in range(graph.num_nodes)], directed=True)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return named(planted(90, 700, both=0.2))
+
+
+@pytest.fixture(scope="module")
+def run(graph, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("directed") / "run"
+    LinkPredictor(model=MODEL, directed=True).fit(graph, out=folder)
+    return folder
+
+
+def test_existence_is_that_of_the_undirected_fit(graph, run):
+    directed, without = LinkPredictor.load(run), LinkPredictor(model=MODEL).fit(graph)
+    assert directed.metrics_.test.as_dict() == without.metrics_.test.as_dict()
+    assert without.metrics_.direction is None
+    pairs = torch.cat([graph.edges[:50], torch.randint(90, (50, 2), generator=torch.Generator().manual_seed(0))])
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    both = directed.score(pairs), directed.score(pairs.flip(1))
+    exists = without.score(pairs).probability
+    chances = directed.run_.directions(pairs)
+    for found, way in zip(both, (chances.forward, chances.backward), strict=True):
+        assert torch.allclose(found.probability, exists * way)
+        assert torch.allclose(found.direction, way)
+        assert torch.allclose(torch.sigmoid(found.score), found.probability)
+
+
+def test_a_stored_run_scores_the_same(graph, run, tmp_path):
+    first = LinkPredictor(model=MODEL, directed=True).fit(graph)
+    loaded = LinkPredictor.load(run)
+    assert loaded.directed
+    assert loaded.metrics_.direction == first.metrics_.direction
+    for one, other in zip(first.score(graph.edges), loaded.score(graph.edges), strict=True):
+        assert torch.equal(one, other)
+    again = LinkPredictor(model=MODEL, directed=True).fit(graph, out=run)  # read, not repeated
+    assert torch.equal(again.score(graph.edges).score, loaded.score(graph.edges).score)
+    with pytest.raises(RunFolderError, match="another run"):
+        LinkPredictor(model=MODEL).fit(graph, out=run)
+
+
+def test_recommended_links_point_from_source_to_target(graph, run):
+    model = LinkPredictor.load(run)
+    found = model.recommend(top=60)
+    assert found.directed
+    assert [link.probability for link in found] == sorted((link.probability for link in found), reverse=True)
+    for link in found:
+        score = model.score([(link.source, link.target)])
+        assert link.direction == pytest.approx(float(score.direction))
+        assert link.score == pytest.approx(float(score.score))
+        assert link.probability_low <= link.probability <= link.probability_high
+    assert found.to_arrow().column_names[-1] == "direction"
+    # the ring of three groups: 0 → 1 → 2 → 0
+    right = [(int(link.target[1:]) - int(link.source[1:])) % 3 == 1 for link in found[:10]]
+    assert sum(right) >= 9
+
+
+def test_a_likely_reciprocal_link_is_two(graph):
+    mutual = Graph.from_edges(torch.cat([graph.arcs, graph.arcs.flip(1)]), names=graph.names, directed=True)
+    found = LinkPredictor(model=MODEL, directed=True).fit(mutual).recommend(top=200)
+    ends = {(link.source, link.target) for link in found}
+    assert len({pair[::-1] for pair in ends} & ends) > 150
+
+
+def test_lists_of_a_node_and_of_sets_of_nodes(graph, run):
+    model = LinkPredictor.load(run)
+    found = model.recommend(node="n004", top=20)
+    assert {"n004" in (link.source, link.target) for link in found} == {True}
+    sources, targets = ["n000", "n003", "n006", "n009"], [f"n{i:03d}" for i in range(20, 90)]
+    scoped = model.recommend(source_nodes=sources, target_nodes=targets, top=20)
+    assert len(scoped) > 0
+    assert all(link.source in sources and link.target in targets for link in scoped)
+    few = model.recommend(precision=0.01)
+    assert len(few) > 0
+    assert sum(link.probability for link in few) / len(few) >= 0.01
+
+
+def test_an_updated_graph_keeps_its_direction(graph, run):
+    model = LinkPredictor.load(run)
+    updated = model.updated_graph(add=[("n000", "n044"), ("n089", "n001")])
+    assert updated.forward is not None
+    before, after = (model.score([("n000", "n055")], graph=g) for g in (None, updated))
+    assert before.direction != after.direction
+    with pytest.raises(InputError, match="directed=True"):
+        model.score([("n000", "n055")], graph=graph.without_direction())
+
+
+def test_a_score_of_a_link_does_not_read_its_own_direction(run, graph):
+    model = LinkPredictor.load(run)
+    u, v = graph.arcs[0].tolist()
+    turned = torch.cat([torch.tensor([[v, u]]), graph.arcs[1:]])
+    other = Graph.from_edges(turned, names=graph.names, directed=True)
+    if not graph.has_edges(torch.tensor([[u, v]])) or [v, u] in graph.arcs.tolist():
+        pytest.skip("the first link points both ways")
+    one, two = (model.score([(graph.name(u), graph.name(v))], graph=g).direction for g in (graph, other))
+    assert torch.equal(one, two)
+
+
+def test_parts_that_do_not_belong_together_are_refused(run, tmp_path):
+    import shutil
+
+    from llwlc._runs.format import write_manifest
+
+    for number, change in enumerate(("remove", "weights")):
+        copy = tmp_path / str(number)
+        shutil.copytree(run, copy)
+        file = copy / "direction.json"
+        if change == "remove":
+            file.unlink()
+        else:
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"pointing": [1e400]}))
+        write_manifest(copy)
+        with pytest.raises(RunFolderError, match="direction"):
+            LinkPredictor.load(copy)
+
+
+def test_explanations_say_which_way_and_why(graph):
+    model = LinkPredictor(minutes=None, cache=None, epochs=1, steps=4, directed=True).fit(graph)
+    there, back = model.explain("n000", "n001"), model.explain("n001", "n000")
+    assert (there.direction.source, there.direction.target) == ("n000", "n001")
+    assert there.direction.forward == pytest.approx(back.direction.backward)
+    assert there.direction.forward > 0.8
+    assert "Direction, if there is a link: n000 → n001" in there.to_text()
+    assert "n000 → n001" in there.to_html()
+    assert json.loads(there.to_json())["direction"]["forward"] == there.direction.forward
+
+
+def test_a_graph_that_lost_its_direction_is_refused(graph):
+    with pytest.raises(InputError, match="read it with directed=True"):
+        LinkPredictor(model=MODEL, directed=True).fit(graph.without_direction())
+
+
+def test_a_networkx_digraph_in_one_call(graph):
+    digraph = networkx.DiGraph([(graph.name(u), graph.name(v)) for u, v in graph.arcs.tolist()])
+    found = predict_missing_links(digraph, top=3, model=MODEL, directed=True)
+    assert len(found) == 3
+    assert found.directed
+
+
+def test_the_commands(graph, tmp_path):
+    edges, run = tmp_path / "follows.csv", tmp_path / "run"
+    graph.to_csv(edges)
+    shell = CliRunner()
+    fitted = shell.invoke(app, ["fit", str(edges), "--directed", "--model", MODEL, "--out", str(run)])
+    assert fitted.exit_code == 0, fitted.output
+    assert "Direction: right for" in " ".join(fitted.output.split())
+    (tmp_path / "pairs.csv").write_text("source,target,direction\nn000,n001,up\nn001,n000,down\n")
+    scored = shell.invoke(app, ["score", str(run), str(tmp_path / "pairs.csv"), "-o", str(tmp_path / "out.csv")])
+    assert scored.exit_code == 0, scored.output
+    rows = (tmp_path / "out.csv").read_text().splitlines()
+    assert rows[0] == "source,target,direction_given,score,probability,direction"
+    one, other = (float(row.split(",")[-1]) for row in rows[1:])
+    assert one > 0.5 > other
+    listed = shell.invoke(app, ["recommend", str(run), "--top", "3", "-o", str(tmp_path / "top.csv")])
+    assert listed.exit_code == 0, listed.output
+    assert (tmp_path / "top.csv").read_text().splitlines()[0].endswith(",direction")
+    refused = shell.invoke(app, ["fit", "cora", "--directed", "--out", str(tmp_path / "other")])
+    assert refused.exit_code == 2
