@@ -20,6 +20,7 @@ from llwlc.errors import InputError
 from llwlc.graph._edge_file import edge_table, read_graph
 from llwlc.graph._feature_file import FeatureTable, read_features
 from llwlc.graph._graph import Graph
+from llwlc.graph._id_spaces import has_side_names
 from llwlc.graph._name_file import read_names
 from llwlc.graph._names import find_nodes, format_some_names
 from llwlc.graph._report import GraphWarning
@@ -54,7 +55,9 @@ def updated_graph(
         parts.append(_read(add, known, **columns))
     tables = [_edges(part) for part in parts]
     names = [] if node_list is None else read_names(node_list, node=node, **limit).to_pylist()
-    new_graph = _quietly(pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names)
+    new_graph = _quietly(
+        pa.concat_tables(tables), weight=None if known.weight is None else "weight", node_list=names, bipartite=False
+    )
     new_graph = replace(new_graph, report=parts[-1].report if parts[-1] is not known else None)
     if known.x is None:
         if features is not None:
@@ -121,7 +124,7 @@ def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]
 
 
 def _read(table: TableSource, known: Graph, **columns: Any) -> Graph:
-    graph = _quietly(table, **columns)
+    graph = _quietly(table, bipartite=has_side_names(known) or None, **columns)
     if known.weight is not None and graph.weight is None:
         raise InputError(
             "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit"
