@@ -30,7 +30,7 @@ from brute_candidates import (
 from llwlc._candidates import inner_product_index, retrieval, weight_search
 from llwlc._candidates.config import CandidateConfig
 from llwlc._candidates.hidden_links import find_hits
-from llwlc._candidates.node_types import MIN_EVEN_CYCLES, NodeTypes, detect_node_types
+from llwlc._candidates.node_types import NodeTypes, detect_node_types
 from llwlc._candidates.pairing import compute_list_lengths
 from llwlc._candidates.retrieval import check_membership, find_candidates
 from llwlc._candidates.retriever import CandidateRetriever, Evidence, make_retriever
@@ -39,6 +39,7 @@ from llwlc._candidates.walks import PRECISION, find_walk_ends
 from llwlc._candidates.weight_search import search_weights
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
+from llwlc.graph._sides import MIN_EVEN_CYCLES
 
 bipartite = st.builds(
     lambda a, b, extra, seed: nx.bipartite.gnmk_random_graph(

@@ -31,7 +31,7 @@ from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._resources import Resources
 
 CPU = torch.device("cpu")
-TITLES = {record.title for record in HEURISTICS.records()}
+TITLES = {record.title for record in HEURISTICS.records() if not record.sides}
 SMALL = {"channels": 8, "filters": 2, "filter_hidden": 8, "filtered_channels": 8, "batch_size": 32}
 
 
@@ -101,6 +101,8 @@ def test_every_metric_is_there_with_the_untrained_scores_beside_it(graph, split,
     assert set(found["heuristics"]) == TITLES
     assert FitMetrics.from_dict(found) == fitted.metrics
     for record in HEURISTICS.records():
+        if record.sides:
+            continue
         score = record.load()
         pos, neg = score(split.test_graph, split.test_pos), score(split.test_graph, split.test_neg)
         assert found["heuristics"][record.title] == metrics.evaluate(pos, neg).as_dict()

@@ -8,15 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from llwlc._support.compiler import exact
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
+from llwlc.graph._sides import find_sides
 
 Integers = NDArray[np.int64]
-MIN_EVEN_CYCLES = 20
-"""With at least this many independent cycles, all of even length, a graph counts as bipartite by design; with fewer, as
-in a tree, it may be so by chance.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,41 +75,9 @@ class NodeTypes:
 
 def detect_node_types(graph: Graph) -> NodeTypes:
     """The sides where the graph is bipartite by design, else one type. A node without links belongs to neither side."""
-    sides = _two_colouring(graph)
-    if sides is None:
+    sides = find_sides(graph)
+    if sides is None or not sides.by_design:
         return NodeTypes.any(graph.num_nodes)
     linkable = np.zeros((3, 3), dtype=bool)
     linkable[0, 1] = linkable[1, 0] = True
-    return NodeTypes(sides, linkable, is_bipartite=True)
-
-
-def _two_colouring(graph: Graph) -> Integers | None:
-    side = np.full(graph.num_nodes, 2, dtype=np.int64)
-    parts = _colour(graph.indptr.numpy(), graph.indices.numpy(), side)
-    return side if parts and graph.num_edges - graph.num_nodes + parts >= MIN_EVEN_CYCLES else None
-
-
-@exact
-def _colour(indptr: Integers, indices: Integers, side: Integers) -> int:
-    """Colours nodes that have links with 0 and 1, neighbours differently; returns the number of connected components, 0
-    if the graph is not bipartite.
-    """
-    stack, parts = np.empty(len(side), dtype=np.int64), 0
-    for start in range(len(side)):
-        if side[start] != 2:
-            continue
-        parts += 1
-        if indptr[start] == indptr[start + 1]:
-            continue
-        side[start], stack[0], height = 0, start, 1
-        while height:
-            height -= 1
-            u = stack[height]
-            for e in range(indptr[u], indptr[u + 1]):
-                v = indices[e]
-                if side[v] == 2:
-                    side[v], stack[height] = 1 - side[u], v
-                    height += 1
-                elif side[v] == side[u]:
-                    return 0
-    return parts
+    return NodeTypes(sides.code, linkable, is_bipartite=True)

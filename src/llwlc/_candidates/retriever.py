@@ -17,11 +17,14 @@ from torch import Tensor
 from llwlc._candidates import inner_product_index
 from llwlc._candidates.candidate_lists import CandidateLists, make_proposals, select_best
 from llwlc._candidates.config import CandidateConfig
+from llwlc._candidates.factor_vectors import FactorVectors
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._candidates.scope import CandidateScope
 from llwlc._candidates.smoothing import SmoothedFeatures
 from llwlc._candidates.walks import PRECISION, find_walk_ends
 from llwlc.graph._graph import Graph
+from llwlc.graph._sides import is_two_sided
+from llwlc.heuristics._registry import MAX_SIDED_NODES
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -59,13 +62,14 @@ class Evidence(NamedTuple):
 class CandidateRetriever:
     """Makes candidate lists on a graph, under weights that may be changed (`with_weights`).
 
-    `smoothed`: the nodes' smoothed features, None where there are none: then walks alone decide, and their weight is 1.
+    `smoothed`: the nodes' smoothed features, on a bipartite graph their implicit factors too; None where there are
+    neither: then walks alone decide, and their weight is 1.
     `num_proposing_nodes`: how many nodes share the candidates that fit in memory, None for all. `excluded`: pairs that
     are in no list, as the edges of a graph.
     """
 
     graph: Graph
-    smoothed: SmoothedFeatures | None
+    smoothed: SmoothedFeatures | FactorVectors | None
     config: CandidateConfig
     node_types: NodeTypes
     device: str = "cpu"
@@ -374,11 +378,13 @@ def make_retriever(
     """`x`: features `[n, F]` in which cosines mean something, dense, or None; `svd_vectors`: their leading directions,
     where the configuration gives those a weight.
     """
-    usable = x is not None and inner_product_index.is_available(graph.num_nodes)
-    smoothed = SmoothedFeatures.of(graph, x, svd_vectors, config.svd_similarity) if usable and x is not None else None
-    return CandidateRetriever(
-        graph, smoothed, config, NodeTypes.any(graph.num_nodes) if node_types is None else node_types, device
-    )
+    node_types = NodeTypes.any(graph.num_nodes) if node_types is None else node_types
+    factored = graph.num_nodes <= MAX_SIDED_NODES and is_two_sided(graph)
+    vectors: SmoothedFeatures | FactorVectors | None = None
+    if (x is not None or factored) and inner_product_index.is_available(graph.num_nodes):
+        features = None if x is None else SmoothedFeatures.of(graph, x, svd_vectors, config.svd_similarity)
+        vectors = FactorVectors.of(graph, features) if factored else features
+    return CandidateRetriever(graph, vectors, config, node_types, device)
 
 
 def _links(graph: Graph, sources: Integers) -> tuple[Tensor, Tensor]:

@@ -112,6 +112,17 @@ class GraphOptions:
     isolated: Annotated[
         str, typer.Option(help="What to do with a node that has features but no edge: error, keep or drop.")
     ] = "error"
+    bipartite: Annotated[
+        bool | None,
+        typer.Option(
+            "--bipartite/--no-bipartite",
+            help=(
+                "Whether the two columns number different things, such as users and items, so that 7 and 7 are two"
+                " nodes."
+            ),
+            show_default="found out",
+        ),
+    ] = None
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
     def open(self, name: str, *, directed: bool = False) -> Graph:
@@ -187,6 +198,7 @@ class GraphOptions:
                 isolated=self.isolated,
                 unzipped_limit=gigabytes_to_bytes(self.unzipped_limit),
                 directed=directed,
+                bipartite=self.bipartite,
             )
 
 

@@ -76,7 +76,7 @@ def measure_candidate_rates(
     describing = measure_pair_rate(lambda some: features.pair_inputs(graph, some), pairs)
     asking = 0.0
     for heuristic in HEURISTICS.records():
-        if not heuristic.features or graph.x is not None:
+        if heuristic.applies_to(graph):
             asking += measure_fixed_cost(partial(heuristic.load(), graph, pairs[:PROBE_SIZE]))[1]
     proposed = partners[-1] if partners else math.inf
     merging = measure_merge_seconds(min(max(graph.num_nodes, 1), MERGE_SAMPLE_NODES), retriever.budget)

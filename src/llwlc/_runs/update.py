@@ -21,6 +21,7 @@ from llwlc.errors import InputError
 from llwlc.graph._edge_file import edge_table, read_graph
 from llwlc.graph._feature_file import FeatureTable, read_features
 from llwlc.graph._graph import Graph
+from llwlc.graph._id_spaces import has_side_names
 from llwlc.graph._name_file import read_names
 from llwlc.graph._names import find_nodes, format_some_names
 from llwlc.graph._report import GraphWarning
@@ -61,6 +62,7 @@ def updated_graph(
         weight=None if known.weight is None else "weight",
         node_list=names,
         directed=known.forward is not None,
+        bipartite=False,
     )
     new_graph = replace(new_graph, report=parts[-1].report if parts[-1] is not known else None)
     if known.x is None:
@@ -133,7 +135,7 @@ def _in_order_of(known: Graph, graph: Graph, title: str) -> tuple[Graph, Tensor]
 
 
 def _read(table: TableSource, known: Graph, **columns: Any) -> Graph:
-    graph = _quietly(table, **columns)
+    graph = _quietly(table, bipartite=has_side_names(known) or None, **columns)
     if known.weight is not None and graph.weight is None:
         raise InputError(
             "the run's links have weights and the updated graph's have none: name their column (--graph-weight), or fit"

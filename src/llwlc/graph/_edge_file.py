@@ -23,6 +23,7 @@ from llwlc.errors import InputError
 from llwlc.graph._clean import assemble_graph, check_weights, issue_warnings
 from llwlc.graph._feature_file import FeatureTable, join_features, read_features, resolve_names
 from llwlc.graph._graph import Graph
+from llwlc.graph._id_spaces import keep_sides_apart
 from llwlc.graph._name_file import read_names
 from llwlc.graph._names import as_names, number_nodes
 from llwlc.graph._unused_columns import find_unused
@@ -62,6 +63,7 @@ class ReadOptions(TypedDict, total=False):
     isolated: str
     unzipped_limit: int | None
     directed: bool
+    bipartite: bool | None
 
 
 class EndColumns(NamedTuple):
@@ -89,6 +91,7 @@ def read_graph(
     isolated: str = "error",
     unzipped_limit: int | None = UNZIPPED_LIMIT,
     directed: bool = False,
+    bipartite: bool | None = None,
 ) -> Graph:
     """The graph of a table, one edge a row, or of a file in a graph format.
 
@@ -120,6 +123,8 @@ def read_graph(
         isolated: what happens to a node that has features but no edge: "error", "keep" or "drop".
         unzipped_limit: bytes that a compressed file may unpack to; None for any number.
         directed: keep which way each row points, from its first end to its second.
+        bipartite: whether the two columns number different things, such as users and items, so that user 7 and item 7
+            are two nodes, L7 and R7. None finds out by the header and the values, and notes it.
 
     >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
     >>> graph, str(graph.report)
@@ -147,6 +152,11 @@ def read_graph(
         )
         times = None if time is None else read_times(table[time], where=f"{path}: time column {quote_text(time)}")
 
+    if edge_source.nodes is None and edge_source.directed is None:
+        (one, other), note = keep_sides_apart(
+            (heads[0], heads[1]), ends[:2], bipartite, has_header=file.has_header, certain=ends.certain
+        )
+        heads, notes = [one, other], [*notes, *([note] if note else [])]
     declared = [] if edge_source.nodes is None else [as_names(edge_source.nodes, where=f"{path}: nodes")]
     if node_list is not None:
         declared.append(read_names(node_list, node=node if features is None else None, unzipped_limit=unzipped_limit))

@@ -20,7 +20,8 @@ from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._edge_file import find_ends
 from llwlc.graph._graph import Graph
-from llwlc.graph._names import as_names, find_nodes, suggest_name
+from llwlc.graph._id_spaces import find_ends_of_pairs
+from llwlc.graph._names import as_names, suggest_name
 
 RESERVED_COLUMNS = ("score", "probability")
 """Columns that scoring adds; a table's own column of that name is renamed."""
@@ -75,7 +76,7 @@ def read_pairs(
         ends = find_ends(file, source, target)
         if header is None and file.separator is not None and file.has_header and not ends.certain:
             first = as_names(pa.array(ends[:2]), where=f"{path}: header")
-            if (find_nodes(first, graph.names, graph.num_nodes) >= 0).all():
+            if (find_ends_of_pairs((first[:1], first[1:]), graph) >= 0).all():
                 file = file.without_header()
                 ends = find_ends(file)
         table = file.read(text=file.columns if verbatim else ends[:2])
@@ -84,7 +85,7 @@ def read_pairs(
         if not table.num_rows:
             raise InputError(f"{file.path} has no pairs: give one pair a row")
         names = [as_names(table[name], where=f"{file.path}: column {quote_text(name)}", gaps=True) for name in ends[:2]]
-    at = np.stack([find_nodes(column, graph.names, graph.num_nodes) for column in names], 1)
+    at = find_ends_of_pairs(names, graph)
     good = (at >= 0).all(1) & (at[:, 0] != at[:, 1])
     note = "" if good.all() else _complaint(at, names, graph, file.path)
     if note and unknown == "error":
@@ -168,12 +169,13 @@ def resolve_pairs(pairs: Any, graph: Graph) -> Tensor:
         return torch.as_tensor(pairs)
     if is_frame(pairs):
         return read_pairs(pairs, graph).pairs
-    flat = [name for column in to_arrow(pairs).columns for name in column.to_pylist()]
-    at = find_nodes(pa.array(flat, pa.string()), graph.names, graph.num_nodes)
+    names = [pa.array(column.to_pylist(), pa.string()) for column in to_arrow(pairs).columns]
+    at = find_ends_of_pairs(names, graph)
     if (at < 0).any():
-        unknown = flat[int(np.flatnonzero(at < 0)[0])]
+        end, row = np.argwhere(at.T < 0)[0]
+        unknown = names[end][int(row)].as_py()
         raise InputError(f"the graph has no node {unknown!r}.{suggest_name(unknown, graph.names, graph.num_nodes)}")
-    return torch.as_tensor(at).reshape(2, -1).T.contiguous()
+    return torch.as_tensor(at)
 
 
 def resolve_known_pairs(pairs: Any, graph: Graph, *, what: str) -> Tensor:

@@ -115,8 +115,8 @@ class GraphReport:
                 "The input states that its edges are directed."
                 if share < MUTUAL  # nothing else could have told
                 else f"The edges look directed: {share:.0%} of them come in both directions, the others in one."
-                " If the two columns number different things, customers and items say, put a letter before each number,"
-                " so that customer 7 and item 7 are two nodes."
+                " If the two columns number different things, customers and items say, --bipartite (bipartite=True)"
+                " takes customer 7 and item 7 for two nodes."
             )
             sentences.append(
                 f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way"

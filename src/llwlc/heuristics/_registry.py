@@ -5,20 +5,35 @@ graph for each node.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from llwlc._support.registry import Record, Registry
+
+if TYPE_CHECKING:
+    from llwlc.graph._graph import Graph
 
 
 @dataclass(frozen=True)
 class Heuristic(Record):
     """A heuristic: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether
-    it reads node features.
+    it reads node features; `sides`: whether it is for bipartite graphs alone.
     """
 
     title: str = ""
     features: bool = False
+    sides: bool = False
+
+    def applies_to(self, graph: Graph) -> bool:
+        """Whether the graph has what the heuristic reads, and few enough nodes for it to be reported by every fit."""
+        from llwlc.graph._sides import is_two_sided
+
+        if self.features and graph.x is None:
+            return False
+        return not self.sides or (graph.num_nodes <= MAX_SIDED_NODES and is_two_sided(graph))
 
 
+MAX_SIDED_NODES = 50_000
+"""On a larger bipartite graph, heuristics of users and items are left out of fits: their time grows with the nodes."""
 HEURISTICS: Registry[Heuristic] = Registry("heuristic")
 """Scores without training that every fit reports: `HEURISTICS[name].load()(graph, pairs)`."""
 _PACKAGE = "llwlc.heuristics"
@@ -93,6 +108,33 @@ HEURISTICS.add(
         f"{_PACKAGE}._cosine:feature_cosine",
         "cosine of Â²X",
         features=True,
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "implicit-als",
+        "users and items: implicit matrix factorisation",
+        f"{_PACKAGE}._implicit_als:implicit_als",
+        "implicit ALS",
+        sides=True,
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "item-cosine",
+        "users and items: cosine of items, summed over a user's",
+        f"{_PACKAGE}._item_cosine:item_cosine",
+        "item–item cosine",
+        sides=True,
+    )
+)
+HEURISTICS.add(
+    Heuristic(
+        "users-items",
+        "users and items: factors, and each item regressed on the others",
+        f"{_PACKAGE}._item_regression:users_items",
+        "users and items",
+        sides=True,
     )
 )
 

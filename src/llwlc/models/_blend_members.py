@@ -50,6 +50,8 @@ def allows(member: LinkModel, graph: Graph) -> bool:
     """Whether a member can be fitted on a graph, in a time that the plan can forecast."""
     if member.name in WALK_HEURISTICS and graph.num_edges > MAX_WALK_EDGES:
         return False
+    if member.name in HEURISTICS and not HEURISTICS[member.name].applies_to(graph):
+        return False
     try:
         member.check(graph)
     except InputError:

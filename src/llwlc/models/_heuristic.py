@@ -8,6 +8,7 @@ from torch import Tensor
 
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
+from llwlc.graph._sides import is_two_sided
 from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS, Heuristic
 from llwlc.models._base import RANDOM, LinkModel, Population
 from llwlc.splits._linksplit import LinkSplit
@@ -45,6 +46,11 @@ class HeuristicModel(LinkModel):
             raise InputError(
                 f"{self.title} compares features and this graph has none: give them (--features), or choose another"
                 " model"
+            )
+        if self.heuristic.sides and not is_two_sided(graph):
+            raise InputError(
+                f"{self.title} is for users and items, and this graph is not bipartite: if both columns count from 1,"
+                " read it with --bipartite (bipartite=True), or choose another model"
             )
 
     def fit(self, split: LinkSplit, features: NodeFeatures, **how: Any) -> Self:

@@ -103,3 +103,13 @@ def mix(
     offset = chosen.offset - float(slope @ np.array(centres))
     unit_of_part, constant = (torch.tensor(part, dtype=torch.float64) for part in (units, [offset]))
     return chosen, Mixture(unit_of_part, torch.from_numpy(slope), share, constant)
+
+
+def mix_alone(
+    members: Sequence[LinkModel], at: int, pos: Sequence[Tensor], neg: Sequence[Tensor], seed: int
+) -> Mixture:
+    """The mixture in which one member has all the weight."""
+    one = mix(members[at : at + 1], pos[at : at + 1], neg[at : at + 1], seed)[1]
+    place = torch.zeros(len(members), dtype=torch.float64)
+    place[at] = 1.0
+    return Mixture(place * one.unit, place * one.slope, place, one.offset)

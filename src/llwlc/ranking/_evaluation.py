@@ -130,7 +130,7 @@ def report_ranking(found: HiddenRanking, *, title: str = "llwlc") -> RankingRepo
     methods = {title: compute_list_quality(place, hit.numpy(), ranked.all_pairs.numpy(), links.numpy())}
     among = torch.isin(pair_number(candidates.pairs, graph.num_nodes), truth).numpy()
     for heuristic in HEURISTICS.records():
-        if not heuristic.features or graph.x is not None:
+        if heuristic.applies_to(graph):
             score = heuristic.load()(graph, candidates.pairs)
             methods[heuristic.title] = compute_list_quality(
                 score.double().numpy(), among, candidates.pairs.numpy(), links.numpy()

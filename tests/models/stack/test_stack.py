@@ -200,3 +200,21 @@ def test_what_cannot_be_done_is_said():
     dense = replace(split, train_graph=complete, train_pos=whole)
     with pytest.raises(InputError, match="from links and non-links"):
         Stack().fit(dense, NodeFeatures(), seed=0, resources=Resources())
+
+
+def test_users_and_items_have_statistics_of_their_own_and_no_link_sees_itself():
+    rng = np.random.default_rng(0)
+    fits = np.arange(40)[:, None] % 3 == np.arange(30)[None] % 3
+    user, item = np.nonzero(rng.random((40, 30)) < np.where(fits, 0.5, 0.05))
+    graph = Graph.from_edges(np.stack([user, item + 40], 1), num_nodes=70)
+    split, stack = fitted(graph, negatives=3)
+    assert stack.sides
+    assert PairStatistics.names(features=False, sides=True)[-2:] == ("implicit factors", "cosine of items")
+    read = Stack.from_state(stack.config, stack.state(), graph, NodeFeatures())
+    link = split.train_pos[:1]
+    fold = int(fold_numbers(split.train_graph, link, FOLDS))
+    alone = stack.score(without_fold(split.train_graph, fold, FOLDS), link)
+    assert torch.equal(stack.score(split.train_graph, link), alone)
+    assert torch.equal(read.score(split.train_graph, link), alone)
+    with pytest.raises(InputError, match="fitted on a bipartite graph"):
+        stack.score(Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 0]]), num_nodes=70), link)

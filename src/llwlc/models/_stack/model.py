@@ -12,6 +12,8 @@ from torch import Tensor
 from llwlc._support.bounds import require_whole
 from llwlc.errors import InputError, NotFittedError, RunFolderError
 from llwlc.graph._graph import Graph
+from llwlc.graph._sides import find_sides
+from llwlc.heuristics._registry import HEURISTICS
 from llwlc.models._base import RANDOM, LinkModel, Population
 from llwlc.models._stack.folds import fold_numbers, without_fold
 from llwlc.models._stack.statistics import PairStatistics
@@ -59,7 +61,7 @@ class Stack(LinkModel):
         require_whole("max_links", max_links, least=1, most=10**6)
         self.negatives, self.max_links = int(negatives), int(max_links)
         self.trees: Trees | None = None
-        self.features = False
+        self.features = self.sides = False
         self._known: tuple[Graph, dict[int | None, PairStatistics]] | None = None  # of the graph scored on last
 
     def __getstate__(self) -> dict[str, Any]:
@@ -83,7 +85,7 @@ class Stack(LinkModel):
 
     def fit(self, split: LinkSplit, features: NodeFeatures, *, seed: int, resources: Resources, **how: Any) -> Self:
         graph = split.train_graph
-        self.features, self._known = graph.x is not None, None
+        self.features, self.sides, self._known = graph.x is not None, reads_sides(graph), None
         with resources.watch("statistics"):
             rows, label = self._training_rows(split, np.random.default_rng([seed, 11]))
         with resources.watch("training"):
@@ -97,7 +99,7 @@ class Stack(LinkModel):
         graph, pairs = split.train_graph, split.train_pos[:PROBE].numpy()
         PairStatistics(Graph.from_edges(RING), features=False)(RING.numpy())
         with time_block() as preparing:
-            statistics = PairStatistics(graph, features=graph.x is not None)
+            statistics = PairStatistics(graph, features=graph.x is not None, sides=reads_sides(graph))
         each = measure_rate(lambda some: statistics(pairs[:some]), len(pairs))
         links = min(len(split.train_pos), self.max_links)
         folds = min(FOLDS, -(-self.max_links * FOLDS // max(len(split.train_pos), 1)))
@@ -120,7 +122,7 @@ class Stack(LinkModel):
             if len(hidden) > left:
                 hidden = hidden[torch.from_numpy(rng.choice(len(hidden), left, replace=False))]
             others = free.sample(min(self.negatives * len(hidden), len(free)), rng)
-            statistics = PairStatistics(without_fold(graph, number, FOLDS), features=self.features)
+            statistics = self._statistics(without_fold(graph, number, FOLDS))
             rows.append(statistics(torch.cat([hidden, others]).numpy()))
             label += [np.ones(len(hidden), dtype=np.bool_), np.zeros(len(others), dtype=np.bool_)]
             left -= len(hidden)
@@ -132,12 +134,19 @@ class Stack(LinkModel):
             )
         return np.concatenate(rows), found
 
+    def _statistics(self, graph: Graph) -> PairStatistics:
+        return PairStatistics(graph, features=self.features, sides=self.sides)
+
     def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
         """Log-odds, at equal numbers of links and non-links."""
         if self.trees is None:
             raise NotFittedError("this stack is not fitted yet: call fit, or from_state")
         if self.features and graph.x is None:
             raise InputError("this stack was fitted with node features and the graph has none: add its features")
+        if self.sides and find_sides(graph) is None:
+            raise InputError(
+                "this stack was fitted on a bipartite graph, and this one has an odd cycle or no link: fit again"
+            )
         last = self._known  # as a name of this call: another thread may score on another graph meanwhile
         if last is None or last[0] is not graph:
             last = self._known = graph, {}
@@ -148,20 +157,20 @@ class Stack(LinkModel):
             mine = fold == number
             if number not in last[1]:
                 seen = graph if number < 0 else without_fold(graph, number, FOLDS)
-                last[1][number] = PairStatistics(seen, features=self.features)
+                last[1][number] = self._statistics(seen)
             rows = last[1][number](pairs[mine].numpy())
             out[mine] = torch.from_numpy(self.trees.log_odds(rows))
         return out
 
     def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> Stack:
         other = Stack(**self.config)
-        other.trees, other.features = self.trees, self.features
+        other.trees, other.features, other.sides = self.trees, self.features, self.sides
         return other
 
     def state(self) -> dict[str, Tensor]:
         if self.trees is None:
             raise NotFittedError("this stack is not fitted yet: call fit, or from_state")
-        return self.trees.state() | {"features": torch.tensor(self.features)}
+        return self.trees.state() | {"features": torch.tensor([self.features, self.sides])}
 
     @classmethod
     def from_state(
@@ -169,8 +178,14 @@ class Stack(LinkModel):
     ) -> Stack:
         model, arrays = cls(**config), dict(state)
         with_features = arrays.pop("features", None)
-        if with_features is None or with_features.numel() != 1:
-            raise RunFolderError("the stack does not say whether it reads features: copy the run again, or fit again")
-        model.features = bool(with_features)
-        model.trees = Trees.from_state(arrays, len(PairStatistics.names(features=model.features)))
+        if with_features is None or with_features.shape != (2,):
+            raise RunFolderError("the stack does not say what it reads: copy the run again, or fit again")
+        model.features, model.sides = (bool(flag) for flag in with_features)
+        columns = PairStatistics.names(features=model.features, sides=model.sides)
+        model.trees = Trees.from_state(arrays, len(columns))
         return model
+
+
+def reads_sides(graph: Graph) -> bool:
+    """Whether the statistics of users and items are computed on a graph."""
+    return HEURISTICS["implicit-als"].applies_to(graph)

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._cosine import feature_cosine
+from llwlc.heuristics._implicit_als import factors_of
+from llwlc.heuristics._item_cosine import item_cosine
 from llwlc.heuristics._local_walks import WALKS, compute_walk_statistics
 from llwlc.heuristics._pair_statistics import compute_pair_statistics
 from llwlc.heuristics._paths import compute_path_lengths
@@ -40,14 +42,15 @@ class PairStatistics:
     2.0
     """
 
-    def __init__(self, graph: Graph, *, features: bool = False) -> None:
+    def __init__(self, graph: Graph, *, features: bool = False, sides: bool = False) -> None:
         self.graph, self.features = graph, features
         self.nodes = compute_node_statistics(graph)
         self.coordinates = Coordinates.of(graph)
+        self.factors = factors_of(graph) if sides else None
 
     @staticmethod
-    def names(*, features: bool) -> tuple[str, ...]:
-        """The names of the columns."""
+    def names(*, features: bool, sides: bool = False) -> tuple[str, ...]:
+        """The names of the columns; `features`: of a graph with node features, `sides`: of a bipartite graph."""
         return (
             *NEIGHBOURHOOD,
             *WALKS[:2],
@@ -58,6 +61,7 @@ class PairStatistics:
             *Coordinates.names(),
             *(f"{name}, {which}" for which in ("smaller", "larger") for name in NODE_STATISTICS),
             *(("cosine of features", "cosine of smoothed features") if features else ()),
+            *(("implicit factors", "cosine of items") if sides else ()),
         )
 
     def __call__(self, pairs: Integers) -> NDArray[np.float32]:
@@ -77,6 +81,9 @@ class PairStatistics:
         if self.features:
             given = torch.from_numpy(pairs)
             parts += [feature_cosine(self.graph, given, hops=hops).numpy()[:, None] for hops in (0, 2)]
+        if self.factors is not None:
+            both = self.factors.scores(pairs), item_cosine(self.graph, torch.from_numpy(pairs)).numpy()
+            parts += [column[:, None] for column in both]
         return np.concatenate(parts, 1).astype(np.float32)
 
 

@@ -1,0 +1,152 @@
+"""Two columns that number different things, such as users and items: detected, and their nodes kept apart by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from llwlc._io.edge_source import make_side_names
+from llwlc._support.text import quote_text
+from llwlc.graph._graph import Graph
+from llwlc.graph._names import find_nodes
+from llwlc.graph._packed_names import parse_integers
+
+LEFT, RIGHT = "L", "R"
+WHO = frozenset(
+    re.findall(
+        r"\w+",
+        "user customer client shopper subscriber member visitor viewer listener reader reviewer rater patient"
+        " student learner account person author actor employee consumer household pollinator insect",
+    )
+)
+WHAT = frozenset(
+    re.findall(
+        r"\w+",
+        "item product article movie film book song track artist album show video game restaurant business"
+        " hotel recipe page tag event course disease drug paper publication project company sku plant flower"
+        " title anime podcast",
+    )
+)
+"""Words for the two sides in a header; a pair of column names with one of each numbers two things."""
+MIN_EQUAL = 8
+"""Rows with the same number in both columns that chance must give, so that their number means something."""
+
+
+class SideNames(NamedTuple):
+    """The names of both ends, and what to tell of them, "" for nothing."""
+
+    ends: tuple[pa.Array, pa.Array]
+    note: str
+
+
+def keep_sides_apart(
+    ends: tuple[pa.Array, pa.Array], columns: Sequence[str], bipartite: bool | None, *, has_header: bool, certain: bool
+) -> SideNames:
+    """The names `[m]` of both ends of the edges, with L before those of the first column and R before those of the
+    second where they number two things: if `bipartite` says so, or None and the header or the values do. `certain`:
+    the columns were named, or have familiar names, so that there is nothing to ask.
+    """
+    first, second = (pc.unique(end) for end in ends)
+    shared = int(pc.sum(pc.is_in(first, value_set=second)).as_py() or 0)
+    if bipartite is False or not (shared or bipartite):
+        return SideNames(ends, "")
+    numbers = [parse_integers(end) for end in ends]
+    integers = all(bool(is_integer.all()) for _, is_integer in numbers)
+    if not (shared or integers):
+        return SideNames(ends, "")
+    titles = f"Columns {' and '.join(quote_text(name) if has_header else name for name in columns)}"
+    why = "as --bipartite (bipartite=True) says" if bipartite else ""
+    if bipartite is None and integers:
+        values = numbers[0][0], numbers[1][0]
+        if has_header and header_names_sides(columns):
+            why = "by their names"
+        elif (equal := look_like_two_spaces(*values)) is not None:
+            why = f"as equal numbers meet no more often than by chance ({equal[0]:,} rows, {equal[1]:,.0f} expected)"
+        elif has_header and not certain and _may_be_two_spaces(*values):
+            return SideNames(
+                ends,
+                f"{titles} share {shared:,} numbers, each taken for one node. If they number different things, such as"
+                " customers and items, say --bipartite (bipartite=True).",
+            )
+    if not why:
+        return SideNames(ends, "")
+    note = (
+        f"{titles} number two kinds of nodes, {why}: 7 of the first is called L7 here, 7 of the second R7. If equal"
+        " numbers are one node, say --no-bipartite (bipartite=False)."
+    )
+    named = make_side_names(pa.chunked_array([ends[0]]), LEFT), make_side_names(pa.chunked_array([ends[1]]), RIGHT)
+    return SideNames(named, note)
+
+
+def header_names_sides(columns: Sequence[str]) -> bool:
+    """Whether two column names are words for two different things.
+
+    >>> header_names_sides(["userId", "movieId"]), header_names_sides(["source_user", "target_user"])
+    (True, False)
+    """
+    words = [set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())) for name in columns]
+    words = [{re.sub(r"(id|s)$", "", word) or word for word in own} | own for own in words]
+    (who_first, what_first), (who_second, what_second) = ((bool(own & WHO), bool(own & WHAT)) for own in words)
+    return (who_first and what_second and not who_second) or (what_first and who_second and not who_first)
+
+
+def look_like_two_spaces(first: np.ndarray, second: np.ndarray) -> tuple[int, float] | None:
+    """How many rows have the same number in both columns, and how many chance would give, where the values say that
+    columns number two things; else None.
+
+    In the edges of one set of nodes, hardly any row joins a node with itself, unless those that do mean something and
+    are many; and where each edge is written once, the smaller number often comes first. Here both must be as chance has
+    it, and one column must have more numbers than the other.
+    """
+    if not _may_be_two_spaces(first, second):
+        return None
+    m = len(first)
+    equal = int((first == second).sum())
+    top = int(max(first.max(), second.max()))
+    share = [np.bincount(column, minlength=top + 1) / m for column in (first, second)]
+    expected = m * float(share[0] @ share[1])
+    key = np.unique(first * (top + 1) + second)
+    one, other = key // (top + 1), key % (top + 1)
+    turned = int((np.isin(other * (top + 1) + one, key) & (one != other)).sum())
+    by_chance = float((m * share[0][other] * share[1][one]).sum())
+    usual = expected / 2 <= equal <= 2 * expected and turned <= 2 * by_chance + 4
+    return (equal, expected) if expected >= MIN_EQUAL and usual else None
+
+
+def _may_be_two_spaces(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether both columns count nearly all numbers from about 1, one of them further than the other, and neither has
+    the smaller number in every row.
+    """
+    if not len(first) or min(first.min(), second.min()) < 0:
+        return False
+    sizes = [len(np.unique(column)) for column in (first, second)]
+    counted = all(size >= 0.5 * (column.max() + 1) for size, column in zip(sizes, (first, second), strict=True))
+    further = max(sizes) >= 1.05 * min(sizes)
+    below = float((first < second).mean())
+    return counted and further and 0.01 < below < 0.99
+
+
+def has_side_names(graph: Graph) -> bool:
+    """Whether nodes are called L1, L2, … and R1, R2, …, as those of two columns of numbers are."""
+    if graph.names is None or not len(graph.names) or not re.fullmatch(r"[LR]-?\d+", graph.names[0]):
+        return False
+    named = pc.match_substring_regex(pa.array(graph.names, pa.string()), r"^[LR]-?[0-9]+$")
+    return bool(pc.all(named).as_py())
+
+
+def find_ends_of_pairs(columns: Sequence[pa.Array], graph: Graph) -> np.ndarray:
+    """The numbers `[m, 2]` of the nodes that two columns name, −1 where there is none. In a graph of two columns of
+    numbers, a number in the first column is a node of the first side, one in the second a node of the second.
+    """
+    at = np.stack([find_nodes(column, graph.names, graph.num_nodes) for column in columns], 1)
+    if (at < 0).any() and has_side_names(graph):
+        for end, side in enumerate((LEFT, RIGHT)):
+            missing = at[:, end] < 0
+            names = pc.binary_join_element_wise(side, columns[end].filter(pa.array(missing)), "")
+            at[missing, end] = find_nodes(names, graph.names, graph.num_nodes)
+    return at
