@@ -14,6 +14,7 @@ import torch
 
 from llwlc.constraints._boundary import neumann
 from llwlc.constraints._deletion import vertex_deleted
+from llwlc.constraints._registry import VertexCount
 from llwlc.graph._graph import Graph
 from llwlc.subgraphs._batch import Subgraphs
 from llwlc.subgraphs._extraction import extract
@@ -77,5 +78,5 @@ def _neumann(graph: Graph, pairs: torch.Tensor) -> object:
     return neumann(extract(graph, pairs))
 
 
-def _delete(subs: Subgraphs, count: int | str) -> object:
+def _delete(subs: Subgraphs, count: VertexCount) -> object:
     return vertex_deleted(replace(subs), count=count)
