@@ -131,7 +131,7 @@ def test_a_copy_of_a_member_and_a_score_without_information_change_nothing():
 def test_few_links_choose_the_plain_sum_of_the_strong_members():
     whole = 0
     for seed in range(10):
-        pos, neg = evidence(np.random.default_rng(seed), [1.3, 1.3, 1.3, 2.0, 0.5], 60, 60)
+        pos, neg = evidence(np.random.default_rng(seed), [1.3, 1.3, 1.3, 1.3, 0.5], 60, 60)
         chosen = choose_weights(pos, neg, strong=[0, 1, 2])
         assert chosen.equal
         assert set(chosen.kept) <= {0, 1, 2}
@@ -148,6 +148,8 @@ def test_weights_follow_a_member_that_is_far_better_and_keep_the_first_for_its_e
     assert choose_weights(pos, neg, strong=[0, 1, 2]).kept == [1]
     weight = choose_weights(pos, neg, strong=[0, 1, 2], first=0.2).weight
     assert weight / weight.sum() == pytest.approx([0.2, 0.8, 0])
+    pos, neg = evidence(np.random.default_rng(0), [0.0, 0.3, 3.0], 60, 60)
+    assert choose_weights(pos, neg, strong=[0, 1], first=0.2).kept == [2]  # neither trained member has learned much
 
 
 def test_many_links_move_the_weights_away_from_the_plain_sum_as_far_as_they_support_it():

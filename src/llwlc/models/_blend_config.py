@@ -1,4 +1,4 @@
-"""The configuration of a blend, read from a file and checked."""
+"""The configuration and the tensors of a blend, read from a file and checked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import torch
 from torch import Tensor
 
 from llwlc.errors import RunFolderError
-from llwlc.models._base import CANDIDATES, RANDOM
+from llwlc.graph._graph import Graph
+from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
+from llwlc.models._base import CANDIDATES, RANDOM, LinkModel, Population
+from llwlc.models._mixture import Mixture
 from llwlc.models._registry import MODELS
+from llwlc.training._adjustment import Adjustment
+from llwlc.training._node_features import NodeFeatures
 
 MAX_MEMBERS, MAX_TRAININGS = 64, 16
 
@@ -47,3 +52,51 @@ def own_shapes(config: Mapping[str, Any], where: str) -> dict[str, Tensor]:
     sizes |= {f"{which}.offset": (1,) for which in (RANDOM, CANDIDATES)}
     sizes |= {"adjustment": (2, 1 + inputs)} if inputs else {}
     return {name: torch.empty(size, dtype=torch.float64, device="meta") for name, size in sizes.items()}
+
+
+def read_shapes(config: Mapping[str, Any], where: str) -> dict[str, Tensor] | None:
+    """The shapes of all tensors, with those of the trainings; None where a training does not tell its own."""
+    shapes = own_shapes(config, where)
+    for p, (name, trainings) in enumerate(read_parts(config, where)):
+        for k, own in enumerate(trainings):
+            tensors = MODELS[name].load().shapes(own, where)
+            if tensors is None and name not in HEURISTICS and name not in WALK_HEURISTICS:  # those have no state
+                return None
+            shapes |= {f"{p}.{k}.{key}": tensor for key, tensor in (tensors or {}).items()}
+    return shapes
+
+
+def read_trainings(
+    config: Mapping[str, Any], state: Mapping[str, Tensor], graph: Graph, features: NodeFeatures
+) -> list[list[LinkModel]]:
+    """The fitted parts, after the tensors of the blend itself are checked."""
+    where = "the model's configuration"
+    for name, expected in own_shapes(config, where).items():
+        found = state.get(name)
+        if found is None or found.shape != expected.shape or not found.isfinite().all():
+            raise RunFolderError(f"the blend's {name} is damaged: copy the run again, or fit again")
+    return [
+        [
+            MODELS[name].load().from_state(own, _with_prefix(state, f"{p}.{k}."), graph, features)
+            for k, own in enumerate(trainings)
+        ]
+        for p, (name, trainings) in enumerate(read_parts(config, where))
+    ]
+
+
+def read_mixtures(state: Mapping[str, Tensor]) -> tuple[dict[Population, Mixture], Adjustment | None]:
+    """The weights for random pairs and for candidates, and the adjustment of the latter."""
+    mixtures, adjustment = dict[Population, Mixture](), None
+    for which in (RANDOM, CANDIDATES):
+        unit, slope, share = state[f"{which}.parts"]
+        if (unit < 0).any() or (slope < 0).any():
+            raise RunFolderError(f"the blend's weights for {which} are below 0: copy the run again, or fit again")
+        mixtures[which] = Mixture(unit, slope, share, state[f"{which}.offset"])
+    if "adjustment" in state:
+        (slope_0, *weight_0), (slope_1, *weight_1) = state["adjustment"].tolist()
+        adjustment = Adjustment((slope_0, slope_1), (tuple(weight_0), tuple(weight_1)))
+    return mixtures, adjustment
+
+
+def _with_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}

@@ -7,7 +7,7 @@ minimise
     mean log loss + λ/2 ‖w − c‖²,   w ≥ 0.
 
 The centre c gives equal weights to the strong members, those that are trained, without any that is significantly worse
-than the best of them. Where none is trained, it is the single best member: with few links it is uncertain which one
+than the best member. Where none is trained, it is the single best member: with few links it is uncertain which one
 that is, so c is averaged over `RESAMPLES` Bayesian bootstraps. One slope scales c as a whole. λ is chosen by repeated
 cross-validation over the held-out pairs; infinity, which gives c itself, is kept unless another value is better by more
 than `STANDARD_ERRORS` of the paired difference, and always where there are fewer than `MIN_LINKS`.
@@ -76,13 +76,14 @@ def choose_weights(
     pos: Floats, neg: Floats, seed: int = 0, *, strong: Sequence[int] = (), first: float = 0.0
 ) -> BlendWeights:
     """Fits the weights to the standardised scores of held-out links `[M, m]` and non-links `[M, k]`; `strong`: the
-    members whose plain sum is the centre; `first`: the minimum share of the first member in the centre.
+    members whose plain sum is the centre; `first`: the minimum share of the first member in the centre, if it is
+    significantly better than chance.
     """
     rng = np.random.default_rng([seed, 31])
     few_pos, few_neg = _sample(pos, rng), _sample(neg, rng)
     auc = np.array([placements(a, b)[0].mean() for a, b in zip(pos, neg, strict=True)])
     share = share_equally(pos, neg, strong) if len(strong) else share_by_chance(few_pos, few_neg, rng)
-    if share[0] < first:
+    if share[0] < first and _is_informative(pos[0], neg[0]):
         share *= (1 - first) / share.sum()
         share[0] = first
     weight, offset = fit_centre(pos, neg, share)
@@ -97,18 +98,31 @@ def choose_weights(
 
 def share_equally(pos: Floats, neg: Floats, strong: Sequence[int]) -> Floats:
     """The shares `[M]` of the strong members in the centre: equal, 0 for one that is significantly worse than the best.
+    A member that is significantly better than all of them counts as strong.
 
     >>> scores = np.array([[2.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 0.0]])
     >>> share_equally(*scores, strong=[0, 1]).tolist()
     [0.5, 0.5]
     """
-    best = max(strong, key=lambda i: float(placements(pos[i], neg[i])[0].mean()))
+
+    def is_better(a: int, b: int) -> bool:
+        above, below, error = auc_difference(pos[a], neg[a], pos[b], neg[b])
+        return above - below > STANDARD_ERRORS * error
+
+    auc = [float(placements(a, b)[0].mean()) for a, b in zip(pos, neg, strict=True)]
+    first, best = (max(some, key=auc.__getitem__) for some in (range(len(auc)), strong))
+    if is_better(first, best):
+        strong, best = [*strong, first], first
     share: Floats = np.zeros(len(pos))
-    for i in strong:
-        above, below, error = auc_difference(pos[best], neg[best], pos[i], neg[i])
-        share[i] = above - below <= STANDARD_ERRORS * error
+    share[[i for i in strong if not is_better(best, i)]] = 1
     share /= share.sum()
     return share
+
+
+def _is_informative(pos: Floats, neg: Floats) -> bool:
+    """Whether a score is significantly better than chance."""
+    above, chance, error = auc_difference(pos, neg, np.zeros(len(pos)), np.zeros(len(neg)))
+    return above - chance > STANDARD_ERRORS * error
 
 
 def share_by_chance(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
