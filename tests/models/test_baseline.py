@@ -15,6 +15,7 @@ from llwlc._fitting.fit import fit_model
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.metrics import evaluate
+from llwlc.models._baseline import choose_selection
 from llwlc.models._batches import Batches
 from llwlc.models._recipes import DEFAULTS, RECIPES, Recipe, recipe
 from llwlc.training._checkpoint import Checkpoint
@@ -200,6 +201,15 @@ def test_teams_without_features_are_learned_by_default(name, epochs):
     """Below chance when all links of the graph were in one batch."""
     found = fit(name, TEAMS.test_graph, TEAMS, epochs=epochs, hidden=64)
     assert found.metrics["auc"] > 0.8
+
+
+def test_the_epoch_of_a_small_graph_is_chosen_by_the_auc():
+    """HR@100 among fewer than 100 negatives is 1 whatever the scores: it chose the first epoch."""
+    assert (TEAMS.metric, choose_selection(TEAMS)) == ("hits@100", "auc")
+    assert len(TEAMS.valid_neg) < 100
+    enough = replace(TEAMS, valid_neg=torch.randint(110, (200, 2)))
+    assert choose_selection(enough) == "hits@100"
+    assert choose_selection(replace(enough, metric="mrr")) == "mrr"
 
 
 def test_a_named_dataset_brings_its_recipe_along():

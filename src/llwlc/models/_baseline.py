@@ -120,7 +120,7 @@ class Baseline(LinkModel):
         with resources.watch("training"):
             result = train(
                 trainee,
-                Schedule(how.epochs, how.patience, how.select or split.metric),
+                Schedule(how.epochs, how.patience, how.select or choose_selection(split)),
                 checkpoint=checkpoint,
                 on_epoch=on_epoch,
                 seconds=resources.seconds,
@@ -321,6 +321,18 @@ def _shape(network: type[BaselineNetwork], how: Recipe, raw: Raw | None, split: 
         sizes = extract(split.train_graph, some, how.hops).ptr.diff()
         rows = int(sizes.sort().values[max(-(-6 * len(sizes) // 10) - 1, 0)])
     return BaselineShape(split.train_graph.num_nodes, 0 if raw is None else raw.shape[1], rows)
+
+
+def choose_selection(split: LinkSplit) -> str:
+    """The validation score that chooses the epoch unless a recipe names one: the metric of the split, or the AUC where
+    it is HR@K with fewer than 2 K negatives, as it is near 1 for any scores then, and 1 up to K.
+    """
+    few = (
+        split.metric.startswith("hits@")
+        and split.valid_neg.ndim == 2
+        and (2 * int(split.metric.removeprefix("hits@")) > len(split.valid_neg))
+    )
+    return "auc" if few else split.metric
 
 
 def _network_of(config: Mapping[str, Any]) -> type[BaselineNetwork]:

@@ -37,7 +37,9 @@ class Recipe:
     patience: int = 100
     """Epochs without a better validation score before training stops."""
     select: str = ""
-    """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K`; "" for the metric of the split."""
+    """The validation score that chooses the epoch: `auc`, `mrr` or `hits@K`; "" for the metric of the split, or the AUC
+    where there are fewer than 2 K negatives.
+    """
     learning_rate: float = 1e-3
     """Learning rate of the optimizer."""
     head_learning_rate: float | None = None
