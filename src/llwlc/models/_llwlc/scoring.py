@@ -98,6 +98,8 @@ class Scorer:
         number.
         """
         compiled = self.compiled if self.compiled is not None and self.compiled.takes(config.steps) else None
+        if compiled is not None:
+            graph = graph.to(self.device)  # its kernels read the graph's memory
         for chunk in torch.split(pairs, chunk_size(graph.indptr.device, compiled=compiled is not None)):
             chunk = torch.stack([chunk.amin(1), chunk.amax(1)], 1).to(graph.indptr.device)
             known = None if self.inputs is None else self.inputs(graph, chunk)
