@@ -244,7 +244,9 @@ def test_half_a_million_edges_load_in_the_time_of_a_few_readings_by_python(tmp_p
         assert sum(1 for _ in csv.reader(file)) == 500_001
     python, start = time.process_time() - start, time.process_time()
     graph = Graph.read(path)
-    assert time.process_time() - start < 20 * python  # 1.1 times as long on a quiet machine, 9 on one with much else to do
+    assert (
+        time.process_time() - start < 20 * python
+    )  # 1.1 times as long on a quiet machine, 9 on one with much else to do
     assert graph.report.rows == 500_000
 
 
