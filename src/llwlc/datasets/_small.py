@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.csv
@@ -33,7 +34,7 @@ def seal(name: str, *, root: str | Path | None = None) -> Graph:
 
     path = locate(name, "seal", [f"{name}.mat"], root=root, fetch=fetch) / f"{name}.mat"
     # scipy 1.18 warns unless it is told which of its classes to give
-    given = {"spmatrix": False} if "spmatrix" in inspect.signature(scipy.io.loadmat).parameters else {}
+    given: Any = {"spmatrix": False} if "spmatrix" in inspect.signature(scipy.io.loadmat).parameters else {}
     try:
         net = scipy.sparse.coo_array(scipy.io.loadmat(path, **given)["net"])
     except Exception as error:
