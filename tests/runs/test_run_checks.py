@@ -17,6 +17,7 @@ from llwlc._predictor import LinkPredictor
 from llwlc._runs.format import write_manifest
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
+from llwlc.models._base import LinkModel, score_pairs
 from people import QUICK, people
 
 
@@ -330,8 +331,25 @@ def test_a_run_whose_scores_overflow_is_refused_when_it_is_asked(run, damage):
         assert "\n" not in str(caught.value)
 
 
+class Overflowing(LinkModel):
+    """Its scores are as a GPU gives those of the runs above: finite in double precision alone."""
+
+    def fit(self, split, *, resources):
+        pass
+
+    def score(self, graph, pairs, population="random"):
+        return torch.full((len(pairs),), 1e70, dtype=torch.float64)
+
+
+def test_a_score_beyond_single_precision_is_refused_on_every_device():
+    with pytest.raises(
+        InputError, match=r"gave 1e\+70 as the score of nodes 0 and 1.* copy the run again, or fit again"
+    ):
+        score_pairs(Overflowing(), people(), torch.tensor([[0, 1]]))
+
+
 def test_the_commands_refuse_such_a_run_in_one_line(run, tmp_path):
-    HUGE["NaN"](run)
+    HUGE["infinite"](run)  # on a GPU, which adds in double precision, the sums of the other are finite
     (tmp_path / "pairs.csv").write_text("source,target\nPerson 00,Person 41\n")
     for words in (
         ("score", run, tmp_path / "pairs.csv", "-o", tmp_path / "out.csv"),

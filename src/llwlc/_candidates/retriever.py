@@ -280,7 +280,7 @@ class CandidateRetriever:
         pairs = np.stack([np.broadcast_to(sources[:, None], node.shape), node], 2)
         open_ &= linkable[codes[pairs[..., 0]], codes[pairs[..., 1]]] & (node != sources[:, None])
         # walks end at no node that the source is linked to; the index knows nothing of links
-        unsure = np.column_stack([open_[:, :1] & ~removed, open_[:, 1 + ends.shape[1] :]])
+        unsure = np.column_stack([open_[:, :1] & (not removed), open_[:, 1 + ends.shape[1] :]])
         columns = np.append(0, np.arange(1 + ends.shape[1], node.shape[1]))
         at = np.nonzero(unsure)
         linked = self.graph.has_edges(torch.from_numpy(pairs[at[0], columns[at[1]]])).numpy()

@@ -28,7 +28,7 @@ class RowCheck:
         self.path = path
         self._size = 0
         self._inside, self._quoted = False, 0  # whether a quoted cell is open, and bytes since it began
-        self._before, self._quotes = b"\n", b""  # the last character before the piece, and the quotes that follow it
+        self._before, self._quotes = b"\n", b""  # what is before the piece: a character and a space, and quotes
         self._width: int | None = None  # separators in the first row; where columns are padded, cells
         self._marks = 0  # separators, or cells, since the last row ended
         self._ragged: str | None = None
@@ -44,7 +44,7 @@ class RowCheck:
         quotes = len(data) - len(body)
         self._quotes = b'"' * (quotes if quotes < 3 else 2 - quotes % 2)
         last = body if b" " in separators else body.rstrip(b" ")
-        self._before = last[-1:].replace(b'"', b"x") or self._before
+        self._before = last[-1:].replace(b'"', b"x") + body[len(last) :][:1]
         self._size += len(chunk)
         values = np.frombuffer(body, np.uint8)
         begin, end = self._follow_quotes(values, b" \t" if padded else separators, line)
@@ -114,12 +114,9 @@ def find_quoted_cells(
     ends[list(separators + b"\n\r")] = True
     before = runs - 1
     opening = ends[values[before]]
-    for _ in range(8):
-        spaces = (values[before] == ord(" ")) & (before > 0)
-        if not spaces.any():
-            break
-        before = before - spaces
-    opening |= ends[values[before]]
+    if (spaces := values == ord(" "))[before].any():  # they may stand between a separator and a quote
+        solid = np.maximum.accumulate(np.where(spaces, np.int32(0), np.arange(len(values), dtype=np.int32)))
+        opening |= ends[values[solid[before]]]
     if opening[int(inside) :: 2].all() and not opening[1 - int(inside) :: 2].any():  # the usual file
         return runs[int(inside) :: 2], runs[1 - int(inside) :: 2], (len(runs) + inside) % 2 == 1
     # the cell is open after each second run since the latest one that cannot open it

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.csv
@@ -31,8 +33,10 @@ def seal(name: str, *, root: str | Path | None = None) -> Graph:
         _download(f"{GITHUB}/muhanzhang/SEAL/master/{SEAL_FOLDERS[name]}/data/{name}.mat", target)
 
     path = locate(name, "seal", [f"{name}.mat"], root=root, fetch=fetch) / f"{name}.mat"
+    # scipy 1.18 warns unless it is told which of its classes to give
+    given: Any = {"spmatrix": False} if "spmatrix" in inspect.signature(scipy.io.loadmat).parameters else {}
     try:
-        net = scipy.sparse.coo_array(scipy.io.loadmat(path)["net"])
+        net = scipy.sparse.coo_array(scipy.io.loadmat(path, **given)["net"])
     except Exception as error:
         raise DatasetError(
             f"{path} is not a readable .mat file with a matrix `net` ({describe_error(error)}): fetch it again"

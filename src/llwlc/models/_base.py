@@ -33,6 +33,7 @@ Population = Literal["random", "candidates"]
 """The pairs that a score is meant for: random ones (`score`), or candidates (`recommend`)."""
 RANDOM: Population = "random"
 CANDIDATES: Population = "candidates"
+LARGEST_SCORE = torch.finfo(torch.float32).max
 _UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -361,7 +362,8 @@ def score_pairs(
     model: LinkModel, graph: Graph, pairs: Tensor, population: Population = RANDOM, *, about: str = ""
 ) -> Tensor:
     """The scores `[m]` of pairs, float64 on the CPU, chunk by chunk; with a progress bar where `about` says what it
-    counts. Scores that are NaN or infinite are refused: finite weights may be so large that a sum overflows."""
+    counts. Scores that are NaN, infinite or beyond single precision are refused: finite weights may be so large that a
+    sum overflows, on one device if not on the other."""
     parts = [torch.zeros(0, dtype=torch.float64)]
     with make_progress() if about else nullcontext() as progress:
         task = None if progress is None else progress.add_task(about, total=len(pairs))
@@ -372,12 +374,12 @@ def score_pairs(
                     f"{model.title} gave scores of shape {tuple(part.shape)} for {len(chunk)} pairs: give one number"
                     " for each"
                 )
-            if not (finite := part.isfinite()).all():
+            if not (finite := part.abs() <= LARGEST_SCORE).all():
                 u, v = chunk[~finite][0].tolist()
                 raise InputError(
                     f"{model.title} gave {part[~finite][0].item()} as the score of nodes {u} and {v}, and a score is a"
-                    " finite number: its weights are damaged, or its training diverged; copy the run again, or fit"
-                    " again"
+                    " number of single precision: its weights are damaged, or its training diverged; copy the run"
+                    " again, or fit again"
                 )
             parts.append(part)
             if progress is not None and task is not None:
