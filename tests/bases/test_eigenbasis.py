@@ -332,6 +332,14 @@ def test_constraints_of_other_subgraphs_are_refused():
         eigenbasis(batch_of([nx.path_graph(4), nx.path_graph(3)]), cons)
 
 
+def test_all_pairs_of_many_small_graphs_are_one_batched_eigenproblem():
+    subs = batch_of([nx.gnp_random_graph(10, 0.5, seed=seed) for seed in range(40)])
+    columns = torch.ones(subs.num_nodes, 1, dtype=torch.float64)
+    with torch.profiler.profile() as profile:
+        eigenbasis(subs, columns, complete=True)
+    assert sum(event.count for event in profile.key_averages() if event.key == "aten::_linalg_eigh") == 1
+
+
 def test_all_pairs_of_a_huge_graph_are_refused_before_memory_runs_out():
     with pytest.raises(InputError, match=r"complete=True .* 50001 nodes"):
         eigenbasis(hub_and_leaves(50_000), complete=True)

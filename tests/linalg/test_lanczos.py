@@ -131,6 +131,19 @@ def test_decomposition_identity():
     assert band.abs().max() < 1e-12
 
 
+def test_memory_is_allocated_once_for_all_steps():
+    """What one large matrix allocates grows with the number of steps, not with its square."""
+    n = 1500
+    L, C = scipy.sparse.diags_array([np.full(n, 2.0), -np.ones(n - 1), -np.ones(n - 1)], offsets=[0, -1, 1]), np.ones(n)
+
+    def bytes_per_step(steps: int) -> float:
+        with torch.profiler.profile(profile_memory=True) as profile:
+            constrained_lanczos(L, C, steps=steps)
+        return sum(max(event.self_cpu_memory_usage, 0) for event in profile.key_averages()) / steps
+
+    assert bytes_per_step(120) < 1.3 * bytes_per_step(30)
+
+
 def test_residual_is_that_of_the_projected_operator():
     L, C = random_problem()
     N = oracle.null_space(C, len(L))

@@ -58,7 +58,8 @@ class _Pad(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, slot: Tensor, rows: int) -> Tensor:
-        return x.new_zeros(rows, x.shape[1]).index_copy_(0, slot, x)
+        # not in place: torch.compile of torch 2.11 then gives x a wrong gradient
+        return x.new_zeros(()).expand(rows, x.shape[1]).index_copy(0, slot, x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
