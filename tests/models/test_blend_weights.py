@@ -152,7 +152,7 @@ def test_weights_follow_a_member_that_is_far_better_and_keep_the_first_for_its_e
     assert choose_weights(pos, neg, strong=[0, 1], first=0.2).kept == [2]  # neither trained member has learned much
 
 
-def test_many_links_move_the_weights_away_from_the_plain_sum_as_far_as_they_support_it():
+def test_many_links_move_the_weights_to_those_of_the_likelihood():
     pos, neg = evidence(np.random.default_rng(0), [1.4, 1.3, 1.3, 2.0], 3_000, 3_000)
     chosen = choose_weights(pos, neg, strong=[0, 1, 2])
     assert chosen.gain > chosen.error > 0
