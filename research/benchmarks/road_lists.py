@@ -72,7 +72,8 @@ def main() -> None:
     split = splits.make(graph, protocol="random", seed=asked.seed)
     layout = nx.kamada_kawai_layout(nx.Graph(graph.edges.tolist()))
     place = np.array([layout.get(node, (np.nan, np.nan)) for node in range(graph.num_nodes)])
-    figure = new_figure(10.0, 5.3)
+    figure, whole = new_figure(10.0, 5.3)
+    whole.remove()
     for axes, (model, title) in zip(figure.subplots(1, len(MODELS)), MODELS.items(), strict=True):
         best = recommended_pairs(graph, split, model, asked.top, asked.minutes)
         hits = draw_list(axes, place, split, best)
