@@ -39,6 +39,9 @@ def corpus(
         str | None, typer.Option(help="The model that the others are compared with; default: the first.")
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Critical-difference plot of the ranks, PNG, PDF or SVG.")] = None,
+    members: Annotated[
+        bool, typer.Option("--members", help="Also the members of blends, and sums of them, from the same fits.")
+    ] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Measures models on real networks of many domains, without features.
@@ -52,11 +55,14 @@ def corpus(
 
     `python -m research corpus --models llwlc,stack --networks football,munin --minutes 2`
 
+    `python -m research corpus --models blend --seeds 3 --processes 16 --members`
+
     `python -m research corpus --show --against llwlc --models llwlc,stack,katz --figure ranks.png`
     """
     load_plugins(plugin)
     from llwlc.models._registry import MODELS
     from research.corpus.comparison import ScoreTable, rank_models
+    from research.corpus.members import member_lines
     from research.corpus.networks import USES, select_networks
     from research.corpus.report import draw_ranks, make_report
     from research.corpus.runs import make_cells, run_corpus
@@ -85,6 +91,9 @@ def corpus(
             print_status(f"{left} of {len(cells)} cells have no line yet: the same command goes on with them")
     wanted = {cell.key for cell in cells}
     lines = [line for line in read_lines(file) if line.cell.key in wanted]
+    if members:
+        more = member_lines(lines)
+        lines, methods = lines + more, list(dict.fromkeys([*methods, *sorted(line.cell.method for line in more)]))
     groups = {network.name: network.group for network in chosen}
     typer.echo(make_report(lines, methods, groups, against or methods[0]))
     if figure is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from llwlc._support.charts import new_figure
 from llwlc.errors import InputError
 from research.corpus.comparison import LEVEL, MeanRanks, ScoreTable, differences, holm, rank_models
+from research.corpus.members import list_table
 from research.experiments.lines import Line
 
 
@@ -30,6 +31,10 @@ def make_report(lines: Sequence[Line], models: Sequence[str], groups: Mapping[st
     parts = [shown, _domains(auc, ap, groups), _against(auc, reference)]
     if len(models) > 1 and len(auc.values) > 1:
         parts.append(_ranks(rank_models(auc)))
+    for model in models:
+        if any(line.cell.method == model and "list" in line.found for line in mine):
+            header, *rows = list_table(mine, model, groups)
+            parts.append(f"precision in percent of the lists of {model}, by hidden links\n" + _table(header, rows))
     return "\n\n".join([*parts, _costs([line for line in mine if line.cell.data in auc.values], models)])
 
 

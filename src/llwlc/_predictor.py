@@ -46,8 +46,8 @@ class LinkPredictor(Estimator, Tunable):
     Args:
         preset: options of our network alone: "anchored", "paper", "paper-query" or "unconstrained".
         model: a model by name (`llwlc.models.names()`), or a `LinkModel` of your own, of which a copy is fitted. By
-            default "blend": our network, the topological stack and heuristics, the best of them or a blend of several,
-            as hidden links support; "llwlc", our network alone, where a preset or single options are given.
+            default "blend": our network, the topological stack, the global model and heuristics, weighted as hidden
+            links support; "llwlc", our network alone, where a preset or single options are given.
         seed: seed of the split and of training.
         minutes: time budget. From a short measurement, a plan decides what our network leaves out so that the fit ends
             in time, and which members a blend leaves out; another model begins no epoch later. None for everything,

@@ -3,6 +3,7 @@
 import time
 from functools import partial
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -13,8 +14,9 @@ from llwlc._cli.app import app
 from llwlc._predictor import LinkPredictor
 from llwlc._runs.plan_source import choose_omitted
 from llwlc.errors import InputError, RunFolderError
+from llwlc.graph._graph import Graph
 from llwlc.metrics import auc
-from llwlc.models import Blend, LinkModel, make
+from llwlc.models import Blend, GlobalModel, LinkModel, make
 from llwlc.models._base import RANDOM, Explainable, MemberCost, Plannable
 from llwlc.models._blend_folds import make_folds
 from llwlc.models._mixture import signed_log
@@ -325,6 +327,18 @@ def test_other_work_on_the_machine_costs_no_member_of_a_blend(monkeypatch):
     costs = {"stack": MemberCost(3, 9), "global": MemberCost(4, 12), "katz": MemberCost(0, 0)}
     assert choose_omitted(costs, 7) == []
     assert choose_omitted(costs, 6) == ["global"]
+
+
+def test_where_only_a_leak_could_win_a_blend_sees_nothing_at_validation_and_test():
+    """Links of a random graph are independent of each other: whoever tells them from non-links has seen them."""
+    graph = Graph.from_networkx(nx.gnm_random_graph(250, 900, seed=5))
+    split = splits.make(graph, protocol="random", seed=1, val=0.15, test=0.15)
+    blend = fitted(Blend(["stack", GlobalModel(epochs=3, folds=5, low=16, high=8), "katz", "adamic-adar"]), split)
+    for stage in ("valid", "test"):
+        known = getattr(split, f"{stage}_graph")
+        pos, neg = (blend.score(known, getattr(split, f"{stage}_{part}")) for part in ("pos", "neg"))
+        # 135 links and non-links: a standard error of 0.035
+        assert abs(auc(pos, neg) - 0.5) < 0.12
 
 
 def test_hard_negatives_choose_the_weights_where_a_split_has_them():

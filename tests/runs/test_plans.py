@@ -17,6 +17,8 @@ from llwlc._predictor import LinkPredictor
 from llwlc._runs import plan_source as planning
 from llwlc._runs.plan_file import read_plan
 from llwlc.errors import InputError
+from llwlc.models import Blend
+from llwlc.models._base import MemberCost
 from llwlc.models._llwlc.link_rates import LinkRates
 from llwlc.splits._making import make
 from people import people
@@ -187,6 +189,16 @@ def test_a_blend_is_planned_and_leaves_out_members_that_take_too_long(tmp_path, 
     assert after.model_.members[0].preset.train.epochs == written.preset.train.epochs
     repeated = model(minutes=2, **how).fit(people(), plan=tmp_path / "run")
     assert torch.equal(repeated.score(PAIRS).score, after.score(PAIRS).score)
+
+
+def test_a_busy_machine_leaves_no_member_of_a_blend_out(tmp_path, rates, monkeypatch):
+    monkeypatch.setattr(Blend, "member_costs", lambda *a, **k: {"stack": MemberCost(idle=9.0, now=500.0)})
+    rates(1e-4)
+    with pytest.raises(Stopped):
+        model(minutes=2, model="blend", members="llwlc,stack").fit(people(), out=tmp_path / "run", on_epoch=stop)
+    written = read_plan(tmp_path / "run")
+    assert written.left_out == ()
+    assert not written.network_left_out
 
 
 def test_the_forecast_of_a_blend_counts_its_trainings_and_its_other_members(rates, monkeypatch):

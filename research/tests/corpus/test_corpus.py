@@ -18,6 +18,7 @@ from research.cli.app import app
 from research.corpus.comparison import ScoreTable, differences, holm, rank_models
 from research.corpus.folds import corpus_splits
 from research.corpus.measure import corpus_line
+from research.corpus.members import list_table, member_lines
 from research.corpus.networks import load_network, read_networks, select_networks
 from research.corpus.report import make_report
 from research.corpus.runs import in_child, make_cells
@@ -193,3 +194,23 @@ def test_ranks_and_their_critical_difference_are_demsars():
 def test_a_report_needs_its_reference():
     with pytest.raises(InputError, match="not among the models"):
         make_report([line("a", "x", 0.5)], ["x"], {"a": "social"}, "y")
+
+
+def test_the_members_of_a_blend_are_compared_as_if_measured_alone_and_lists_by_domain():
+    lines = []
+    for network, found in (("a", 3), ("b", 1)):
+        members = [{"stack": {"auc": 0.8, "ap": 0.7}, "sum": {"auc": 0.9, "ap": 0.6}}]
+        lists = [
+            {"hidden": 4, "found": found, "candidates": 9, "precision": {"blend": {"10": 0.3}, "Katz": {"10": 0.1}}}
+        ]
+        lines.append(line(network, "blend", 0.85, members=members, list=lists))
+    more = member_lines(lines)
+    assert sorted({entry.cell.method for entry in more}) == ["blend/stack", "blend/sum"]
+    table = ScoreTable.of([*lines, *more], ["blend", "blend/stack", "blend/sum"], "auc")
+    assert [one.mean for one in differences(table, "blend", "blend/stack")] == pytest.approx([0.05, 0.05])
+    header, recall, blend, katz = list_table(lines, "blend", {"a": "social", "b": "spatial"})
+    assert header[:4] == ["list", "all @10", "all @50", "all @200"]
+    assert [recall[1], recall[4], recall[7]] == ["50.0", "75.0", "25.0"]
+    assert (blend[:3], katz[:2]) == (["blend", "30.0", ""], ["Katz", "10.0"])
+    report = make_report([*lines, *more], ["blend", "blend/stack"], {"a": "social", "b": "spatial"}, "blend")
+    assert "precision in percent of the lists of blend" in report

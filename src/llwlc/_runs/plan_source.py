@@ -82,7 +82,7 @@ def make_new_plan(
     own = model if isinstance(model, Reducible) else None
     costs = {} if own is None else own.member_costs(split, prepared[1], resources=resources)
     left_out = [] if own is None else choose_omitted(costs, own.most_time * 60 * minutes)
-    members = sum(cost.now for name, cost in costs.items() if name not in left_out)
+    members = sum(cost.idle for name, cost in costs.items() if name not in left_out)
 
     def plan_for(members: float) -> FitPlan:
         return make_plan(
@@ -105,8 +105,8 @@ def make_new_plan(
             rest = 60 * minutes - (time.perf_counter() - begin) - alone.forecast.seconds
             left_out = choose_omitted({name: MemberCost(cost.now, cost.now) for name, cost in costs.items()}, rest)
         else:
-            left_out = [name for name, cost in costs.items() if cost.now]
-        members, new_plan = sum(cost.now for name, cost in costs.items() if name not in left_out), alone
+            left_out = [name for name, cost in costs.items() if cost.idle]
+        members, new_plan = sum(cost.idle for name, cost in costs.items() if name not in left_out), alone
     new_plan = replace(new_plan, forecast=replace(new_plan.forecast, members=members))
     if left_out:
         print_notice(f"left out of the blend, as time does not allow them: {', '.join(left_out)}")

@@ -30,7 +30,8 @@ from llwlc.subgraphs._extraction import extract
 from llwlc.subgraphs._link_inputs import check_pairs
 from llwlc.training._candidate_links import CandidateLinks
 from llwlc.training._checkpoint import Checkpoint
-from llwlc.training._loop import OnEpoch, Schedule, ValidationScores, train
+from llwlc.training._loop import OnEpoch, Schedule, train
+from llwlc.training._network_trainee import NetworkTrainee
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
@@ -222,8 +223,10 @@ class Baseline(LinkModel):
         )
 
 
-class BaselineTrainee:
+class BaselineTrainee(NetworkTrainee):
     """A network in training, as the loop sees it (`training._loop.Trainee`)."""
+
+    net: BaselineNetwork
 
     def __init__(self, net: BaselineNetwork, split: LinkSplit, features: DeviceFeatures | None, seed: int) -> None:
         self.net, self.split, self.features = net, split, features
@@ -255,25 +258,9 @@ class BaselineTrainee:
                     break
         return float(torch.stack(losses).mean())
 
-    def validate(self) -> ValidationScores:
-        split = self.split
-        scores = compute_logits(
-            self.net, self.messages, self.features, torch.cat([split.valid_pos, split.valid_neg.reshape(-1, 2)])
-        )
-        pos, neg = scores[: len(split.valid_pos)], scores[len(split.valid_pos) :]
-        return ValidationScores(pos, neg.reshape(split.valid_neg.shape[:-1]))
-
-    def weights(self) -> Mapping[str, Tensor]:
-        return self.net.state_dict()
-
-    def load(self, weights: Mapping[str, Tensor]) -> None:
-        self.net.load_state_dict(weights)
-
-    def states(self) -> dict[str, Mapping[str, Tensor]]:
-        return {"net": self.net.state_dict()}
-
-    def load_states(self, states: Mapping[str, Mapping[str, Tensor]]) -> None:
-        self.net.load_state_dict(states["net"])
+    def validation_logits(self) -> Tensor:
+        pairs = torch.cat([self.split.valid_pos, self.split.valid_neg.reshape(-1, 2)])
+        return compute_logits(self.net, self.messages, self.features, pairs)
 
 
 def compute_logits(net: BaselineNetwork, messages: Messages, features: DeviceFeatures | None, pairs: Tensor) -> Tensor:

@@ -52,9 +52,9 @@ MIN_CANDIDATE_LINKS = 100
 class Blend(MemberLimits, WeightedParts):
     """A stacked ensemble: the score of a pair is a weighted sum of the members' scores, as log-odds.
 
-    The weights are non-negative and fitted on links that are hidden from every member; where these links do not support
-    a blend, the best member is used alone. They are the validation links if there are enough, otherwise training links
-    that are withheld from additional trainings. On small graphs, the scores of our network's trainings are averaged.
+    The weights are non-negative and fitted on links that are hidden from every member: the validation links if there
+    are enough, otherwise training links that are withheld from additional trainings. Where they are few, the trained
+    members count alike. On small graphs, the scores of three trainings of each of them are averaged.
 
     Args:
         members: names of models, joined by commas, or a sequence of names and `LinkModel`s; "heuristics" stands for

@@ -1,16 +1,15 @@
-"""The weights of a blend: non-negative, and shrunk to the plain sum of its strong members unless held-out links support
-others.
+"""The weights of a blend: non-negative, and shrunk to a centre unless held-out links support others.
 
 With z_i the standardised scores of member i, and links and non-links of equal total weight, the log-odds b + Σ w_i z_i
 minimise
 
     mean log loss + λ/2 ‖w − c‖²,   w ≥ 0.
 
-The centre c gives equal weights to the strong members, those that are trained, without any that is significantly worse
-than the best member. Where none is trained, it is the single best member: with few links it is uncertain which one
-that is, so c is averaged over `RESAMPLES` Bayesian bootstraps. One slope scales c as a whole. λ is chosen by repeated
+With fewer than `MIN_LINKS` held-out links, w is the centre c: equal weights of the strong members, those that are
+trained, without any that is significantly worse than the best member. With more, c is the single best member; as it is
+uncertain which one that is, c is averaged over `RESAMPLES` Bayesian bootstraps. λ is then chosen by repeated
 cross-validation over the held-out pairs; infinity, which gives c itself, is kept unless another value is better by more
-than `STANDARD_ERRORS` of the paired difference, and always where there are fewer than `MIN_LINKS`.
+than a standard error of the paired difference.
 """
 
 from __future__ import annotations
@@ -31,12 +30,14 @@ PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 FOLDS, MOST_REPEATS = 5, 4
 MOST_PAIRS = 4_000
 """Maximum number of pairs of each class that choose λ."""
-STANDARD_ERRORS = 2.0
-"""Weights other than the centre must lower the log loss by more than this many standard errors. A strong member whose
-AUC is lower than the best one's by more than as many is not part of the centre.
+STANDARD_ERRORS = 1.0
+"""Weights other than the centre must lower the log loss by more than this many standard errors."""
+MIN_LINKS, BEHIND = 200, 2.0
+"""With fewer held-out links or non-links, a strong member is left out whose AUC is lower than the best one's by more
+than `BEHIND` standard errors, and the others count alike: on 36 `tune` networks of the corpus the plain sum has a mean
+AUC of 92.3, weights that shrink to the best member 91.3. With more links the two are within 0.1 there, and on Cora and
+Citeseer equal weights cost precision.
 """
-MIN_LINKS = 100
-"""With fewer held-out links or non-links, the weights are the centre."""
 RESAMPLES, LEAST_CHANCE = 200, 0.05
 """Number of bootstraps of the held-out pairs, and in which share of them a member must be the best to be considered."""
 LEAST_SHARE = 0.02
@@ -46,7 +47,8 @@ LEAST_SHARE = 0.02
 @dataclass(frozen=True, eq=False)
 class BlendWeights:
     """`weight [M]` of standardised scores and `offset`; `best`: the single best member; `auc [M]` of each member and of
-    the blend; `gain`: the decrease in log loss from the centre, `error`: its standard error; both 0 for the centre.
+    the blend; `central`: how many members the centre has; `gain`: the decrease in log loss from the centre,
+    `error`: its standard error; both 0 for the centre.
     """
 
     weight: Floats
@@ -54,6 +56,7 @@ class BlendWeights:
     best: int
     auc: Floats
     blend_auc: float
+    central: int
     gain: float = 0.0
     error: float = 0.0
 
@@ -76,38 +79,42 @@ def choose_weights(
     pos: Floats, neg: Floats, seed: int = 0, *, strong: Sequence[int] = (), first: float = 0.0
 ) -> BlendWeights:
     """Fits the weights to the standardised scores of held-out links `[M, m]` and non-links `[M, k]`; `strong`: the
-    members whose plain sum is the centre; `first`: the minimum share of the first member in the centre, if it is
-    significantly better than chance.
+    members whose plain sum is the centre where links are few; `first`: the minimum share of the first member in the
+    centre, if it is significantly better than chance.
     """
     rng = np.random.default_rng([seed, 31])
     few_pos, few_neg = _sample(pos, rng), _sample(neg, rng)
     auc = np.array([placements(a, b)[0].mean() for a, b in zip(pos, neg, strict=True)])
-    share = share_equally(pos, neg, strong) if len(strong) else share_by_chance(few_pos, few_neg, rng)
+    many = min(pos.shape[1], neg.shape[1]) >= MIN_LINKS
+    if many or not len(strong):
+        share = share_by_chance(few_pos, few_neg, rng)
+    else:
+        share = share_equally(pos, neg, strong)
     if share[0] < first and _is_informative(pos[0], neg[0]):
         share *= (1 - first) / share.sum()
         share[0] = first
     weight, offset = fit_centre(pos, neg, share)
     gain = error = 0.0
-    if len(pos) > 1 and min(pos.shape[1], neg.shape[1]) >= MIN_LINKS:
+    if len(pos) > 1 and many:
         penalty, gain, error = choose_penalty(few_pos, few_neg, share, rng)
         if penalty is not None:
             weight, offset = _without_small(pos, neg, weight, penalty)
     blend_auc = float(placements(weight @ pos, weight @ neg)[0].mean())
-    return BlendWeights(weight, offset, int(auc.argmax()), auc, blend_auc, gain, error)
+    return BlendWeights(weight, offset, int(auc.argmax()), auc, blend_auc, int(np.count_nonzero(share)), gain, error)
 
 
 def share_equally(pos: Floats, neg: Floats, strong: Sequence[int]) -> Floats:
     """The shares `[M]` of the strong members in the centre: equal, 0 for one that is significantly worse than the best.
     A member that is significantly better than all of them counts as strong.
 
-    >>> scores = np.array([[2.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 0.0]])
+    >>> scores = np.array([[2.0, 1.0, 0.5], [1.0, 2.0, 0.5]]), np.array([[0.0, 1.0, 0.7], [0.0, 0.7, 1.0]])
     >>> share_equally(*scores, strong=[0, 1]).tolist()
     [0.5, 0.5]
     """
 
     def is_better(a: int, b: int) -> bool:
         above, below, error = auc_difference(pos[a], neg[a], pos[b], neg[b])
-        return above - below > STANDARD_ERRORS * error
+        return above - below > BEHIND * error
 
     auc = [float(placements(a, b)[0].mean()) for a, b in zip(pos, neg, strict=True)]
     first, best = (max(some, key=auc.__getitem__) for some in (range(len(auc)), strong))
@@ -122,7 +129,7 @@ def share_equally(pos: Floats, neg: Floats, strong: Sequence[int]) -> Floats:
 def _is_informative(pos: Floats, neg: Floats) -> bool:
     """Whether a score is significantly better than chance."""
     above, chance, error = auc_difference(pos, neg, np.zeros(len(pos)), np.zeros(len(neg)))
-    return above - chance > STANDARD_ERRORS * error
+    return above - chance > BEHIND * error
 
 
 def share_by_chance(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
@@ -178,8 +185,8 @@ def fit_centre(pos: Floats, neg: Floats, share: Floats) -> tuple[Floats, float]:
 def choose_penalty(
     pos: Floats, neg: Floats, share: Floats, rng: np.random.Generator
 ) -> tuple[float | None, float, float]:
-    """The λ with the largest gain in cross-validated log loss over the centre, among gains above `STANDARD_ERRORS`, or
-    None; with the gain and its standard error.
+    """The λ with the largest gain in cross-validated log loss over the centre, among gains above `STANDARD_ERRORS`,
+    or None; with the gain and its standard error.
     """
     repeats = max(1, min(MOST_REPEATS, 1_000 // pos.shape[1]))
     gains = np.zeros((len(PENALTIES), pos.shape[1])), np.zeros((len(PENALTIES), neg.shape[1]))

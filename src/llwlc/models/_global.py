@@ -27,7 +27,8 @@ from llwlc.splits._linksplit import LinkSplit
 from llwlc.subgraphs._link_inputs import check_pairs
 from llwlc.training._candidate_links import CandidateLinks
 from llwlc.training._checkpoint import Checkpoint
-from llwlc.training._loop import OnEpoch, Schedule, ValidationScores, train
+from llwlc.training._loop import OnEpoch, Schedule, train
+from llwlc.training._network_trainee import NetworkTrainee
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
@@ -131,7 +132,7 @@ class GlobalModel(LinkModel):
                 on_epoch=on_epoch,
                 seconds=resources.seconds,
             )
-        self.nets, self._basis = copy.deepcopy(trainee.nets).double().eval(), None
+        self.nets, self._basis = copy.deepcopy(trainee.net).double().eval(), None
         self.history, self.validation = done.history, (done.valid_pos, done.valid_neg)
         return self
 
@@ -183,8 +184,10 @@ class GlobalModel(LinkModel):
         return model
 
 
-class GlobalTrainee:
+class GlobalTrainee(NetworkTrainee):
     """The networks during training, a `training._loop.Trainee`."""
+
+    net: ModuleList
 
     def __init__(self, config: GlobalConfig, split: LinkSplit, seed: int) -> None:
         self.config, self.split, self.seed = config, split, seed
@@ -197,9 +200,9 @@ class GlobalTrainee:
             most=config.max_links,
             seed=seed,
         )
-        self.nets = make_nets(config, seed)
+        self.net = make_nets(config, seed)
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-            self.nets.parameters(), config.learning_rate, weight_decay=config.weight_decay
+            self.net.parameters(), config.learning_rate, weight_decay=config.weight_decay
         )
         pairs = torch.cat([split.valid_pos, split.valid_neg.reshape(-1, 2)])
         graph = split.valid_graph
@@ -213,14 +216,14 @@ class GlobalTrainee:
         passes = -(-STEPS * size // m)
         order = torch.cat([torch.randperm(m, generator=generator) for _ in range(passes)])
         weight = (1 - self.label).sum() / self.label.sum()
-        self.nets.train()
+        self.net.train()
         losses = []
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed * 1_000_003 + epoch)  # for dropout
             for step, batch in enumerate(torch.split(order, size)[:STEPS]):
                 self._set_rate((epoch * STEPS + step) / (self.config.epochs * STEPS))
                 rows, label = self.inputs.rows(batch), self.label[batch]
-                each = [binary_cross_entropy_with_logits(net(*rows), label, pos_weight=weight) for net in self.nets]
+                each = [binary_cross_entropy_with_logits(net(*rows), label, pos_weight=weight) for net in self.net]
                 loss = torch.stack(each).sum()
                 self.optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -237,23 +240,8 @@ class GlobalTrainee:
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * height
 
-    def validate(self) -> ValidationScores:
-        nets = copy.deepcopy(self.nets).double().eval()
-        scores, split = mean_logits(nets, self.valid), self.split
-        pos, neg = scores[: len(split.valid_pos)], scores[len(split.valid_pos) :]
-        return ValidationScores(pos, neg.reshape(split.valid_neg.shape[:-1]))
-
-    def weights(self) -> Mapping[str, Tensor]:
-        return self.nets.state_dict()
-
-    def load(self, weights: Mapping[str, Tensor]) -> None:
-        self.nets.load_state_dict(weights)
-
-    def states(self) -> dict[str, Mapping[str, Tensor]]:
-        return {"nets": self.nets.state_dict()}
-
-    def load_states(self, states: Mapping[str, Mapping[str, Tensor]]) -> None:
-        self.nets.load_state_dict(states["nets"])
+    def validation_logits(self) -> Tensor:
+        return mean_logits(copy.deepcopy(self.net).double().eval(), self.valid)
 
 
 def make_nets(config: GlobalConfig, seed: int) -> ModuleList:

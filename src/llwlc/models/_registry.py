@@ -53,7 +53,7 @@ MODELS.add(
 MODELS.add(
     ModelRecord(
         "blend",
-        "our network, the stack and heuristics: the best of them, or a blend",
+        "our network, the stack, the global model and heuristics: a blend, or the best of them",
         "llwlc.models._blend:Blend",
         "blend",
         planned=True,
