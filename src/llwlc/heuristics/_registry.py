@@ -5,18 +5,24 @@ graph for each node.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from llwlc._support.registry import Record, Registry
+
+if TYPE_CHECKING:
+    from llwlc.graph._graph import Graph
 
 
 @dataclass(frozen=True)
 class Heuristic(Record):
     """A heuristic: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether
-    it reads node features.
+    it reads node features; `two_steps`: whether it only knows paths of two steps, which no pair across the sides of a
+    bipartite graph has.
     """
 
     title: str = ""
     features: bool = False
+    two_steps: bool = False
 
 
 HEURISTICS: Registry[Heuristic] = Registry("heuristic")
@@ -28,6 +34,7 @@ HEURISTICS.add(
         "the number of common neighbours",
         f"{_PACKAGE}._neighbors:common_neighbors",
         "common neighbours",
+        two_steps=True,
     )
 )
 HEURISTICS.add(
@@ -36,6 +43,7 @@ HEURISTICS.add(
         "common neighbours, each by 1 / log of its degree",
         f"{_PACKAGE}._neighbors:adamic_adar",
         "Adamic–Adar",
+        two_steps=True,
     )
 )
 HEURISTICS.add(
@@ -44,6 +52,7 @@ HEURISTICS.add(
         "common neighbours, each by 1 / its degree",
         f"{_PACKAGE}._neighbors:resource_allocation",
         "resource allocation",
+        two_steps=True,
     )
 )
 HEURISTICS.add(
@@ -95,6 +104,16 @@ HEURISTICS.add(
         features=True,
     )
 )
+
+
+def list_applicable(graph: Graph, *, bipartite: bool) -> list[Heuristic]:
+    """The heuristics that can tell pairs of a graph apart; `bipartite`: whether its links join two sides."""
+    return [
+        heuristic
+        for heuristic in HEURISTICS.records()
+        if not (heuristic.features and graph.x is None) and not (heuristic.two_steps and bipartite)
+    ]
+
 
 WALK_HEURISTICS: Registry[Heuristic] = Registry("heuristic of walks")
 """Scores without training that are too slow on large graphs for every fit; `llwlc.models` has them as methods."""
