@@ -10,7 +10,7 @@ import numpy as np
 
 from llwlc._support.charts import new_figure
 from research.outside.lines import Line
-from research.outside.trial import BINS, TOPS
+from research.outside.trial import BINS, SHARES, TOPS
 
 Z90 = 1.6449
 """A 90 % interval extends this many standard deviations to either side."""
@@ -68,23 +68,22 @@ COLUMNS = (
 )
 
 
-def make_rows(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """A row for each model, way to state the share, share hidden and length of the list; shares in percent, the errors
-    of the mean over a network's hidings.
+def make_rows(lines: Sequence[Line], stated: str = "stated") -> list[tuple[str, ...]]:
+    """A row for each model, share hidden and length of the list, where the share was `stated` or left at its
+    "default"; shares in percent, the errors of the mean over a network's hidings.
     """
     rows = []
     models = sorted({(line["model"], line["minutes"]) for line in lines})
     for model, minutes in models:
         mine = [line for line in lines if (line["model"], line["minutes"]) == (model, minutes)]
-        for stated in ("stated", "default"):
-            shares = sorted({line["share"] for line in mine})
-            for share in (*shares, None) if len(shares) > 1 else shares:
-                some = [line for line in mine if share is None or line["share"] == share]
-                for top in TOPS:
-                    lists = collect_lists(some, stated, top)
-                    if lists:
-                        name = f"{model}, {'true share' if stated == 'stated' else 'default share'}"
-                        rows.append((f"{name}, {'all' if share is None else f'{100 * share:g} %'}", *_row(lists, top)))
+        shares = sorted({line["share"] for line in mine})
+        for share in (*shares, None) if len(shares) > 1 else shares:
+            some = [line for line in mine if share is None or line["share"] == share]
+            for top in TOPS:
+                lists = collect_lists(some, stated, top)
+                if lists:
+                    name = f"{model}, {'true share' if stated == 'stated' else 'default share'}"
+                    rows.append((f"{name}, {'all' if share is None else f'{100 * share:g} %'}", *_row(lists, top)))
     return rows
 
 
@@ -104,10 +103,11 @@ def _row(lists: Sequence[Predicted], top: int) -> tuple[str, ...]:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """The table as Markdown, with where the lines come from."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *make_rows(lines)]
+    """The tables of the true and of the default share as Markdown, with where the lines come from."""
+    tables = [[COLUMNS, ("---",) * len(COLUMNS), *make_rows(lines, stated)] for stated in SHARES]
     about = ", ".join(f"{name} {' '.join(sorted({str(line[name]) for line in lines}))}" for name in ("use", "commit"))
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows) + f"\n\n{len(lines)} trials, {about}"
+    texts = ["\n".join("| " + " | ".join(row) + " |" for row in rows) for rows in tables]
+    return "\n\n".join([*texts, f"{len(lines)} trials, {about}"])
 
 
 def draw(lines: Sequence[Line], path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from llwlc._cli import process
 from llwlc._predictor import LinkPredictor
 from llwlc._support import progress
 from people import QUICK, people
@@ -46,6 +47,13 @@ def folder(tmp_path_factory):
     model = LinkPredictor("anchored", cache=None, minutes=None, **QUICK).fit(people(), out=here / "run")
     model.score([("Person 20", "Person 21")])  # what it needs is compiled before a command is timed
     return here
+
+
+def test_a_command_begins_before_its_imports_and_only_once():
+    before = time.perf_counter()
+    process.mark_start()
+    after = time.perf_counter()
+    assert before <= process.take_start() <= after <= process.take_start()
 
 
 def shell(folder: Path, command: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -339,3 +339,13 @@ def test_test_links_are_measured_in_chunks_and_their_bases_are_not_kept(protocol
     assert parts.test == whole.test
     assert kept
     assert not any("test" in about for about in kept)
+
+
+def test_a_bipartite_graph_is_compared_with_heuristics_that_see_across_its_sides():
+    pairs = list(nx.bipartite.random_graph(30, 40, 0.2, seed=0).edges)
+    measured = LinkPredictor(model="three-paths").fit(Graph.from_edges(torch.tensor(pairs))).metrics_
+    near = {record.title for record in HEURISTICS.records() if record.two_steps}
+    assert len(near) == 3
+    for titles in (set(measured.heuristics), set(measured.ranking.methods)):
+        assert titles >= TITLES - near - {"cosine of Â²X"}
+        assert not titles & near

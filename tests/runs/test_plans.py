@@ -163,6 +163,9 @@ def test_a_first_sentence_agrees_with_the_table_of_recommendations():
     random = report.chance * report.recall
     assert said(random + 0.03).endswith("yet its recommendations find more hidden links than a random list does.")
     assert said(random + 0.01).endswith("Its recommendations are worth nothing.")
+    few = said(0.0, links=14)
+    assert few.startswith("Whether anything was learned, 14 test links and 14 negatives cannot tell: the AUC of llwlc")
+    assert said(random + 0.03, links=14).endswith("find more hidden links than a random list does.")
     assert said(0.5, links=3) == "Whether anything was learned, 3 test links and 3 negatives cannot tell."
 
 

@@ -14,6 +14,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends the process quietly until the next import is done
     from llwlc._cli import process
 
+    process.mark_start()
     process.quiet_interrupts()
     process.prepare_streams()
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from llwlc._cli import process
 from llwlc._cli.console import OUT, print_rows
 from llwlc._cli.epoch_bar import EpochBar
 from llwlc._cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
@@ -170,7 +171,7 @@ def fit(
 
     `torchrun --nproc-per-node 4 -m llwlc fit edges.csv --out run`
     """
-    begin = time.perf_counter()
+    begin = process.take_start()
     load_plugins(plugin)
     planned = model is None or MODELS[model].planned
     if model not in (None, "llwlc"):

@@ -11,12 +11,28 @@ import io
 import os
 import signal
 import sys
+import time
 from types import FrameType
 from typing import Any, NoReturn
 
 INTERRUPTED = 130
 """As shells count: 128 and the number of SIGINT."""
 OUTPUT_FAILED = 1
+
+
+_starts: list[float] = []
+
+
+def mark_start() -> None:
+    """Called before anything large is imported: on a busy machine that alone takes half a minute, which is part of a
+    budget too.
+    """
+    _starts.append(time.perf_counter())
+
+
+def take_start() -> float:
+    """When the command of this process began, on the clock of `time.perf_counter`; now for any later command."""
+    return _starts.pop() if _starts else time.perf_counter()
 
 
 def quiet_interrupts() -> None:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from llwlc import metrics
-from llwlc._candidates.node_types import NodeTypes
+from llwlc._candidates.node_types import NodeTypes, detect_node_types
 from llwlc._support.threads import use_one_thread
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
-from llwlc.heuristics._registry import HEURISTICS
+from llwlc.heuristics._registry import list_applicable
 from llwlc.models._base import Adjustable, LinkModel, score_pairs
 from llwlc.ranking._adjustment import fit_adjustment
 from llwlc.ranking._calibration_counts import CalibrationCounts, LinkNumbers, StageScores
@@ -62,13 +62,11 @@ def measure(model: LinkModel, split: LinkSplit, calibration: Calibration) -> tup
 
 def measure_heuristics(split: LinkSplit) -> dict[str, metrics.Evaluation]:
     """The heuristics on the same test links, by title."""
-    evaluation = {}
-    for heuristic in HEURISTICS.records():
-        if not heuristic.applies_to(split.test_graph):
-            continue
+    evaluation, graph = {}, split.test_graph
+    for heuristic in list_applicable(graph, bipartite=detect_node_types(graph).is_bipartite):
         # one call for all pairs: some compute on the whole graph first, which takes longer than any number of pairs
         both = torch.cat([split.test_pos, split.test_neg.reshape(-1, 2)])
-        score = heuristic.load()(split.test_graph, both)
+        score = heuristic.load()(graph, both)
         pos, neg = score[: len(split.test_pos)], score[len(split.test_pos) :]
         evaluation[heuristic.title] = metrics.evaluate(pos, neg.reshape(split.test_neg.shape[:-1]))
     return evaluation

@@ -13,7 +13,7 @@ from llwlc._candidates import weight_search
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._candidates.retrieval import check_membership, measure_merge_seconds
 from llwlc._candidates.retriever import CandidateRetriever
-from llwlc.heuristics._registry import HEURISTICS
+from llwlc.heuristics._registry import list_applicable
 from llwlc.models._llwlc.link_rates import PROBE_SIZE, sample_pairs
 from llwlc.ranking._ranking import make_initial_config, retriever_of
 from llwlc.splits._linksplit import LinkSplit
@@ -75,9 +75,8 @@ def measure_candidate_rates(
     pairs = sample_pairs(split)
     describing = measure_pair_rate(lambda some: features.pair_inputs(graph, some), pairs)
     asking = 0.0
-    for heuristic in HEURISTICS.records():
-        if heuristic.applies_to(graph):
-            asking += measure_fixed_cost(partial(heuristic.load(), graph, pairs[:PROBE_SIZE]))[1]
+    for heuristic in list_applicable(graph, bipartite=retriever.node_types.is_bipartite):
+        asking += measure_fixed_cost(partial(heuristic.load(), graph, pairs[:PROBE_SIZE]))[1]
     proposed = partners[-1] if partners else math.inf
     merging = measure_merge_seconds(min(max(graph.num_nodes, 1), MERGE_SAMPLE_NODES), retriever.budget)
     return CandidateRates(preparing, listing, choosing, judging, describing, asking, proposed, merging)

@@ -67,9 +67,13 @@ def result_notes(fitted: FitResult, split: LinkSplit) -> str:
     )
 
 
+USEFUL_AUC = 0.65
+"""Where the test links do not exclude an AUC of more than this, they do not show that nothing was learned."""
+
+
 def first_sentence(fitted: FitResult) -> str:
-    """What a reader must know before any number: what a blend chose, or that nothing was learned; "" if neither is
-    so.
+    """What a reader must know before any number: what a blend chose, that nothing was learned, or that too few links
+    say whether anything was; "" if none of these is so.
     """
     test = fitted.metrics.test
     pos, neg = max(test.num_positives, 1), max(test.num_negatives, 1)
@@ -79,6 +83,13 @@ def first_sentence(fitted: FitResult) -> str:
         return f"{few} {fitted.model.remark}".strip()
     if test["auc"] > 0.5 + chance:
         return fitted.model.remark
+    unknown = test["auc"] + chance > USEFUL_AUC and not _list_beats_chance(fitted.metrics.ranking)
+    if unknown:
+        return (
+            f"Whether anything was learned, {pos:,} test links and {neg:,} negatives cannot tell: the AUC of"
+            f" {fitted.title} is {100 * test['auc']:.1f}, and a random score reaches {100 * (0.5 + chance):.1f}."
+            f" {fitted.model.remark}"
+        ).strip()
     what = (
         f"{fitted.title} tells test links from other pairs no better than chance does (AUC {100 * test['auc']:.1f},"
         f" chance reaches {100 * (0.5 + chance):.1f})"

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Heuristic(Record):
     """A heuristic: `target(graph, pairs)` gives scores `[m]`; `title` is its name in tables; `features`: whether
-    it reads node features; `sides`: whether it is for bipartite graphs alone.
+    it reads node features; `sides`: whether it is for bipartite graphs alone; `two_steps`: whether it only knows paths
+    of two steps, which no pair across the sides of a bipartite graph has.
     """
 
     title: str = ""
     features: bool = False
+    two_steps: bool = False
     sides: bool = False
 
     def applies_to(self, graph: Graph) -> bool:
@@ -43,6 +45,7 @@ HEURISTICS.add(
         "the number of common neighbours",
         f"{_PACKAGE}._neighbors:common_neighbors",
         "common neighbours",
+        two_steps=True,
     )
 )
 HEURISTICS.add(
@@ -51,6 +54,7 @@ HEURISTICS.add(
         "common neighbours, each by 1 / log of its degree",
         f"{_PACKAGE}._neighbors:adamic_adar",
         "Adamic–Adar",
+        two_steps=True,
     )
 )
 HEURISTICS.add(
@@ -59,6 +63,7 @@ HEURISTICS.add(
         "common neighbours, each by 1 / its degree",
         f"{_PACKAGE}._neighbors:resource_allocation",
         "resource allocation",
+        two_steps=True,
     )
 )
 HEURISTICS.add(
@@ -137,6 +142,16 @@ HEURISTICS.add(
         sides=True,
     )
 )
+
+
+def list_applicable(graph: Graph, *, bipartite: bool) -> list[Heuristic]:
+    """The heuristics that can tell pairs of a graph apart; `bipartite`: whether its links join two sides."""
+    return [
+        heuristic
+        for heuristic in HEURISTICS.records()
+        if heuristic.applies_to(graph) and not (heuristic.two_steps and bipartite)
+    ]
+
 
 WALK_HEURISTICS: Registry[Heuristic] = Registry("heuristic of walks")
 """Scores without training that are too slow on large graphs for every fit; `llwlc.models` has them as methods."""

@@ -10,7 +10,7 @@ import torch
 from scipy.special import log1p
 from torch import Tensor
 
-from llwlc._support.threads import use_one_thread
+from llwlc._support.threads import use_one_blas_thread, use_one_thread
 from llwlc.graph._graph import Graph
 from llwlc.models._base import Explainable, LinkModel, Population, score_pairs
 from llwlc.models._blend_folds import Fold
@@ -72,6 +72,7 @@ def score_hidden_links(model: LinkModel, fold: Fold, sample: LinkSplit) -> tuple
     return scores[: len(pos)], scores[len(pos) :]
 
 
+@use_one_blas_thread()
 def mix(
     members: Sequence[LinkModel], pos: Sequence[Tensor], neg: Sequence[Tensor], seed: int
 ) -> tuple[BlendWeights, Mixture]:

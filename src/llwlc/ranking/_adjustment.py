@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from llwlc._support.threads import use_one_blas_thread
 from llwlc.ranking._curve_fitting import Likelihood
 from llwlc.training._adjustment import Adjustment
 
@@ -23,6 +24,7 @@ factor of the network's score, around 1; on the offset. With few links, the netw
 and 1, and 0.5 and 0, did as well on NS, Power and USAir, within noise.)"""
 
 
+@use_one_blas_thread()
 def fit_adjustment(
     score: Tensor, inputs: Tensor, sharing: Tensor, hidden: Tensor, *, rho: float, other: float
 ) -> Adjustment:

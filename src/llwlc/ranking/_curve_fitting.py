@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from torch import Tensor
 
+from llwlc._support.threads import use_one_blas_thread
 from llwlc.ranking._candidate_calibration import CalibrationCurve, CandidateCalibration, piece_factors
 
 Floats = NDArray[np.float64]
@@ -138,6 +139,7 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float, unit: flo
     return fit_counts((StageCounts.of(score, hidden, rho, other),), unit)
 
 
+@use_one_blas_thread()
 def fit_counts(stages: Sequence[StageCounts], unit: float = 1.0, refits: int | None = None) -> CalibrationCurve:
     """The one curve of several stages, whose scores have one scale."""
     refits = REFITS if refits is None else refits

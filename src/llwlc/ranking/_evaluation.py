@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from llwlc._candidates.node_types import NodeTypes
+from llwlc._candidates.node_types import NodeTypes, detect_node_types
 from llwlc._candidates.retrieval import Candidates, find_candidates
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
-from llwlc.heuristics._registry import HEURISTICS
+from llwlc.heuristics._registry import list_applicable
 from llwlc.ranking._calibration_counts import StageScores
 from llwlc.ranking._list_quality import RankingReport, Reliability, compute_list_quality
 from llwlc.ranking._ranking import RankedCandidates, RankingConfig, ScoreCandidates, rank, retriever_of
@@ -129,12 +129,11 @@ def report_ranking(found: HiddenRanking, *, title: str = "llwlc") -> RankingRepo
     place = -np.arange(len(hit), dtype=np.float64)
     methods = {title: compute_list_quality(place, hit.numpy(), ranked.all_pairs.numpy(), links.numpy())}
     among = torch.isin(pair_number(candidates.pairs, graph.num_nodes), truth).numpy()
-    for heuristic in HEURISTICS.records():
-        if heuristic.applies_to(graph):
-            score = heuristic.load()(graph, candidates.pairs)
-            methods[heuristic.title] = compute_list_quality(
-                score.double().numpy(), among, candidates.pairs.numpy(), links.numpy()
-            )
+    for heuristic in list_applicable(graph, bipartite=detect_node_types(graph).is_bipartite):
+        score = heuristic.load()(graph, candidates.pairs)
+        methods[heuristic.title] = compute_list_quality(
+            score.double().numpy(), among, candidates.pairs.numpy(), links.numpy()
+        )
     rho = len(task.links) / max(graph.num_edges, 1)
     reliable = compute_reliability(ranked, hit[: len(ranked.pairs)], rho)
     return RankingReport(

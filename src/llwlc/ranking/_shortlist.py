@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from llwlc._support.threads import use_one_thread
+
 RIDGE = 1e-3  # strength of the ridge penalty, on standardised inputs
 
 
@@ -31,6 +33,7 @@ class Shortlist:
         ) @ torch.tensor(self.weight)
 
 
+@use_one_thread()
 def fit_shortlist(listed: Tensor, inputs: Tensor, label: Tensor) -> Shortlist:
     """Fitted on candidates `[m]` with labels 0 and 1, both classes weighing the same, by Newton's method."""
     raw = _raw(listed, inputs)
