@@ -95,12 +95,10 @@ def aggregate(x: Tensor, start: Tensor, messages: Messages) -> Tensor:
     mean = total / count.unsqueeze(1)
     spread = (square / count.unsqueeze(1) - mean.square()).clamp(min=1e-6).sqrt()
     sent = flat.index_select(0, messages.col)
-    most, least = (
-        torch.segment_reduce(sent, how, lengths=messages.degree, axis=0, unsafe=True) for how in ("max", "min")
-    )
-    # an empty segment gives an infinity, which the node's own message replaces
-    most = torch.maximum(torch.maximum(flat, start.flatten(1)), most)
-    least = torch.minimum(torch.minimum(flat, start.flatten(1)), least)
+    # torch.segment_reduce would do, but ended in an illegal memory access on a GPU
+    place = messages.row.unsqueeze(1).expand_as(sent)
+    most = torch.maximum(flat, start.flatten(1)).scatter_reduce(0, place, sent, "amax")
+    least = torch.minimum(flat, start.flatten(1)).scatter_reduce(0, place, sent, "amin")
     found = torch.stack([mean, most, least, spread], 2).reshape(n, sources, width * 4)
     scale = count.log() / count.log().mean()
     scales = torch.stack([torch.ones_like(scale), scale, 1 / scale], 1)
