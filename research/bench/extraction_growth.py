@@ -14,6 +14,7 @@ import torch
 
 from llwlc.constraints._boundary import neumann
 from llwlc.constraints._deletion import vertex_deleted
+from llwlc.constraints._registry import VertexCount
 from llwlc.graph._graph import Graph
 from llwlc.subgraphs._batch import Subgraphs
 from llwlc.subgraphs._extraction import extract
@@ -31,12 +32,13 @@ SPARSE_DEGREE = 6
 def measure_extraction(*, scale: float = 1.0, repeats: int = 3) -> dict[str, float]:
     """Exponents by least squares on logarithms, by what grows; `scale` of the sizes above."""
     found = measure_neumann([round(scale * d) for d in DEGREES], repeats=repeats)
-    for name, sizes, degree, count in (
+    settings: tuple[tuple[str, tuple[int, ...], int | None, VertexCount], ...] = (
         ("10 vertex-deleted, sparse: n", FEW, SPARSE_DEGREE, 10),
         ("10 vertex-deleted, dense: n", DENSE, None, 10),
         ("all n vertex-deleted, sparse: n", ALL, SPARSE_DEGREE, "all"),
         ("all n vertex-deleted, dense: n", DENSE, None, "all"),
-    ):
+    )
+    for name, sizes, degree, count in settings:
         nodes = [round(scale * n) for n in sizes]
         batches = [random_batch(1, n, n * (n // 2 if degree is None else degree), seed=0) for n in nodes]
         # a fresh copy each time: degrees are kept with a batch
@@ -77,5 +79,5 @@ def _neumann(graph: Graph, pairs: torch.Tensor) -> object:
     return neumann(extract(graph, pairs))
 
 
-def _delete(subs: Subgraphs, count: int | str) -> object:
+def _delete(subs: Subgraphs, count: VertexCount) -> object:
     return vertex_deleted(replace(subs), count=count)
