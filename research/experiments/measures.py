@@ -45,8 +45,8 @@ from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 from research.experiments.cell import IDENTITY, Cell
 from research.experiments.graphs import load_graph
-from research.experiments.growth_names import EXTRACTION, LARGEST_TERM
 from research.experiments.leaks import make_leaked_split
+from research.experiments.names import EXTRACTION, LARGEST_TERM, MARKING
 from research.experiments.study_baselines import STUDY_BASELINES, make_study_baseline
 from research.experiments.study_model import cell_model
 from research.experiments.study_split import SPLIT_OPTIONS, make_study_split
@@ -173,10 +173,11 @@ def energy(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
 
 
 def separation(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:
-    """Which methods tell the graphs of the paper's figures apart."""
+    """Which methods tell the graphs of the paper's figures apart, or how many pairs marking and deletion do."""
     from research.experiments.figures import make_rows
+    from research.expressivity.marking import make_rows as make_marking_rows
 
-    return {"verdicts": make_rows()}
+    return {"verdicts": make_marking_rows() if cell.data == MARKING else make_rows()}
 
 
 def corpus(cell: Cell, device: str, seconds: float | None) -> dict[str, Any]:

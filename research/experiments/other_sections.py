@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from research.experiments.accuracy_section import METRICS
 from research.experiments.cell import Cell
 from research.experiments.lines import Line, select_row_lines
+from research.experiments.names import MARKING
 from research.experiments.published import LINK_TIME, SIZES, WALLTIME
 from research.experiments.table import (
     NOTHING,
@@ -350,4 +351,6 @@ class FiguresSection:
         return [[str(part) for part in verdict] for verdict in found["verdicts"]]
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
+        if self.cell.data == MARKING:
+            return ["Exact: multisets of 1-WL classes over all copies with so many perturbed vertices."]
         return ["Exact, by fingerprints that differ by more than 1e-8: `docs/expressivity.md`."]

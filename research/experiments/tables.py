@@ -12,8 +12,8 @@ from research.experiments.accuracy_section import AccuracySection
 from research.experiments.baselines_section import BaselinesSection
 from research.experiments.cell import Cell
 from research.experiments.chain import CHAIN, PAPER_QUERY, READINGS, THREE
-from research.experiments.growth_names import EXTRACTION, LARGEST_TERM
 from research.experiments.leads_section import LeadsSection
+from research.experiments.names import EXTRACTION, LARGEST_TERM, MARKING
 from research.experiments.other_sections import (
     CostSection,
     FiguresSection,
@@ -306,7 +306,10 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
             (*PLANETOID, "ogbl-collab", "ogbl-vessel", "coauthor-cs", "vessel-sample", "coauthor-like"),
         ),
     ),
-    "figures": (FiguresSection("The graphs of the figures", Cell("separation", "figures")),),
+    "figures": (
+        FiguresSection("The graphs of the figures", Cell("separation", "figures")),
+        FiguresSection("Marking beside deletion: pairs told apart", Cell("separation", MARKING)),
+    ),
     "chain": CHAIN,
     "accuracy": (
         AccuracySection("Presets by protocol", PRESET_ROWS, more={"MRR": "mrr", "ECE": "calibration_error"}),

@@ -48,12 +48,13 @@ def wl3(a: Real, b: Real) -> bool:
     return len(a) != len(b) or len(set(wl3_classes([a, b]))) > 1
 
 
-def wl1_classes(graphs: Sequence[Real]) -> list[int]:
+def wl1_classes(graphs: Sequence[Real], colours: Sequence[Colours] | None = None) -> list[int]:
     """The class of every graph under 1-WL; all have the same number of nodes.
 
-    A node's new colour is its old one with the multiset of its neighbours' colours.
+    A node's new colour is its old one with the multiset of its neighbours' colours; `colours` are the first ones, all
+    equal by default.
     """
-    colours = [np.zeros(len(a), dtype=np.int64) for a in graphs]
+    colours = [np.zeros(len(a), dtype=np.int64) for a in graphs] if colours is None else list(colours)
     return _refine(colours, lambda i, colour, _: _neighbours(graphs[i], colour))
 
 

@@ -110,3 +110,19 @@ def test_it_learns_who_belongs_to_one_community():
 
 def test_no_pairs_have_no_scores(messages, net):
     assert compute_logits(net, messages, None, PAIRS[:0]).shape == (0,)
+
+
+@pytest.mark.gpu
+def test_wide_states_on_a_gpu_are_those_of_the_cpu():
+    """As many sources as a fit on Cora takes together: states of 4,512 columns, and their gradients."""
+    plain = nx.barabasi_albert_graph(2000, 3, seed=1)
+    graph = Graph.from_edges(torch.tensor(list(plain.edges)))
+    x = torch.randn(2000, 141, 32, generator=torch.Generator().manual_seed(0))
+    found = []
+    for device in ("cpu", "cuda"):
+        here = x.to(device).requires_grad_()
+        rows = aggregate(here, torch.zeros_like(here), Messages.of(graph, device))
+        rows.square().mean().backward()
+        found.append((rows.detach().cpu(), here.grad.cpu()))
+    for cpu, cuda in zip(*found, strict=True):
+        assert torch.allclose(cpu, cuda, rtol=1e-4, atol=1e-5)

@@ -16,7 +16,7 @@ from llwlc.errors import StorageError
 from llwlc.subgraphs._extraction import extract
 from llwlc.subgraphs._labels import drnl
 from research import bench
-from research.bench import baselines, growth, plain_cpp
+from research.bench import baselines, extraction_growth, growth, plain_cpp
 from research.bench.clock import highest_memory, measure_peak_memory, time_in_turns, use_threads
 from research.bench.epoch import time_epoch
 from research.bench.run import OURS, measure_stream_memory, sample_pairs, stream_links
@@ -97,6 +97,21 @@ def test_growth_sees_the_exponents_of_its_own_points(monkeypatch):
     assert math.isclose(grown.exponents["nodes"], 1.0, rel_tol=0.05)
     assert math.isclose(grown.exponents["κ"], 0.0, abs_tol=1e-9)
     assert growth._model_error([(n, 6 * n, 10, 2, 1e-7 * n) for n in (100, 200, 400)]) < 1e-6
+
+
+def test_growth_of_extraction_runs_and_sees_the_exponents_of_its_points(monkeypatch):
+    def cubes(works, **_):
+        for work in works.values():
+            work()
+        return {name: float(name) ** 3 for name in works}
+
+    monkeypatch.setattr(extraction_growth, "time_in_turns", cubes)
+    found = extraction_growth.measure_extraction(scale=1 / 4, repeats=1)
+    deleted = [exponent for name, exponent in found.items() if "vertex-deleted" in name]
+    assert len(deleted) == 4
+    assert all(math.isclose(exponent, 3, rel_tol=1e-9) for exponent in deleted)
+    # in a regular graph of degree d the boundary has about 2 d² nodes, and the subgraph as many edges by order
+    assert math.isclose(found["Neumann: largest degree × boundary"], 1, rel_tol=0.3)
 
 
 def test_turns_count_the_best_call():

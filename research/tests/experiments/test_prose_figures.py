@@ -182,6 +182,7 @@ def holds_sentences():
     ours = [paper(x) for x in PLANETOID]
     yield f"`paper`, has {each('.1f', ours)} HR@100"
     yield f"One without a leak reaches them, {query(' / ', '.1f')}**"
+    yield f"have {each('.1f', (paper(x, EARLY, **QUERY, **COMPACT) for x in SMALL))} (Cora, Citeseer, three seeds)"
     leak = [[paper(x, EARLY, m, leak="laplacian") for x in SMALL] for m in ("hits@100", "auc")]
     yield f"without any of this ({each('.1f', leak[0])}; AUC {each('.1f', leak[1])} against 97.0 / 98.1)"
     best = each(".1f", (anchored(x, "paper", UNUSED[x]) for x in PLANETOID))
@@ -222,6 +223,33 @@ def holds_sentences():
         paper("pubmed", (0,), fraction=0.1, steps=k) for k in (20, 40)
     ]
     yield f"10, 20, 40 steps: {' / '.join(each('.1f', r, ', ') for r in steps.values())};"
+
+
+def row_sentences():
+    """The note of every row of the paper."""
+
+    def under(method: str, protocol: str, sep=" / ", seeds=None, graphs=PLANETOID) -> str:
+        named = ("cora-planetoid", *graphs[1:]) if protocol in ("buddy", "ncn") else graphs
+        return each(".2f", (row(x, protocol, method, seeds) for x in named), sep)
+
+    for method in ("common-neighbors", "adamic-adar", "resource-allocation", "gcn", "sage", "seal", "buddy"):
+        yield f"`buddy`: {under(method, 'buddy')}"
+    yield f"`buddy`: {under('neognn', 'buddy', seeds=(0, 1), graphs=SMALL)} (two seeds each"
+    yield f"SEAL ({under('seal', 'paper')}), BUDDY"
+    reached = each(".2f", (paper(x, EARLY, **QUERY, **ENDS) for x in PLANETOID))
+    yield f"`paper` {each('.2f', (paper(x) for x in PLANETOID))}; six changes reach it: {reached}"
+    yield f"ends' rows: {each('.2f', (paper(x, EARLY, **QUERY, **COMPACT) for x in SMALL))} without them, three seeds"
+    yield f"raw features have {each('.2f', (paper(x, EARLY, features='raw', skip=True) for x in SMALL))}"
+    yield f"without constraints {each('.2f', (free(x, 'auc') for x in PLANETOID))}"
+    yield f"LanczosNet itself {each('.2f', (row(x, 'paper', 'lanczosnet', EARLY, metric='auc') for x in SMALL))}"
+    yield f"| {each('.2f', (paper(x, metric='auc') for x in PLANETOID))}: direction, not height"
+    yield f"{each('.1f', (paper(x, EARLY, leak='laplacian') for x in SMALL))} HR@100, and constraints gain nothing"
+    shares = (paper("pubmed", EARLY, fraction=f) for f in (0.1, 0.05, 0.01))
+    yield f"{each('.2f', shares, ', ')}; supervision alone is cut"
+    for options in ({}, {"constraints": "vertex_deleted"}):
+        yield f"| {each('.2f', (paper(x, **options) for x in ('cora', 'pubmed')))}"
+    sample = row("vessel-sample", "paper", "surelplus", (0,), metric="auc")
+    yield f"on `vessel-sample` AUC {sample:.2f} among random pairs"
 
 
 def gap_sentences():
@@ -306,6 +334,7 @@ PAGES = {
     leads_sentences: "docs/accuracy.md",
     holds_sentences: "docs/what_holds.md",
     gap_sentences: "docs/what_holds.md",
+    row_sentences: "research/notes/2026-11-19-the-paper-row-by-row.md",
     cost_sentences: "docs/what_holds.md",
     baseline_sentences: "docs/opponents.md",
     readme_sentences: "README.md",

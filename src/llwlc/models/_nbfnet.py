@@ -90,17 +90,15 @@ def aggregate(x: Tensor, start: Tensor, messages: Messages) -> Tensor:
     n, sources, width = x.shape
     flat = x.flatten(1)
     count = (messages.degree + 2).to(x.dtype)  # the node itself and the boundary condition
-    total = messages.total(flat) + flat + start.flatten(1)
-    square = messages.total(flat.square()) + flat.square() + start.flatten(1).square()
+    sent, own = flat.index_select(0, messages.col), start.flatten(1)
+    # by plain scattering: with sparse products and torch.segment_reduce, fits on a GPU ended in illegal memory accesses
+    total = (flat + own).index_add(0, messages.row, sent)
+    square = (flat.square() + own.square()).index_add(0, messages.row, sent.square())
     mean = total / count.unsqueeze(1)
     spread = (square / count.unsqueeze(1) - mean.square()).clamp(min=1e-6).sqrt()
-    sent = flat.index_select(0, messages.col)
-    most, least = (
-        torch.segment_reduce(sent, how, lengths=messages.degree, axis=0, unsafe=True) for how in ("max", "min")
-    )
-    # an empty segment gives an infinity, which the node's own message replaces
-    most = torch.maximum(torch.maximum(flat, start.flatten(1)), most)
-    least = torch.minimum(torch.minimum(flat, start.flatten(1)), least)
+    place = messages.row.unsqueeze(1).expand_as(sent)
+    most = torch.maximum(flat, own).scatter_reduce(0, place, sent, "amax")
+    least = torch.minimum(flat, own).scatter_reduce(0, place, sent, "amin")
     found = torch.stack([mean, most, least, spread], 2).reshape(n, sources, width * 4)
     scale = count.log() / count.log().mean()
     scales = torch.stack([torch.ones_like(scale), scale, 1 / scale], 1)
