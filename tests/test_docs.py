@@ -35,7 +35,12 @@ def test_every_benchmark_says_what_it_does(path):
     assert done.stdout.startswith("usage: ")
 
 
-GUIDES = {"own_data": 8, "databases": 4, "control": 8}
+def test_the_table_of_directions_is_that_of_the_stored_lines():
+    benchmark = module(ROOT / "research" / "benchmarks" / "directions.py")
+    assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in (ROOT / "docs/howto/directed.md").read_text()
+
+
+GUIDES = {"own_data": 8, "databases": 4, "control": 8, "directed": 4, "new_nodes": 6}
 """Pages whose commands are run as well, and how many these are."""
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if ">>> " in path.read_text())
 

@@ -250,6 +250,10 @@ class UpdateOptions:
     features: Annotated[
         str | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
     ] = None
+    new_nodes: Annotated[
+        Path | None,
+        typer.Option(metavar="NODES", help="Table of new nodes, one per row, with the features that the run knows."),
+    ] = None
     features_query: Annotated[str | None, typer.Option(help="With a database in --features: the query.")] = None
     graph_source: Annotated[str | None, typer.Option(help="Column of one end of a link in --graph and --add.")] = None
     graph_target: Annotated[str | None, typer.Option(help="Column of the other end in --graph and --add.")] = None
@@ -272,12 +276,13 @@ class UpdateOptions:
             name: make_source(getattr(self, name), getattr(self, f"{name}_query"), f"--{name}-query")
             for name in ("graph", "add", "features")
         }
-        sources["node_list"] = self.node_list
-        if all(sources[name] is None for name in ("graph", "add", "node_list")):
+        sources |= {"node_list": self.node_list, "new_nodes": self.new_nodes}
+        if all(sources[name] is None for name in ("graph", "add", "node_list", "new_nodes")):
             given = [f.name for f in fields(self) if f.name != "unzipped_limit" and getattr(self, f.name) != f.default]
             if given:
                 raise InputError(
-                    f"--{given[0].replace('_', '-')} is for the updated graph: give --graph, --add or --node-list too"
+                    f"--{given[0].replace('_', '-')} is for the updated graph: give --graph, --add, --node-list or"
+                    " --new-nodes too"
                 )
             return None
         if self.graph_weight != "auto" and model.graph_.weight is None:

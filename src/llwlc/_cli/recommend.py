@@ -97,6 +97,8 @@ def recommend(
 
     `llwlc recommend run --add links_since.csv -o - --format jsonl`
 
+    `llwlc recommend run --new-nodes newcomers.csv --top 50 -o first_links.csv`
+
     `llwlc recommend run --top 1000 --to postgresql://localhost/shop --table links --if-exists append`
     """
     load_plugins(plugin)
@@ -130,6 +132,10 @@ def recommend(
         recommendations = recommend_on_ray(run, out, address, workers, update, **options)
     else:
         model = LinkPredictor.load(run)
+        if update.new_nodes is not None and node is None and from_ is None:
+            from llwlc.graph._name_file import read_names
+
+            scope["source_nodes"] = read_names(update.new_nodes, node=update.graph_node).to_pylist()
         recommendations = model.recommend(**options, **scope, graph=update.apply(model))
     whose = f" of {node}" if node else ""
     if not recommendations and precision is not None and recommendations.candidates:

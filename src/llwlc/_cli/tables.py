@@ -79,6 +79,14 @@ def describe_expected_links(recommendations: Recommendations) -> str:
         return NO_CANDIDATES
     share, low, high = recommendations.expected
     count = len(recommendations)
+    if recommendations.links_per_new_node is not None:
+        condition = recommendations.condition
+        return (
+            f"{count:,} links of {recommendations.candidates:,} pairs of new nodes."
+            f" {condition[0].upper()}{condition[1:]} (others have {recommendations.links_per_new_node:.1f} links on"
+            f" average; --prior states another share), expect {share * count:.1f} of these {count:,} to be links"
+            f" ({low * count:.0f} to {high * count:.0f} in nine cases of ten)."
+        )
     if recommendations.calibrated_on is not None:
         return (
             f"{count:,} links of {recommendations.candidates:,} candidates, best first. Probabilities were"

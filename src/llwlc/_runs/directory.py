@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from llwlc._cold_start.model import ColdStart, fit_cold_start
 from llwlc._direction.model import DirectionModel
 from llwlc._direction.scorer import DirectionScorer
 from llwlc._fitting.fit import FitResult
@@ -93,11 +94,20 @@ class Run:
     """The plan that left something out to stay within a time budget, if there was one."""
     direction: DirectionModel | None = None
     """Which way links point, of a directed fit."""
+    new: Tensor | None = None
+    """Of a run on an updated graph with features: which nodes `[n]` are new and have no links; None for none."""
 
     @cached_property
     def directions(self) -> DirectionScorer | None:
         """Which way the links of pairs of the graph point; None where the fit was not directed."""
         return None if self.direction is None else DirectionScorer(self.direction, self.graph, self.fitted.features)
+
+    @cached_property
+    def cold_start(self) -> ColdStart | None:
+        """Scores pairs with a new node that has no links, and is fitted when first asked. None without such nodes."""
+        if self.new is None:
+            return None
+        return fit_cold_start(self.graph, self.fitted.features, seed=self.fitted.seed)
 
 
 def save(folder: Path, run: Run) -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from llwlc._candidates.scope import CandidateScope
 from llwlc._fitting.fit import FitResult
 from llwlc._fitting.fit_metrics import FitMetrics
@@ -14,6 +16,7 @@ from llwlc._runs import recommender, scoring
 from llwlc._runs.direction_reasons import explain_direction
 from llwlc._runs.directory import Run
 from llwlc._runs.model_card import plot_history, result_columns, result_notes, result_rows
+from llwlc._runs.new_nodes import are_new, recommend_for_new_nodes
 from llwlc._runs.update import transfer_run, updated_graph
 from llwlc._support.devices import pick_device
 from llwlc._support.html_table import html_table
@@ -178,19 +181,25 @@ class Queries:
         request = RecommendRequest(top, precision, missing_share, prior, between, budget, sources)
         if graph is not None and engine is not None:
             raise InputError("an engine works on the run's own graph: leave graph out, or engine")
+        graph_asked = self.graph_ if graph is None else graph
+        number = None if node is None else int(resolve_pairs([(node, node)], graph_asked)[0, 0])
+        sets = {"among": among, "source_nodes": source_nodes, "target_nodes": target_nodes}
+        numbers = {k: None if nodes is None else read_node_set(nodes, graph_asked) for k, nodes in sets.items()}
+        scope = CandidateScope.of(
+            graph_asked.num_nodes,
+            **numbers,
+            excluded=None if exclude is None else resolve_known_pairs(exclude, graph_asked, what="excluded pairs"),
+        )
+        request = replace(request, scope=scope)
+        if graph is not None and are_new(self.run_, graph, number, numbers["source_nodes"]):
+            asked = numbers["source_nodes"] if number is None else np.array([number])
+            assert asked is not None
+            return recommend_for_new_nodes(self.run_, graph, asked, request)
         here = (
             self.recommender_
             if graph is None
             else recommender.transfer_recommender(self.recommender_, self.run_, graph)
         )
-        number = None if node is None else int(resolve_pairs([(node, node)], here.graph)[0, 0])
-        sets = {"among": among, "source_nodes": source_nodes, "target_nodes": target_nodes}
-        scope = CandidateScope.of(
-            here.graph.num_nodes,
-            **{name: None if nodes is None else read_node_set(nodes, here.graph) for name, nodes in sets.items()},
-            excluded=None if exclude is None else resolve_known_pairs(exclude, here.graph, what="excluded pairs"),
-        )
-        request = replace(request, scope=scope)
         return here.recommend(request, node=number, engine=engine)
 
     @as_verbose
@@ -229,7 +238,8 @@ class Queries:
         Args:
             **sources: files or frames: `graph` replaces the run's graph, the links of `add` are added, `node_list`
                 names nodes that are in the graph even without links, `features` are those of nodes that the run does
-                not know; further options are those of `_runs.update.updated_graph`.
+                not know, `new_nodes` is a table of such nodes and their features; further options are those of
+                `_runs.update.updated_graph`.
         """
         return updated_graph(self.graph_, **sources)
 

@@ -11,13 +11,14 @@ from torch import Tensor
 from llwlc._io.memory_table import TableSource
 from llwlc._runs.directory import Run
 from llwlc._runs.update import transfer_run
+from llwlc._support.progress import print_notice
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.graph._pair_file import DIRECTED_COLUMNS, RESERVED_COLUMNS, are_numbers, read_pairs, resolve_pairs
 from llwlc.models._base import score_pairs
 from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
 from llwlc.subgraphs._link_inputs import check_pairs
-from llwlc.training._calibration import log_odds
+from llwlc.training._calibration import Calibration, log_odds
 
 
 def score(run: Run, pairs: Any, *, prior: float, graph: Graph | None, unknown: str) -> Scores:
@@ -59,6 +60,11 @@ def _scores(run: Run, numbers: Tensor, odds: float) -> Scores:
     scores = score_pairs(run.fitted.model, run.graph, numbers, about="scoring pairs")
     calibration = run.fitted.calibration
     exists = Scores(calibration.log_odds(scores), calibration.at(scores, odds))
+    if run.new is not None and bool((cold := run.new[numbers].any(1)).any()) and run.cold_start is not None:
+        print_notice(run.cold_start.sentence)
+        score = exists.score.double()
+        score[cold] = run.cold_start.log_odds(numbers[cold], run.new)[:, 0]
+        exists = Scores(score, Calibration().at(score, odds))
     if run.directions is None:
         return exists
     forward = run.directions(numbers).forward

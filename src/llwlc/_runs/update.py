@@ -36,15 +36,20 @@ def updated_graph(
     add: TableSource | None = None,
     node_list: TableSource | None = None,
     features: TableSource | None = None,
+    new_nodes: TableSource | None = None,
     node: str | None = None,
     missing_values: str = "fill",
     **columns: Any,
 ) -> Graph:
     """The graph as it is now: `graph` replaces the run's, the links of `add` are added, `node_list` names nodes that
     are in the graph even without links; `columns` are the options of `read_graph` on columns. `features` are needed for
-    nodes that the run does not know; other nodes keep the run's features unless new ones are given."""
+    nodes that the run does not know; other nodes keep the run's features unless new ones are given. `new_nodes`: a
+    table of nodes with their features, which is both.
+    """
+    if new_nodes is not None and features is not None:
+        raise InputError("new_nodes is a table of nodes and their features already: leave features out")
     if isinstance(graph, str | Path) and Path(graph).is_dir():
-        if add is not None or node_list is not None or features is not None:
+        if any(part is not None for part in (add, node_list, features, new_nodes)):
             raise InputError(
                 f"{graph} is a packed graph, which stays as it is: pack the new links together with the others"
             )
@@ -57,6 +62,9 @@ def updated_graph(
         parts.append(_read(add, known, **columns))
     tables = [_edges(part) for part in parts]
     names = [] if node_list is None else read_names(node_list, node=node, **limit).to_pylist()
+    if new_nodes is not None:
+        names += read_names(new_nodes, node=node, **limit).to_pylist()
+        features = new_nodes
     new_graph = _quietly(
         pa.concat_tables(tables),
         weight=None if known.weight is None else "weight",
@@ -67,7 +75,10 @@ def updated_graph(
     new_graph = replace(new_graph, report=parts[-1].report if parts[-1] is not known else None)
     if known.x is None:
         if features is not None:
-            raise InputError("the run was fitted without features: leave them out, or fit again with them")
+            raise InputError(
+                "the run was fitted without features: leave them out, or fit again with them; a new node needs links"
+                " (add=, --add)"
+            )
         return new_graph
     rows = None
     if features is not None:
@@ -96,15 +107,23 @@ def transfer_run(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:
         return replace(run, graph=graph), at
     features = _features_for(run, graph)
     model = fitted.model.on(run.graph, graph, features)
+    new = find_new_nodes(run.graph, graph)
     return (
         replace(
             run,
             graph=graph,
             fitted=replace(fitted, model=model, features=features),
             node_types=_node_types_for(run, graph),
+            new=new if bool(new.any()) and features.comparable is not None else None,
         ),
         None,
     )
+
+
+def find_new_nodes(known: Graph, graph: Graph) -> Tensor:
+    """Which nodes `[n]` of a graph have no links and are not in the known graph."""
+    new = graph.degree == 0
+    return new & torch.from_numpy(_places(known, graph) < 0) if bool(new.any()) else new
 
 
 def transfer_pairs(known: Graph, graph: Graph, pairs: Tensor | None) -> Tensor | None:

@@ -27,6 +27,8 @@ RESERVED_COLUMNS = ("score", "probability")
 """Columns that scoring adds; a table's own column of that name is renamed."""
 DIRECTED_COLUMNS = (*RESERVED_COLUMNS, "direction")
 """Those that scoring by a directed run adds."""
+MOST_UNKNOWN = 10
+"""Unknown names that a message lists."""
 UNKNOWN_POLICIES = ("error", "skip", "blank")
 """What happens to a pair that cannot be scored: error, the whole table is refused; skip, the row is left out; blank,
 the row has no score.
@@ -91,7 +93,7 @@ def read_pairs(
     if note and unknown == "error":
         raise InputError(
             f"{note} Correct these rows, or leave them out (--unknown skip) or without a score (--unknown blank); nodes"
-            " that are new need a graph that has them (--graph, --add, --node-list)"
+            " that are new need a graph that has them (--graph, --add, --node-list, --new-nodes)"
         )
     titles = list(table.column_names)
     if not file.has_header:
@@ -138,7 +140,7 @@ def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) 
         by_kind: dict[str, int] = {}
         for row, side in np.argwhere(at < 0):
             by_kind.setdefault(names[side][int(row)].as_py(), int(row) + 1)
-            if len(by_kind) == 3:
+            if len(by_kind) == MOST_UNKNOWN:
                 break
         rows_by_name = "; ".join(
             f"{quote_text(name) if name else 'no name'} in row {row}" for name, row in by_kind.items()

@@ -99,6 +99,9 @@ class Recommendations(Sequence[Recommendation]):
     """Whether the calibration was fitted again for this share; not in a run of an older version."""
     directed: bool = False
     """Whether links point from source to target; a pair may then be two links."""
+    links_per_new_node: float | None = None
+    """Of a list of new nodes: how many links the nodes that have some have on average, which a new one is taken to get;
+    its candidates are all nodes."""
 
     @overload
     def __getitem__(self, at: int) -> Recommendation: ...
@@ -118,6 +121,8 @@ class Recommendations(Sequence[Recommendation]):
     @property
     def condition(self) -> str:
         """What every probability depends on, in words."""
+        if self.links_per_new_node is not None:
+            return f"if {100 * self.missing_share:.3g} % of the pairs of a new node are links"
         return describe_share(self.missing_per_known, self.share_assumed)
 
     def to_arrow(self) -> pa.Table:
