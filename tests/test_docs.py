@@ -40,7 +40,15 @@ def test_the_table_of_directions_is_that_of_the_stored_lines():
     assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in (ROOT / "docs/howto/directed.md").read_text()
 
 
-GUIDES = {"own_data": 8, "databases": 4, "control": 8, "directed": 4, "new_nodes": 6}
+GUIDES = {
+    "own_data": 8,
+    "databases": 4,
+    "control": 8,
+    "directed": 4,
+    "new_nodes": 6,
+    "users_and_items": 4,
+    "relations": 4,
+}
 """Pages whose commands are run as well, and how many these are."""
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if ">>> " in path.read_text())
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llwlc import models as models
     from llwlc import nn as nn
     from llwlc import ranking as ranking
+    from llwlc import relations as relations
     from llwlc import splits as splits
     from llwlc import subgraphs as subgraphs
     from llwlc import training as training
@@ -76,6 +77,7 @@ _MODULES = (
     "models",
     "nn",
     "ranking",
+    "relations",
     "splits",
     "subgraphs",
     "training",

@@ -17,7 +17,7 @@ from llwlc.errors import InputError, RunFolderError
 from llwlc.graph._graph import Graph
 from llwlc.metrics import auc
 from llwlc.models import Blend, GlobalModel, LinkModel, make
-from llwlc.models._base import RANDOM, Explainable, MemberCost, Plannable
+from llwlc.models._base import CANDIDATES, RANDOM, Explainable, MemberCost, Plannable
 from llwlc.models._blend_folds import make_folds
 from llwlc.models._mixture import signed_log
 from llwlc.models._registry import MODELS
@@ -375,3 +375,21 @@ def test_the_network_stays_in_a_blend_that_it_can_explain(run):
     first = made.recommend(top=1)[0]
     found = made.explain(first.source, first.target)
     assert found.reference + sum(part.effect for part in found.parts) == pytest.approx(found.predictions[0].log_odds)
+
+
+@pytest.mark.filterwarnings("ignore::llwlc.graph.GraphWarning")
+def test_on_users_and_items_candidates_are_ranked_by_their_own_member(tmp_path):
+    rng = np.random.default_rng(0)
+    fits = np.arange(40)[:, None] % 3 == np.arange(30)[None] % 3
+    user, item = np.nonzero(rng.random((40, 30)) < np.where(fits, 0.5, 0.05))
+    graph = Graph.from_edges(np.stack([user, item + 40], 1), num_nodes=70)
+    model = LinkPredictor(model="blend", members="three-paths,users-items", device="cpu").fit(
+        graph, out=tmp_path / "run"
+    )
+    assert model.model_.remark.endswith("ranked by 'users and items' alone, as the graph is bipartite.")
+    pairs = torch.tensor(
+        [[u, i] for u in range(40) for i in range(40, 70) if not graph.has_edges(torch.tensor([[u, i]]))]
+    )
+    alone = make("users-items").score(graph, pairs)
+    mixed = LinkPredictor.load(tmp_path / "run", device="cpu").model_.score(graph, pairs, CANDIDATES)
+    assert torch.equal(mixed.argsort(stable=True), alone.argsort(stable=True))

@@ -24,6 +24,7 @@ from llwlc._cli.options import (
     parse_settings,
     refuse_options,
 )
+from llwlc._cli.relations import fit_relations
 from llwlc._cli.tables import describe_expected_links, show_links, show_ranking, show_result
 from llwlc._cli.torchrun import join_processes
 from llwlc._io.database_url import redact
@@ -144,6 +145,10 @@ def fit(
             "--directed", help="Links point from the first end to the second: predict the link and its direction."
         ),
     ] = False,
+    relation: Annotated[
+        str | None,
+        typer.Option(help="Column of link types: links from source to target are then predicted for one type or any."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     plugin: PluginOption = None,
     *,
@@ -169,10 +174,15 @@ def fit(
 
     `llwlc fit cora --model gae --out gae`
 
+    `llwlc fit facts.csv --relation type --out run`
+
     `torchrun --nproc-per-node 4 -m llwlc fit edges.csv --out run`
     """
     begin = process.take_start()
     load_plugins(plugin)
+    if relation is not None:
+        fit_relations(ctx, graph, relation, out, seed, graph_options, node_type)
+        return
     planned = model is None or MODELS[model].planned
     if model not in (None, "llwlc"):
         refuse_options(ctx, "preset", why="with --model, as presets are those of our network")

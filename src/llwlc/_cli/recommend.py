@@ -19,9 +19,11 @@ from llwlc._cli.options import (
     load_plugins,
     refuse_options,
 )
+from llwlc._cli.relations import recommend_relations
 from llwlc._cli.tables import TableOutput, describe_expected_links, show_links
 from llwlc._io.database_url import is_database_url, redact
 from llwlc.errors import InputError
+from llwlc.relations._run_folder import is_relation_run
 
 
 @takes_update_options
@@ -68,6 +70,9 @@ def recommend(
     between: Annotated[
         tuple[str, str] | None, typer.Option(help="Only links between nodes of these two types (see fit --node-type).")
     ] = None,
+    relation: Annotated[
+        str | None, typer.Option(help="Of a run with --relation: only links of this type; by default of any.")
+    ] = None,
     budget: Annotated[
         int | None, typer.Option(help="Candidates that each node may propose; 100 unless fitted otherwise.")
     ] = None,
@@ -99,6 +104,8 @@ def recommend(
 
     `llwlc recommend run --new-nodes newcomers.csv --top 50 -o first_links.csv`
 
+    `llwlc recommend run --relation treats --top 50`
+
     `llwlc recommend run --top 1000 --to postgresql://localhost/shop --table links --if-exists append`
     """
     load_plugins(plugin)
@@ -113,6 +120,24 @@ def recommend(
         columns = DIRECTED_COLUMNS if (run / DIRECTION).is_file() else COLUMNS
         check_table_target(url, table, list(columns), if_exists)
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
+    if is_relation_run(run):
+        others = (
+            "precision",
+            "exclude",
+            "among",
+            "from_",
+            "to",
+            "missing_share",
+            "prior",
+            "between",
+            "budget",
+            "engine",
+        )
+        refuse_options(ctx, *others, *vars(update), why="of a run with --relation")
+        recommend_relations(run, relation, top, node, delivery)
+        return
+    if relation is not None:
+        raise InputError("--relation is for a run of typed links: fit with --relation COLUMN")
     from llwlc._predictor import LinkPredictor
 
     options: dict[str, Any] = {

@@ -26,8 +26,10 @@ from llwlc._cli.options import (
     load_plugins,
     refuse_options,
 )
+from llwlc._cli.relations import score_relations
 from llwlc._cli.tables import TableOutput
 from llwlc._io.database_url import redact
+from llwlc.relations._run_folder import is_relation_run
 
 
 @takes_update_options
@@ -58,6 +60,7 @@ def score(
     ] = "error",
     source: Annotated[str | None, typer.Option(help="Column of one end of a pair.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,
+    relation: Annotated[str, typer.Option(help="Of a run with --relation: the column of link types.")] = "type",
     separator: Annotated[str | None, typer.Option(help="Separator of the columns; by default it is detected.")] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="The first line is a pair; columns are 1, 2, ...")
@@ -97,6 +100,11 @@ def score(
         score_on_ray(run, Path(pairs), out, address, workers, update, **options)
         return
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
+    if is_relation_run(run):
+        refuse_options(ctx, "prior", "unknown", "separator", "no_header", *vars(update), why="of a run with --relation")
+        score_relations(run, pairs, query, relation, source, target, delivery)
+        return
+    refuse_options(ctx, "relation", why="of a run that was fitted without --relation")
     asked_pairs = make_source(pairs, query, "--query")
     from llwlc._predictor import LinkPredictor
 

@@ -220,6 +220,8 @@ class Blend(MemberLimits, WeightedParts):
         }
         self.validation = self.parts[0][0].validation if self.alone else None
         self.remark = describe_choice(members, chosen, len(pos[0]))
+        if at is not None and len(members) > 1:
+            self.remark += f" Candidates are ranked by {members[at].title!r} alone, as the graph is bipartite."
         self._take_abilities()
 
     def _announce(self) -> None:

@@ -1,0 +1,106 @@
+"""Links of several types on the command line: `fit --relation`, and `recommend` and `score` of such a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import typer
+
+from llwlc._cli.console import OUT, print_rows, print_status
+from llwlc._cli.graph_options import GraphOptions, gigabytes_to_bytes, make_source, parse_separator
+from llwlc._cli.options import refuse_options
+from llwlc._cli.tables import TableOutput
+from llwlc._io.database_url import redact
+from llwlc.errors import InputError
+
+if TYPE_CHECKING:
+    from llwlc.relations import TypedLink
+
+COLUMNS = ("source", "type", "target", "score", "probability")
+
+
+def fit_relations(
+    ctx: typer.Context, name: str, relation: str, out: Path, seed: int, options: GraphOptions, node_type: str | None
+) -> None:
+    """Fits a predictor of typed links, and prints what it measured."""
+    refuse_options(
+        ctx,
+        *("preset", "model", "protocol", "val", "test", "set_", "fraction", "minutes", "plan", "negatives", "weight"),
+        *("time", "bipartite", "node_list", "isolated", "categorical"),
+        why="with --relation, whose links have types instead",
+    )
+    from llwlc.graph import Graph
+    from llwlc.relations import RelationPredictor, read_triples
+
+    if out.exists():
+        raise InputError(f"{out} exists already: choose another --out, or delete it")
+    source = make_source(name, options.query, "--query")
+    assert source is not None
+    triples = read_triples(
+        source,
+        relation,
+        source=options.source,
+        target=options.target,
+        header=False if options.no_header else None,
+        separator=parse_separator(options.separator),
+        unzipped_limit=gigabytes_to_bytes(options.unzipped_limit),
+    )
+    print_status(
+        f"{redact(name)}: {triples.num_rows:,} rows gave {triples.num_nodes:,} nodes and {len(triples):,} links of"
+        f" {len(triples.types):,} types"
+    )
+    labels = None
+    if node_type is not None:
+        import torch
+
+        nodes = Graph.from_edges(torch.zeros(0, 2, dtype=torch.long), num_nodes=triples.num_nodes, names=triples.names)
+        labels = options.read_node_types(nodes, node_type)
+    model = RelationPredictor(seed=seed).fit(triples, node_types=labels)
+    model.save(out)
+    metrics = [
+        (title.upper() if title == "mrr" else title, f"{100 * value:.2f}") for title, value in model.metrics_.items()
+    ]
+    print_rows("A tenth of the links, hidden, both ends asked for (filtered ranks, in percent)", metrics)
+    OUT.print(
+        f"The run is in {out}. More: llwlc recommend {out} --relation TYPE --top 20", markup=False, soft_wrap=True
+    )
+
+
+def recommend_relations(
+    run: Path, relation: str | None, top: int | None, node: str | None, delivery: TableOutput
+) -> None:
+    """Writes the likeliest missing links of a run of typed links."""
+    from llwlc.relations import RelationPredictor
+
+    links = RelationPredictor.load(run).recommend(relation, top=20 if top is None else top, node=node)
+    what = "of any type" if relation is None else f"of type {relation!r}"
+    print_status(f"{len(links):,} links {what}; probabilities are those among as many known and random links")
+    delivery.write_out(as_table(links))
+
+
+def score_relations(
+    run: Path,
+    pairs: str,
+    query: str | None,
+    relation: str,
+    source: str | None,
+    target: str | None,
+    delivery: TableOutput,
+) -> None:
+    """Writes the scores of the typed links of a file."""
+    from llwlc.relations import RelationPredictor
+    from llwlc.relations._triples import read_columns
+
+    asked = make_source(pairs, query, "--query")
+    assert asked is not None
+    columns = read_columns(asked, relation, source=source, target=target)
+    scored = RelationPredictor.load(run).score(list(zip(*(column.to_pylist() for column in columns), strict=True)))
+    print_status(f"{len(scored):,} typed links scored; probabilities are those among as many known and random links")
+    delivery.write_out(as_table(scored))
+
+
+def as_table(links: list[TypedLink]) -> pa.Table:
+    """Columns source, type, target, score and probability."""
+    return pa.table({name: [getattr(link, name) for link in links] for name in COLUMNS})

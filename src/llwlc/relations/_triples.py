@@ -1,0 +1,150 @@
+"""Triples: links with a direction and a type, as numbers and names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from llwlc._io.edge_source import open_edges
+from llwlc._io.file_bytes import UNZIPPED_LIMIT
+from llwlc._io.memory_table import TableSource
+from llwlc._io.table_file import arrow_errors
+from llwlc._support.text import quote_text
+from llwlc.errors import InputError
+from llwlc.graph._edge_file import find_ends, require_column
+from llwlc.graph._names import as_names, find_nodes, suggest_name
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """Distinct links `rows [t, 3]`: numbers of source, type and target; `names` of the nodes and `types` of the links,
+    both sorted. `num_rows` of the table that they were read from.
+
+    >>> Triples.of([("Ada", "knows", "Bob"), ("Ada", "pays", "Bob"), ("Ada", "knows", "Bob")])
+    Triples(nodes=2, types=2, links=2)
+    """
+
+    rows: Integers
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    num_rows: int = 0
+
+    @classmethod
+    def of(cls, triples: Sequence[tuple[str, str, str]]) -> Triples:
+        """The triples of names: source, type, target.
+
+        Args:
+            triples: at least one.
+        """
+        columns = list(zip(*triples, strict=True)) or [(), (), ()]
+        return _number(*(pa.array(list(map(str, column)), pa.string()) for column in columns))
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.names)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Triples(nodes={self.num_nodes}, types={len(self.types)}, links={len(self)})"
+
+    def find(self, triples: Any) -> Integers:
+        """The numbers `[m, 3]` of triples of names; unknown names are refused.
+
+        Args:
+            triples: source, type, target of each.
+        """
+        columns = [pa.array(list(map(str, column)), pa.string()) for column in zip(*triples, strict=True)]
+        if not columns:
+            return np.zeros((0, 3), dtype=np.int64)
+        known = (self.names, self.types, self.names)
+        at = np.stack([find_nodes(c, k, len(k)) for c, k in zip(columns, known, strict=True)], 1)
+        if (at < 0).any():
+            row, place = np.argwhere(at < 0)[0]
+            name = columns[place][int(row)].as_py()
+            what = "type of links" if place == 1 else "node"
+            hint = suggest_name(name, known[place], len(known[place]))
+            raise InputError(f"there is no {what} {quote_text(name)}.{hint}")
+        return at
+
+    def select(self, at: NDArray[Any]) -> Triples:
+        """The same nodes and types with some of the links.
+
+        Args:
+            at: their places, or a mask.
+        """
+        return replace(self, rows=self.rows[at])
+
+
+def read_triples(
+    path: TableSource,
+    relation: str = "type",
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    header: bool | None = None,
+    separator: str | None = None,
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
+) -> Triples:
+    """The typed links of a table, one a row, from source to target; repeated ones count once.
+
+    Args:
+        path: a CSV, TSV or Parquet file (also gzipped), a pandas or polars frame, an arrow table, or a query.
+        relation: the column of types (without a header: "1", "2", ...).
+        source: the column of one end; by default a familiar name, else the first column that is not `relation`.
+        target: the column of the other end.
+        header: whether the first line names the columns; None finds out.
+        separator: one character; None finds out.
+        unzipped_limit: bytes that a compressed file may unpack to; None for any number.
+
+    >>> table = {"source": ["Ada", "Bob"], "type": ["knows", "pays"], "target": ["Bob", "Ada"]}
+    >>> read_triples(table).types
+    ('knows', 'pays')
+    """
+    names = read_columns(
+        path, relation, source=source, target=target, header=header, separator=separator, unzipped_limit=unzipped_limit
+    )
+    return _number(*names)
+
+
+def read_columns(
+    path: TableSource,
+    relation: str,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    header: bool | None = None,
+    separator: str | None = None,
+    unzipped_limit: int | None = UNZIPPED_LIMIT,
+) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The names of source, type and target of every row, as `read_triples` finds them."""
+    file = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit).file
+    with arrow_errors(file.path):
+        require_column(file, relation)
+        free = replace(file, columns=tuple(name for name in file.columns if name != relation))
+        ends = find_ends(free, source, target)
+        columns = [ends.source, relation, ends.target]
+        table = file.read(columns=columns, text=columns)
+        one, kind, other = (as_names(table[name], where=f"{file.path}: column {quote_text(name)}") for name in columns)
+    if not len(one):
+        raise InputError(f"{file.path} has no rows: typed links need at least one")
+    return one, kind, other
+
+
+def _number(source: pa.Array, relation: pa.Array, target: pa.Array) -> Triples:
+    nodes, kinds = (pc.unique(pa.concat_arrays(part)) for part in ([source, target], [relation]))
+    nodes, kinds = (part.take(pc.sort_indices(part)) for part in (nodes, kinds))
+    columns = ((source, nodes), (relation, kinds), (target, nodes))
+    rows = np.stack([pc.index_in(column, value_set=known).to_numpy() for column, known in columns], 1)
+    rows = np.unique(rows.astype(np.int64), axis=0)
+    return Triples(rows, tuple(nodes.to_pylist()), tuple(kinds.to_pylist()), len(source))
