@@ -13,11 +13,16 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
+from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import _FunctionCompiler
+from numba.core.event import trigger_event
+from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
+from numba.core.typing import make_concrete_template
 
 from llwlc._support.machine_code import KernelCache, code_root, lock_compilation
 from llwlc._support.unique_symbols import KernelCompiler
@@ -66,28 +71,54 @@ def inner(function: F) -> F:
 
 
 def _compiled(function: F, fastmath: set[str], **options: bool) -> F:
-    made = numba.njit(
-        function, nogil=True, fastmath=fastmath, error_model="numpy", pipeline_class=KernelCompiler, **options
-    )
+    options = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "fastmath": fastmath} | options
     # not by `cache=True`, whose folder is a setting of numba: other users of numba in this process keep theirs
-    made._cache = KernelCache(function, cache_dir(function.__module__))
-    made.compile = _by_one(made._cache.lock_path, made.compile)
-    return cast(F, made)
+    return cast(F, KernelDispatcher(function, options, KernelCache(function, cache_dir(function.__module__))))
 
 
 _PARSING = Lock()
 """Two threads that parse at once are an error of Python 3.11 ("AST constructor recursion depth mismatch")."""
 
 
-def _by_one(path: str, compile_for: Callable[..., object]) -> Callable[..., object]:
-    """numba's compiler, one process at a time."""
+class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
+    """numba's dispatcher. What Python calls is compiled with all that is called from there, and cached; a function that
+    another compiled one calls is a part of that."""
 
-    def compile_it(*signature: object) -> object:
+    def __init__(self, function: Any, options: dict[str, Any], cache: KernelCache) -> None:
+        super().__init__(function, targetoptions=options, pipeline_class=KernelCompiler)
+        self._cache = cache
+        self._parts: dict[tuple[Any, ...], CompileResult] = {}
+        self._part_compiler = PartCompiler(function, self.targetdescr, options, {}, KernelCompiler)
+
+    def compile(self, sig: object) -> object:
         # the first is numba's own lock, that of threads
-        with global_compiler_lock, lock_compilation(path):
-            return compile_for(*signature)
+        with global_compiler_lock, lock_compilation(self._cache.lock_path):
+            return super().compile(sig)
 
-    return compile_it
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        with global_compiler_lock:
+            pysig, args = self._compiler.fold_argument_types(args, kws)
+            if tuple(args) not in self._parts:
+                self._compile_part(tuple(args))
+            signatures = [part.signature for part in self._parts.values()]
+        name = self.py_func.__name__
+        return make_concrete_template(f"CallTemplate({name})", key=name, signatures=signatures), pysig, args, {}
+
+    def _compile_part(self, args: tuple[Any, ...]) -> None:
+        with trigger_event("numba:compile", data={"dispatcher": self, "args": args, "return_type": None}):
+            part = self._part_compiler.compile(args, None)._replace(entry_point=object())
+        self.targetctx.insert_user_function(part.entry_point, part.fndesc, [part.library])
+        self._parts[tuple(part.signature.args)] = part
+
+    def get_overload(self, sig: Any) -> object:
+        args, _ = normalize_signature(sig)
+        return self._parts[tuple(args)].entry_point
+
+
+class PartCompiler(_FunctionCompiler):
+    def _customize_flags(self, flags: Any) -> Any:
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+        return flags
 
 
 @cache
