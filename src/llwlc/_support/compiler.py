@@ -13,19 +13,12 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
-from numba.core.compiler import CompileResult
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import _FunctionCompiler
-from numba.core.event import trigger_event
-from numba.core.registry import CPUDispatcher
-from numba.core.sigutils import normalize_signature
-from numba.core.typing import make_concrete_template
 
-from llwlc._support.machine_code import KernelCache, code_root, lock_compilation
-from llwlc._support.unique_symbols import KernelCompiler
+from llwlc._support.kernel_dispatcher import KernelDispatcher
+from llwlc._support.machine_code import KernelCache, code_root
 
 U = np.uint64
 """The type of indices in inner loops: with signed ones numba tests each time whether they are negative."""
@@ -56,69 +49,22 @@ def exact(function: F) -> F:
     return _compiled(function, set())
 
 
-def entered(function: F) -> F:
-    """`compiled`, for the first function of a kernel that makes no array of its own: it counts no references to those
-    it is given, which its caller holds.
+def uncounted(function: F) -> F:
+    """`compiled`, for a function that makes no array of its own: it counts no references to those it is given, which
+    its caller holds. For a record of a hundred arrays that takes longer to compile than what is done with them.
     """
     return _compiled(function, FASTMATH, _nrt=False)
 
 
-def inner(function: F) -> F:
-    """`entered`, for functions that only other compiled functions call, never Python: without the code that reads
-    Python's objects. For a record of a hundred arrays that takes longer to compile than what is done with them, and
-    nobody needs references to each of them counted."""
-    return _compiled(function, FASTMATH, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
 def _compiled(function: F, fastmath: set[str], **options: bool) -> F:
-    options = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "fastmath": fastmath} | options
+    settings = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
     # not by `cache=True`, whose folder is a setting of numba: other users of numba in this process keep theirs
-    return cast(F, KernelDispatcher(function, options, KernelCache(function, cache_dir(function.__module__))))
+    cache = KernelCache(function, cache_dir(function.__module__))
+    return cast(F, KernelDispatcher(function, settings | options, cache))
 
 
 _PARSING = Lock()
 """Two threads that parse at once are an error of Python 3.11 ("AST constructor recursion depth mismatch")."""
-
-
-class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
-    """numba's dispatcher. What Python calls is compiled with all that is called from there, and cached; a function that
-    another compiled one calls is a part of that."""
-
-    def __init__(self, function: Any, options: dict[str, Any], cache: KernelCache) -> None:
-        super().__init__(function, targetoptions=options, pipeline_class=KernelCompiler)
-        self._cache = cache
-        self._parts: dict[tuple[Any, ...], CompileResult] = {}
-        self._part_compiler = PartCompiler(function, self.targetdescr, options, {}, KernelCompiler)
-
-    def compile(self, sig: object) -> object:
-        # the first is numba's own lock, that of threads
-        with global_compiler_lock, lock_compilation(self._cache.lock_path):
-            return super().compile(sig)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        with global_compiler_lock:
-            pysig, args = self._compiler.fold_argument_types(args, kws)
-            if tuple(args) not in self._parts:
-                self._compile_part(tuple(args))
-            signatures = [part.signature for part in self._parts.values()]
-        name = self.py_func.__name__
-        return make_concrete_template(f"CallTemplate({name})", key=name, signatures=signatures), pysig, args, {}
-
-    def _compile_part(self, args: tuple[Any, ...]) -> None:
-        with trigger_event("numba:compile", data={"dispatcher": self, "args": args, "return_type": None}):
-            part = self._part_compiler.compile(args, None)._replace(entry_point=object())
-        self.targetctx.insert_user_function(part.entry_point, part.fndesc, [part.library])
-        self._parts[tuple(part.signature.args)] = part
-
-    def get_overload(self, sig: Any) -> object:
-        args, _ = normalize_signature(sig)
-        return self._parts[tuple(args)].entry_point
-
-
-class PartCompiler(_FunctionCompiler):
-    def _customize_flags(self, flags: Any) -> Any:
-        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
-        return flags
 
 
 @cache

@@ -131,6 +131,14 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         module.link_in(self._final_module, preserve=True)
         return [function.name for function in defined if function.linkage == Linkage.external]
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """As numba does, but for functions that are only declared here, to which no pass does anything."""
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
     def _all_parts(self) -> list[KernelLibrary]:
         found: dict[KernelLibrary, None] = {}
         waiting = list(self._parts)
