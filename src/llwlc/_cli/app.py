@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from llwlc._cli.cache import cache
-from llwlc._cli.console import Group
+from llwlc._cli.console import Group, print_stages
 from llwlc._cli.data import data
 from llwlc._cli.evaluate import evaluate
 from llwlc._cli.explain import explain
@@ -18,6 +18,7 @@ from llwlc._cli.report import report
 from llwlc._cli.score import score
 from llwlc._cli.serve import serve
 from llwlc._cli.tune import tune
+from llwlc._support.stopwatch import watch_command
 from llwlc._support.version import VERSION
 
 app = typer.Typer(
@@ -43,8 +44,17 @@ for name in MOVED_COMMANDS:
 
 @app.callback(invoke_without_command=True)
 def about(
+    ctx: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+    profile: Annotated[
+        bool, typer.Option(help="Print the seconds that each stage of the command took, from the start of the process.")
+    ] = False,
 ) -> None:
     if show_version:
         typer.echo(f"llwlc {VERSION}")
         raise typer.Exit
+    if ctx.invoked_subcommand:
+        command = watch_command(ctx.invoked_subcommand)
+        if profile:
+            ctx.call_on_close(lambda: print_stages(watch.seconds))  # after the stopwatch, which is closed before
+        watch = ctx.with_resource(command)

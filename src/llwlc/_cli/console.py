@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -64,6 +64,14 @@ class Group(TyperGroup):
                 raise
             print_status(f"Error: {_sentence(error)}", style="red")
             raise typer.Exit(2) from None
+
+
+def print_stages(seconds: Mapping[str, float]) -> None:
+    """Prints on stderr what each stage of a command took, the longest first, and their sum."""
+    total = sum(seconds.values())
+    rows = [*sorted(seconds.items(), key=lambda row: -row[1]), ("total", total)]
+    for stage, taken in rows:
+        ERR.print(f"{taken:9.2f} s {taken / total:6.1%}  {stage}", markup=False, highlight=False)
 
 
 def _lacks_memory(error: RuntimeError) -> bool:

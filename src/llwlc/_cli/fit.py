@@ -29,6 +29,7 @@ from llwlc._cli.tables import describe_expected_links, show_links, show_ranking,
 from llwlc._cli.torchrun import join_processes
 from llwlc._io.database_url import redact
 from llwlc._support.registry import Registry, listed
+from llwlc._support.stopwatch import STARTING, current_watch
 from llwlc.bases._starts import STARTS
 from llwlc.constraints._registry import FAMILIES
 from llwlc.models._llwlc.presets import PRESETS
@@ -190,19 +191,23 @@ def fit(
         refuse_options(ctx, "fraction", "plan", why="with --model, as a model that is not ours follows its recipe")
     if plan is not None:
         refuse_options(ctx, "minutes", why="with --plan, which says what to do")
-    from llwlc import splits
-    from llwlc._predictor import LinkPredictor
+    watch = current_watch()
+    with watch(STARTING):
+        from llwlc import splits
+        from llwlc._predictor import LinkPredictor
 
     with join_processes(device) as ranks:
-        full_graph = graph_options.open(graph, directed=directed)
-        labels = None if node_type is None else graph_options.read_node_types(full_graph, node_type)
+        with watch("reading"):
+            full_graph = graph_options.open(graph, directed=directed)
+            labels = None if node_type is None else graph_options.read_node_types(full_graph, node_type)
         settings = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
         budget = minutes if plan is None else None
         predictor = LinkPredictor(
             preset, model=model, seed=seed, minutes=budget, directed=directed, device=device, **settings
         )
         known = predictor.make_model()  # refuses bad options before any work
-        split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
+        with watch("splitting"):
+            split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)
         with EpochBar(known.epochs, out) as bar:
             if not planned or bar.resumes:
@@ -236,7 +241,8 @@ def fit(
                 ranks=ranks,
             )
         if ranks is None or ranks.first:
-            show_outcome(predictor, out)
+            with watch("listing"):
+                show_outcome(predictor, out)
 
 
 def show_outcome(model: LinkPredictor, out: Path) -> None:

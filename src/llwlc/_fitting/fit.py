@@ -94,27 +94,29 @@ def fit_model(
     """
     begin, resources = time.perf_counter(), Resources() if resources is None else resources
     watch, device = resources.watch, str(resources.device)
-    model = copy.deepcopy(model)
-    require_held_out(split)
-    model.check(graph)
     with watch("features"):
+        model = copy.deepcopy(model)
+        require_held_out(split)
+        model.check(graph)
         compactor, features = prepare_features(graph, model) if known is None else known
     if on_features is not None:
-        on_features(features)
+        with watch("planning"):
+            on_features(features)
     if prepared is None and (rank_candidates or model.trains_on_candidates):
         with watch("candidates"):
             prepared = prepare_candidates(split, features, model, seed=seed, node_types=node_types, device=device)
-    model = model.fit(
-        split,
-        features,
-        seed=seed,
-        resources=resources,
-        candidates=None if prepared is None else prepared.links,
-        checkpoint=checkpoint,
-        on_epoch=on_epoch,
-    )
-    sample = subsample_evaluation(split, model.limits.num_eval_links, seed)
+    with watch("preparing"):  # what the model does beside its own stages
+        model = model.fit(
+            split,
+            features,
+            seed=seed,
+            resources=resources,
+            candidates=None if prepared is None else prepared.links,
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+        )
     with watch("measuring"):
+        sample = subsample_evaluation(split, model.limits.num_eval_links, seed)
         valid = model.validation or score_links(model, sample.valid_graph, sample.valid_pos, sample.valid_neg)
         calibration = fit_calibration(valid[0], valid[1].flatten())
     calibrated = ranking = report = None

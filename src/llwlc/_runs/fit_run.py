@@ -69,16 +69,18 @@ def fit_run(
         return None
     labels = None if node_types is None else tuple(map(str, node_types))
     allowed = None if labels is None else NodeTypes.from_links(labels, split.train_graph)
-    content = content_digest(graph, split, labels)
+    with resources.watch("fingerprint"):
+        content = content_digest(graph, split, labels)
     written, prepared = None, None
     if isinstance(model, Plannable):
         base = fingerprint(content, model, seed)
         written = _written(out, base, model, minutes, plan)
         if written is None and minutes is not None and not (out is not None and find_finished_run(out, base)):
-            written, prepared = make_new_plan(
-                graph, split, model, minutes, base,
-                node_types=allowed, device=device, begin=begin, on_plan=on_plan,
-            )  # fmt: skip
+            with resources.watch("planning"):
+                written, prepared = make_new_plan(
+                    graph, split, model, minutes, base,
+                    node_types=allowed, device=device, begin=begin, on_plan=on_plan,
+                )  # fmt: skip
         if written is not None:
             model = _by_plan(model, written)
     elif plan is not None:
@@ -125,8 +127,9 @@ def fit_run(
         info = RunInfo(graph_name, mark, parameters, list_needs({**fitted.model.code, **planned}))
         run = Run(fitted, replace(graph, report=None), split, info, labels, written, direction)
         if out is not None:
-            directory.save(out, run)
-            directory.remove_leftovers(out)
+            with resources.watch("saving"):
+                directory.save(out, run)
+                directory.remove_leftovers(out)
     return run
 
 

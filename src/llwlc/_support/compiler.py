@@ -15,12 +15,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar, cast
 
-import numba
 import numpy as np
-from numba.core.compiler_lock import global_compiler_lock
 
-from llwlc._support.machine_code import KernelCache, code_root, lock_compilation
-from llwlc._support.unique_symbols import KernelCompiler
+from llwlc._support.kernel_dispatcher import KernelDispatcher
+from llwlc._support.machine_code import KernelCache, code_root
 
 U = np.uint64
 """The type of indices in inner loops: with signed ones numba tests each time whether they are negative."""
@@ -51,43 +49,22 @@ def exact(function: F) -> F:
     return _compiled(function, set())
 
 
-def entered(function: F) -> F:
-    """`compiled`, for the first function of a kernel that makes no array of its own: it counts no references to those
-    it is given, which its caller holds.
+def uncounted(function: F) -> F:
+    """`compiled`, for a function that makes no array of its own: it counts no references to those it is given, which
+    its caller holds. For a record of a hundred arrays that takes longer to compile than what is done with them.
     """
     return _compiled(function, FASTMATH, _nrt=False)
 
 
-def inner(function: F) -> F:
-    """`entered`, for functions that only other compiled functions call, never Python: without the code that reads
-    Python's objects. For a record of a hundred arrays that takes longer to compile than what is done with them, and
-    nobody needs references to each of them counted."""
-    return _compiled(function, FASTMATH, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
 def _compiled(function: F, fastmath: set[str], **options: bool) -> F:
-    made = numba.njit(
-        function, nogil=True, fastmath=fastmath, error_model="numpy", pipeline_class=KernelCompiler, **options
-    )
+    settings = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
     # not by `cache=True`, whose folder is a setting of numba: other users of numba in this process keep theirs
-    made._cache = KernelCache(function, cache_dir(function.__module__))
-    made.compile = _by_one(made._cache.lock_path, made.compile)
-    return cast(F, made)
+    cache = KernelCache(function, cache_dir(function.__module__))
+    return cast(F, KernelDispatcher(function, settings | options, cache))
 
 
 _PARSING = Lock()
 """Two threads that parse at once are an error of Python 3.11 ("AST constructor recursion depth mismatch")."""
-
-
-def _by_one(path: str, compile_for: Callable[..., object]) -> Callable[..., object]:
-    """numba's compiler, one process at a time."""
-
-    def compile_it(*signature: object) -> object:
-        # the first is numba's own lock, that of threads
-        with global_compiler_lock, lock_compilation(path):
-            return compile_for(*signature)
-
-    return compile_it
 
 
 @cache

@@ -1,22 +1,68 @@
-"""Stopwatch: how long each stage of some work took."""
+"""Stopwatch: how long each stage of some work took; each second counts for one stage."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+STARTING = "starting"
+"""The stage from the start of the process, with all imports."""
+_IMPORTED = time.perf_counter()
 
 
 class Stopwatch:
-    """`with watch("reading"): ...` adds the seconds of the block to `watch.seconds["reading"]`."""
+    """`with watch("reading"): ...` adds the seconds of the block to `watch.seconds["reading"]`, except those of blocks
+    inside it, which count for their own stages. Blocks are entered by one thread.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._inner = [0.0]
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
         begin = time.perf_counter()
+        self.seconds.setdefault(stage, 0.0)
+        self._inner.append(0.0)
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begin
+            taken = time.perf_counter() - begin
+            self.seconds[stage] += taken - self._inner.pop()
+            self._inner[-1] += taken
+
+
+_command: ContextVar[Stopwatch | None] = ContextVar("command", default=None)
+
+
+def current_watch() -> Stopwatch:
+    """The stopwatch of the command that runs here, a new one outside of commands."""
+    return _command.get() or Stopwatch()
+
+
+@contextmanager
+def watch_command(name: str) -> Iterator[Stopwatch]:
+    """Until the end of the block, `current_watch` is one for the whole process: what no stage has is the command's
+    own.
+    """
+    watch = Stopwatch()
+    watch.seconds[STARTING] = process_age()
+    token = _command.set(watch)
+    try:
+        with watch(name):
+            yield watch
+    finally:
+        _command.reset(token)
+
+
+def process_age() -> float:
+    """Seconds since this process was started; where the system does not tell, since this module was imported."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return time.perf_counter() - _IMPORTED

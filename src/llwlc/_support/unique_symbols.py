@@ -17,6 +17,7 @@ import re
 import secrets
 from typing import Any, NamedTuple
 
+from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler import Compiler
 from numba.core.environment import Environment, lookup_environment
@@ -85,13 +86,17 @@ class PairsCodegen(JITCPUCodegen):  # type: ignore[misc]
 
 
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The machine code of a kernel, all symbols of which are unique: its callees are renamed before they are linked, so
-    they are shared and inlined as ever.
+    """The code of a kernel, all symbols of which are unique: its callees are renamed before they are linked, so they
+    are shared and inlined as ever.
+
+    Callees that are kernels are linked as they were written, not optimised and without machine code: all of it is
+    optimised once, together.
     """
 
     def __init__(self, codegen: JITCPUCodegen, name: str) -> None:
         super().__init__(codegen, name)
         self._renamed: dict[str, str] = {}
+        self._parts: list[KernelLibrary] = []
         self._environments: list[Environment] = []
 
     def add_llvm_module(self, ll_module: Any) -> None:
@@ -101,7 +106,48 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def add_linking_library(self, library: Any) -> None:
         """Adds a callee."""
-        super().add_linking_library(_Linked(library, self))
+        if isinstance(library, KernelLibrary):
+            self._parts.append(library)
+        else:
+            super().add_linking_library(_Linked(library, self))
+
+    def finalize(self) -> None:
+        """Links all that is called from here, optimises it and makes machine code of it."""
+        parts = self._all_parts()
+        for part in parts:
+            for linked in part._linking_libraries:
+                super().add_linking_library(_Linked(linked.library, self))
+        names = [name for part in parts for name in part.link_into(self._final_module)]
+        # only now: a function that is marked so is not linked where nobody calls it yet
+        for name in names:
+            self._final_module.get_function(name).linkage = Linkage.linkonce_odr
+        for part in parts:
+            self._renamed |= part._renamed
+        super().finalize()
+
+    def link_into(self, module: Any) -> list[str]:
+        """Adds this code to that of a caller; returns the names of its functions."""
+        defined = [function for function in self._final_module.functions if not function.is_declaration]
+        module.link_in(self._final_module, preserve=True)
+        return [function.name for function in defined if function.linkage == Linkage.external]
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """As numba does, but for functions that are only declared here, to which no pass does anything."""
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
+    def _all_parts(self) -> list[KernelLibrary]:
+        found: dict[KernelLibrary, None] = {}
+        waiting = list(self._parts)
+        while waiting:
+            part = waiting.pop()
+            if part not in found:
+                found[part] = None
+                waiting += part._parts
+        return list(found)
 
     def linkable(self, library: Any) -> Any:
         """The code of a callee, a copy where it was renamed."""
@@ -117,8 +163,13 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         super()._finalize_specific()
         originals = {new: old for old, new in self._renamed.items() if old.startswith(ENVIRONMENT)}
         for value in self._final_module.global_variables:
+            if not value.name.startswith(ENVIRONMENT):
+                continue
+            own = lookup_environment(value.name)
             original = lookup_environment(originals.get(value.name))
-            if original is not None:
+            if own is not None:
+                self._codegen.set_env(value.name, own)
+            elif original is not None:
                 self._environments.append(_copied(original, value.name))
                 self._codegen.set_env(value.name, self._environments[-1])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from llwlc._support.options import has_type
-from llwlc._support.stopwatch import Stopwatch
+from llwlc._support.stopwatch import Stopwatch, current_watch
 from llwlc.errors import InputError
 from llwlc.training._ranks import Ranks
 
@@ -41,5 +41,5 @@ class Resources:
     """No epoch begins after this many seconds, None for no limit."""
     ranks: Ranks | None = None
     """The processes that train together, of which this is the first."""
-    watch: Stopwatch = field(default_factory=Stopwatch)
+    watch: Stopwatch = field(default_factory=current_watch)
     """Takes the seconds of each stage: `with resources.watch("training"): ...`."""

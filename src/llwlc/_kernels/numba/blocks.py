@@ -17,7 +17,7 @@ import numpy as np
 
 from llwlc._kernels.numba.lanes import LANES, broadcast, constant, fma, larger, load, plus, store, times
 from llwlc._kernels.numba.products import PAIR, multiply, project, whole_fours, zero_entries
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 
 LOGS = np.log1p(np.arange(1024))
 """log(1 + degree) for small whole degrees, which most are."""
@@ -91,7 +91,7 @@ def block_scratch(n: int, steps: int, blocks: Blocks, filters: int, dtype: type[
     )
 
 
-@inner
+@uncounted
 def take_basis(values: np.ndarray, vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
     """Copies Ritz values and vectors to the scratch."""
     zero_entries(s.values, 0, s.kappa)
@@ -100,7 +100,7 @@ def take_basis(values: np.ndarray, vectors: np.ndarray, live: int, p: int, n: in
     take_vectors(vectors, live, p, n, s)
 
 
-@inner
+@uncounted
 def take_vectors(vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch) -> None:
     """Copies the rows p to p + n of `vectors [N, κ]`, and pads with zero rows to a multiple of four."""
     zero_entries(s.V, 0, whole_fours(n) * s.kappa)
@@ -110,7 +110,7 @@ def take_vectors(vectors: np.ndarray, live: int, p: int, n: int, s: BlockScratch
             s.V[to + k] = vectors[p + i, k]
 
 
-@inner
+@uncounted
 def take_degrees(degree: np.ndarray, p: int, n: int, s: BlockScratch) -> None:
     for i in range(n):
         d = np.float64(degree[p + i])
@@ -120,7 +120,7 @@ def take_degrees(degree: np.ndarray, p: int, n: int, s: BlockScratch) -> None:
         s.log_degree[i] = 0.0
 
 
-@inner
+@uncounted
 def gains(f: int, filters: Filters, live: int, s: BlockScratch) -> None:
     """Evaluates filter f at all eigenvalues at once; zero at dead columns."""
     count, hidden = filters.outer.shape[1:]
@@ -140,7 +140,7 @@ def gains(f: int, filters: Filters, live: int, s: BlockScratch) -> None:
             s.gain[q * s.kappa + k] = 0.0
 
 
-@inner
+@uncounted
 def class_spectrum(label: np.ndarray, p: int, n: int, classes: int, s: BlockScratch) -> None:
     """(VᵀX₀)ᵀ: the rows of V added up by class, and by log degree."""
     zero_entries(s.classes, 0, (classes + 1) * s.kappa)
@@ -154,7 +154,7 @@ def class_spectrum(label: np.ndarray, p: int, n: int, classes: int, s: BlockScra
         store(s.classes, classes * s.kappa + o, last)
 
 
-@inner
+@uncounted
 def first_mixed(blocks: Blocks, live: int, s: BlockScratch) -> None:
     """Σ_s f_s(R) VᵀX₀ W_s."""
     inputs, kappa = blocks.classes + 1, s.kappa
@@ -167,7 +167,7 @@ def first_mixed(blocks: Blocks, live: int, s: BlockScratch) -> None:
     project(s.classes_filtered, 0, kappa, blocks.filters * inputs, live, blocks.first, 0, C, s.mixed, 0, False)
 
 
-@inner
+@uncounted
 def first_rows(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: BlockScratch) -> None:
     """X₁."""
     C, kappa, skips = blocks.bias.shape[1], s.kappa, len(blocks.first_skip) > 0
@@ -195,7 +195,7 @@ def first_rows(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: 
     zero_entries(s.states, n * C, (whole_fours(n) - n) * C)
 
 
-@inner
+@uncounted
 def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -> None:
     """Σ_s f_s(R) VᵀX W_s, X the rows of the block before."""
     C, kappa, count = blocks.bias.shape[1], s.kappa, blocks.filters
@@ -224,7 +224,7 @@ def next_mixed(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -
     )
 
 
-@inner
+@uncounted
 def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) -> None:
     """The rows of a later block, four at a time."""
     C, kappa, rows = blocks.bias.shape[1], s.kappa, whole_fours(n)
@@ -267,7 +267,7 @@ def next_rows(block: int, blocks: Blocks, n: int, live: int, s: BlockScratch) ->
     zero_entries(s.states, out + n * C, (rows - n) * C)
 
 
-@inner
+@uncounted
 def all_blocks(blocks: Blocks, label: np.ndarray, p: int, n: int, live: int, s: BlockScratch) -> None:
     """The rows of every block, for the link whose basis, degrees and gains are in the scratch."""
     class_spectrum(label, p, n, blocks.classes, s)

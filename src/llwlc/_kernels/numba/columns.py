@@ -10,7 +10,7 @@ from llwlc._kernels.numba.enclosing_subgraph import kth_lowest
 from llwlc._kernels.numba.hashing import draw, identity, normal
 from llwlc._kernels.numba.krylov import ClosedFormProjector
 from llwlc._kernels.numba.matrix import Matrix, apply
-from llwlc._kernels.numba.vectors import norm
+from llwlc._kernels.numba.vectors import copy_vector, norm
 from llwlc._support.compiler import U, compiled
 
 
@@ -89,7 +89,7 @@ def deleted_columns(degree: np.ndarray, deleted: np.ndarray, columns: np.ndarray
     j = 0  # `degree` has zeros behind its last node
     for v in range(len(deleted)):
         if deleted[v]:
-            columns[j] = degree
+            copy_vector(degree, columns[j])
             columns[j, v] = 0.0
             j += 1
     columns[j:] = 0.0

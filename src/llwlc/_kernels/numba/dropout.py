@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from llwlc._kernels.numba.hashing import link_key, mix
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 from llwlc._support.counter_hash import DROPOUT_STREAM
 
 SITE, LANE, LOW, SIGN = np.uint64(40), np.uint64(16), np.uint64(0xFFFF), np.uint64(0x8000)
@@ -28,13 +28,13 @@ class Dropout(NamedTuple):
     by_number: np.ndarray
 
 
-@inner
+@uncounted
 def bits_of_link(dropout: Dropout, u: int, v: int) -> np.uint64:
     """`EncodedLinks.draws` of one link."""
     return mix(link_key(dropout.seed, dropout.epoch, DROPOUT_STREAM, u, v, dropout.by_number))
 
 
-@inner
+@uncounted
 def write_dropout_factors(
     dropout: Dropout, place: int, link: np.uint64, entries: int, out: np.ndarray, at: int
 ) -> None:

@@ -11,7 +11,7 @@ from llwlc._kernels.numba.gradients import BlockGradientScratch, TransposedWeigh
 from llwlc._kernels.numba.lanes import LANES, constant, fma, load, plus, store, times
 from llwlc._kernels.numba.network import COSINE_EPS, NORM_EPS, EndWeights, dot
 from llwlc._kernels.numba.products import add_row, multiply, project_gathered, whole_fours, zero_entries
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 
 
 class EndGradientScratch(NamedTuple):
@@ -57,7 +57,7 @@ def end_gradient_scratch(ends: EndWeights, filters: int, kappa: int) -> EndGradi
     )
 
 
-@inner
+@uncounted
 def features_forward(
     w: EndWeights,
     S: int,
@@ -102,7 +102,7 @@ def features_forward(
         cosines_forward(F, S, rows, first, s, parts, at + 2 * channels)
 
 
-@inner
+@uncounted
 def mix_and_normalise(w: EndWeights, rows: np.ndarray, begin: int, wide: int, end: int, s: EndGradientScratch) -> None:
     """The linear layer and LayerNorm of one end; keeps the normalised row."""
     D = w.mix.shape[1]
@@ -123,7 +123,7 @@ def mix_and_normalise(w: EndWeights, rows: np.ndarray, begin: int, wide: int, en
         s.mixed[to + c] = s.unit[to + c] * w.norm[c] + w.norm_bias[c]
 
 
-@inner
+@uncounted
 def cosines_forward(
     F: int, S: int, rows: np.ndarray, first: int, s: EndGradientScratch, parts: np.ndarray, at: int
 ) -> None:
@@ -142,7 +142,7 @@ def cosines_forward(
             at += 1
 
 
-@inner
+@uncounted
 def features_backward(
     w: EndWeights,
     S: int,
@@ -186,7 +186,7 @@ def features_backward(
             blocks.gain[gain + q * kappa + k] = one + other
 
 
-@inner
+@uncounted
 def through_norm(w: EndWeights, end: int, s: EndGradientScratch, back: np.ndarray, to: int, grads: EndWeights) -> None:
     """The gradient of LayerNorm of one end, in place; padding stays zero."""
     D, scale = w.mix.shape[1], s.scale[end]
@@ -206,7 +206,7 @@ def through_norm(w: EndWeights, end: int, s: EndGradientScratch, back: np.ndarra
         grads.bias[c] += change
 
 
-@inner
+@uncounted
 def cosines_backward(
     F: int, S: int, rows: np.ndarray, first: int, parts: np.ndarray, at: int, s: EndGradientScratch
 ) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from llwlc._kernels.numba.blocks import Filters
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 
 
-@inner
+@uncounted
 def filter_forward(
     filters: Filters,
     values: np.ndarray,
@@ -44,7 +44,7 @@ def filter_forward(
                 gain[(f * S + q) * kappa + k] = sums
 
 
-@inner
+@uncounted
 def filter_backward(
     filters: Filters,
     values: np.ndarray,

@@ -33,7 +33,7 @@ from llwlc._kernels.numba.lanes import (
 )
 from llwlc._kernels.numba.products import PAIR, multiply, project, whole_fours, zero_entries
 from llwlc._kernels.numba.readouts import PoolScratch, SortReadoutWeights, pool_classes, pool_scratch
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 
 
 class TransposedWeights(NamedTuple):
@@ -105,7 +105,7 @@ def block_gradient_scratch(n: int, steps: int, blocks: Blocks, filters: Filters,
     )
 
 
-@inner
+@uncounted
 def rows_of_link(
     blocks: Blocks,
     filters: Filters,
@@ -134,7 +134,7 @@ def rows_of_link(
     pool_classes(s.blocks.states, first, pooled, stride, C, label, p, n, s.pool)
 
 
-@inner
+@uncounted
 def through_blocks(
     blocks: Blocks,
     filters: Filters,
@@ -176,7 +176,7 @@ def through_blocks(
     filter_backward(filters, values, dropped, s.keep, live, kappa, s.hidden, s.gain, s.back, filter_grads)
 
 
-@inner
+@uncounted
 def count_ties(s: BlockGradientScratch, n: int, pooled: int, first: int, C: int) -> None:
     """Counts the rows that have the largest entry of each channel: they share its gradient, as in torch."""
     rows = whole_fours(n) * C
@@ -189,7 +189,7 @@ def count_ties(s: BlockGradientScratch, n: int, pooled: int, first: int, C: int)
             store(s.ties, block * C + o, ties)
 
 
-@inner
+@uncounted
 def add_pooled(
     label: np.ndarray, p: int, n: int, block: int, part: int, C: int, here: int, s: BlockGradientScratch
 ) -> None:  # fmt: skip
@@ -207,14 +207,14 @@ def add_pooled(
             store(s.rows, to, plus(row, where_equal(load(s.blocks.states, states + i * C + o), most, share)))
 
 
-@inner
+@uncounted
 def through_relu(block: int, n: int, C: int, here: int, s: BlockGradientScratch) -> None:
     states = block * whole_fours(n) * C
     for at in range(0, whole_fours(n) * C, LANES):
         store(s.rows, here + at, where_positive(load(s.blocks.states, states + at), load(s.rows, here + at)))
 
 
-@inner
+@uncounted
 def add_bias(block: int, n: int, C: int, here: int, s: BlockGradientScratch, grads: Blocks) -> None:
     for o in range(0, C, LANES):
         sums = load(grads.bias, block * C + o)
@@ -223,7 +223,7 @@ def add_bias(block: int, n: int, C: int, here: int, s: BlockGradientScratch, gra
         store(grads.bias, block * C + o, sums)
 
 
-@inner
+@uncounted
 def first_weights(
     label: np.ndarray,
     p: int,
@@ -262,7 +262,7 @@ def first_weights(
     multiply(s.mixed, 0, C, whole_fours(live), C, transposed.first, 0, transposed.first.shape[1], s.filtered, 0, False)
 
 
-@inner
+@uncounted
 def first_gains(blocks: Blocks, live: int, s: BlockGradientScratch) -> None:
     inputs, kappa, wide = blocks.classes + 1, s.blocks.kappa, -(-blocks.filters * (blocks.classes + 1) // PAIR) * PAIR
     for q in range(blocks.filters):
@@ -273,7 +273,7 @@ def first_gains(blocks: Blocks, live: int, s: BlockGradientScratch) -> None:
             s.gain[q * kappa + k] = sums
 
 
-@inner
+@uncounted
 def next_weights(block: int, n: int, live: int, C: int, here: int, s: BlockGradientScratch, grads: Blocks) -> None:
     before, wide, kappa = (block - 1) * whole_fours(n) * C, grads.filters * C, s.blocks.kappa
     if len(grads.skip) > 0:
@@ -293,7 +293,7 @@ def next_weights(block: int, n: int, live: int, C: int, here: int, s: BlockGradi
     )
 
 
-@inner
+@uncounted
 def next_gains(block: int, blocks: Blocks, transposed: TransposedWeights, live: int, s: BlockGradientScratch) -> None:
     """Gradients of the filters at the eigenvalues, and of the spectrum VᵀX that they multiply."""
     C, S, kappa = blocks.bias.shape[1], blocks.filters, s.blocks.kappa
@@ -310,7 +310,7 @@ def next_gains(block: int, blocks: Blocks, transposed: TransposedWeights, live: 
             s.gain[(block * S + q) * kappa + k] = total(sums)
 
 
-@inner
+@uncounted
 def rows_before(
     block: int, transposed: TransposedWeights, n: int, live: int, C: int, here: int, there: int, s: BlockGradientScratch
 ) -> None:

@@ -12,7 +12,7 @@ from llwlc._kernels.numba.lanes import LANES, constant, fma, load, plus, store, 
 from llwlc._kernels.numba.network import HeadWeights, dot
 from llwlc._kernels.numba.products import add_row, rectify, zero_entries
 from llwlc._kernels.numba.readouts import ClassReadoutWeights
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 
 
 class HeadScratch(NamedTuple):
@@ -37,7 +37,7 @@ def head_scratch(head: HeadWeights) -> HeadScratch:
     return HeadScratch(zeros(H), zeros(H), np.zeros(2), np.zeros(2), zeros(width + LANES))
 
 
-@inner
+@uncounted
 def heads_forward(head: HeadWeights, sharing: bool, parts: np.ndarray, at: int, s: HeadScratch) -> None:
     """The logits from the parts from `at` on."""
     width, H = head.hidden.shape
@@ -55,7 +55,7 @@ def heads_forward(head: HeadWeights, sharing: bool, parts: np.ndarray, at: int, 
         s.out[1] = mine + head.ranking_bias[kind]
 
 
-@inner
+@uncounted
 def cross_entropy(wanted: np.ndarray, counts: np.ndarray, outputs: int, s: HeadScratch) -> float:
     """The link's part of `models._llwlc.step.population_loss`; its gradient with respect to the logits in the scratch.
     `wanted [1 + outputs]`: 0 or 1, then the link's weight in each population; `counts`: the links of each."""
@@ -70,7 +70,7 @@ def cross_entropy(wanted: np.ndarray, counts: np.ndarray, outputs: int, s: HeadS
     return loss
 
 
-@inner
+@uncounted
 def heads_backward(
     head: HeadWeights,
     sharing: bool,
@@ -110,7 +110,7 @@ def heads_backward(
             store(grads.ranking, here, fma(second, load(parts, at + o), load(grads.ranking, here)))
 
 
-@inner
+@uncounted
 def readout_backward(
     w: ClassReadoutWeights,
     transposed: TransposedWeights,

@@ -15,7 +15,7 @@ import numpy as np
 
 from llwlc._kernels.numba.matrix import Matrix, apply, apply_pair, gershgorin
 from llwlc._kernels.numba.small_eigen import eigh
-from llwlc._kernels.numba.vectors import dots, dots_two, norm, normalise, subtract, subtract_two
+from llwlc._kernels.numba.vectors import copy_vector, dots, dots_two, norm, normalise, subtract, subtract_two
 from llwlc._support.compiler import compiled
 
 EPS = 2.0**-50  # a few units of rounding: the error of one dot product
@@ -65,8 +65,8 @@ def orthonormalise(C: np.ndarray, w: np.ndarray, c: np.ndarray, rank_tolerance: 
             size = norm(C[j])
             if size > longest:
                 pivot, longest = j, size
-        w[:] = C[pivot]
-        C[pivot] = C[rank]
+        copy_vector(C[pivot], w)
+        copy_vector(C[rank], C[pivot])
         dots(C, rank, w, c)
         subtract(C, rank, c, w)
         size = norm(w)
@@ -77,7 +77,7 @@ def orthonormalise(C: np.ndarray, w: np.ndarray, c: np.ndarray, rank_tolerance: 
             dots(C, rank, w, c)
             subtract(C, rank, c, w)
             w /= norm(w)
-        C[rank] = w
+        copy_vector(w, C[rank])
         rank += 1
         for j in range(rank, k):
             dots(C[rank - 1 : rank], 1, C[j], c)
@@ -168,7 +168,7 @@ def krylov(
                 apply(L, Q[c], w)
                 before = norm(w)
             else:
-                w[:] = start[t]
+                copy_vector(start[t], w)
                 if not normalise(w):
                     continue
                 before = 1.0
@@ -193,7 +193,7 @@ def krylov(
                 q[i] = w[i] / size
             count += 1
         elif c >= 0:
-            start[leftover] = w
+            copy_vector(w, start[leftover])
             s.owner[leftover] = c
             leftover += 1
     s.owner[leftover:] = -1

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from llwlc._kernels.numba.lanes import LANES, broadcast, constant, fma, larger, load, memory, plus, store
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 
 PAIR = 2 * LANES
 FOUR = 4
 
 
-@inner
+@uncounted
 def whole_fours(n: int) -> int:
     return (n + 3) // 4 * 4
 
 
-@inner
+@uncounted
 def zero_entries(out: np.ndarray, begin: int, count: int) -> None:
     """Zeroes `count` entries from `begin` on."""
     zero = constant(out, 0.0)
@@ -33,7 +33,7 @@ def zero_entries(out: np.ndarray, begin: int, count: int) -> None:
         store(out, i, zero)
 
 
-@inner
+@uncounted
 def four_rows(out: np.ndarray, at: int, width: int, add: bool) -> tuple[Any, ...]:
     """32 entries of each of four rows: of `out` where the product is added to it, else zeros."""
     if add:
@@ -51,7 +51,7 @@ def four_rows(out: np.ndarray, at: int, width: int, add: bool) -> tuple[Any, ...
     return zero, zero, zero, zero, zero, zero, zero, zero
 
 
-@inner
+@uncounted
 def multiply(
     A: np.ndarray,
     a: int,
@@ -69,7 +69,7 @@ def multiply(
     multiply_memory(memory(A, a), stride, n, K, memory(W, w), width, memory(out, b), add)
 
 
-@inner
+@uncounted
 def multiply_memory(A: Any, stride: int, n: int, K: int, W: Any, width: int, out: Any, add: bool) -> None:
     for o in range(0, width, PAIR):
         for i in range(0, n, FOUR):
@@ -95,7 +95,7 @@ def multiply_memory(A: Any, stride: int, n: int, K: int, W: Any, width: int, out
             store(out, to + 3 * width + LANES, c31)
 
 
-@inner
+@uncounted
 def project(
     V: np.ndarray,
     v: int,
@@ -115,7 +115,7 @@ def project(
     project_memory(memory(V, v), stride, n, columns, memory(X, x), width, memory(out, b), add)
 
 
-@inner
+@uncounted
 def project_memory(V: Any, stride: int, n: int, columns: int, X: Any, width: int, out: Any, add: bool) -> None:
     for o in range(0, width, PAIR):
         for k in range(0, columns, FOUR):
@@ -139,7 +139,7 @@ def project_memory(V: Any, stride: int, n: int, columns: int, X: Any, width: int
             store(out, to + 3 * width + LANES, c31)
 
 
-@inner
+@uncounted
 def project_gathered(
     V: np.ndarray, stride: int, node: np.ndarray, p: int, n: int, columns: int, table: np.ndarray, out: np.ndarray
 ) -> None:
@@ -169,13 +169,13 @@ def project_gathered(
             store(out, to + 3 * width + LANES, c31)
 
 
-@inner
+@uncounted
 def add_row(z: np.ndarray, a: int, K: int, W: np.ndarray, w: int, width: int, out: np.ndarray, b: int) -> None:
     """out += z W for one row z of K entries, in four independent sums, which the processor computes in parallel."""
     add_row_memory(memory(z, a), K, memory(W, w), width, memory(out, b))
 
 
-@inner
+@uncounted
 def add_row_memory(z: Any, K: int, W: Any, width: int, out: Any) -> None:
     for o in range(0, width, PAIR):
         zero = constant(W, 0.0)
@@ -205,7 +205,7 @@ def add_row_memory(z: Any, K: int, W: Any, width: int, out: Any) -> None:
         store(out, o + LANES, plus(plus(c01, c11), plus(c21, c31)))
 
 
-@inner
+@uncounted
 def rectify(out: np.ndarray, begin: int, count: int) -> None:
     """ReLU of `count` entries, a multiple of 16, in place."""
     zero = constant(out, 0.0)

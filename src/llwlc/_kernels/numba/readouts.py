@@ -9,7 +9,7 @@ import numpy as np
 
 from llwlc._kernels.numba.lanes import LANES, constant, fma, larger, load, plus, store, times
 from llwlc._kernels.numba.products import add_row, multiply, rectify, whole_fours, zero_entries
-from llwlc._support.compiler import inner
+from llwlc._support.compiler import uncounted
 
 FIRST_CHANNELS, SECOND_CHANNELS, SEGMENTS = 16, 32, 10
 """Of the sorting readout: channels of the first and of the second convolution, and segments of the adaptive max
@@ -78,7 +78,7 @@ def pool_scratch(
     )
 
 
-@inner
+@uncounted
 def pool_classes(
     states: np.ndarray, begin: int, blocks: int, stride: int, C: int, label: np.ndarray, p: int, n: int, s: PoolScratch
 ) -> None:
@@ -107,7 +107,7 @@ def pool_classes(
                 store(s.mean, c, times(load(s.mean, c), share))
 
 
-@inner
+@uncounted
 def class_readout(w: ClassReadoutWeights, s: PoolScratch) -> None:
     """The layer behind `pool_classes`; classes without a node add nothing."""
     H, O = w.largest.shape
@@ -123,7 +123,7 @@ def class_readout(w: ClassReadoutWeights, s: PoolScratch) -> None:
     rectify(s.out, 0, O)
 
 
-@inner
+@uncounted
 def comes_before(states: np.ndarray, begin: int, C: int, channels: int, i: int, j: int) -> bool:
     """Whether row i is larger than row j in the last channel in which they differ."""
     for c in range(channels - 1, -1, -1):
@@ -133,7 +133,7 @@ def comes_before(states: np.ndarray, begin: int, C: int, channels: int, i: int, 
     return False
 
 
-@inner
+@uncounted
 def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: PoolScratch) -> None:
     """The order of `nn._pooling.sort_pool`, by a merge sort, which is stable."""
     here, there = s.order, s.spare
@@ -158,7 +158,7 @@ def sort_rows(states: np.ndarray, begin: int, C: int, channels: int, n: int, s: 
         s.order[i] = here[i]
 
 
-@inner
+@uncounted
 def sort_readout(w: SortReadoutWeights, states: np.ndarray, begin: int, C: int, n: int, s: PoolScratch) -> None:
     """DGCNN's readout: the first rows, a convolution over each, max pooling of two, a convolution over five, max
     pooling to ten segments.

@@ -40,7 +40,7 @@ from llwlc._kernels.numba.network import NetworkWeights
 from llwlc._kernels.numba.products import FOUR, project, whole_fours, zero_entries
 from llwlc._kernels.numba.readouts import class_readout
 from llwlc._kernels.numba.shared_counter import take_next
-from llwlc._support.compiler import entered, inner
+from llwlc._support.compiler import uncounted
 
 
 class TrainingArrays(NamedTuple):
@@ -124,7 +124,7 @@ def training_scratch(
     return TrainingScratch(blocks, ends, head_scratch(net.head), sums, grads)
 
 
-@entered
+@uncounted
 def train_groups(
     net: NetworkWeights,
     transposed: TransposedWeights,
@@ -236,7 +236,7 @@ def train_groups(
         group = take_next(turn)
 
 
-@inner
+@uncounted
 def live_columns(mask: np.ndarray) -> int:
     """How many columns of a basis are live. (A function of its own: where a literal 0 begins a sum, numba compiles what
     is called with the sum for the literal too.)
@@ -247,7 +247,7 @@ def live_columns(mask: np.ndarray) -> int:
     return live
 
 
-@inner
+@uncounted
 def draw_dropout(net: NetworkWeights, dropout: Dropout, links: TrainingArrays, p: int, s: TrainingScratch) -> int:
     """The factors of all dropout of the link that begins at node p; returns how many filters have dropout. Places: the
     filters of all blocks, the ends' output, the features, the head.
@@ -264,7 +264,7 @@ def draw_dropout(net: NetworkWeights, dropout: Dropout, links: TrainingArrays, p
     return count if dropout.drop[0] > 0 else 0
 
 
-@inner
+@uncounted
 def keep_pooled(net: NetworkWeights, b: int, s: BlockGradientScratch, tape: TrainingTape) -> None:
     """The inputs of the readout, and its output as the first of the parts."""
     H, classes, wide = s.pooled, net.blocks.classes, tape.pooled.shape[1]
@@ -278,7 +278,7 @@ def keep_pooled(net: NetworkWeights, b: int, s: BlockGradientScratch, tape: Trai
         tape.number[b, j] = math.log1p(s.pool.size[j])
 
 
-@inner
+@uncounted
 def ends_forward(net: NetworkWeights, n: int, s: BlockGradientScratch, parts: np.ndarray, at: int) -> None:
     """Product and distance of the ends' rows of the last block."""
     count, C = net.blocks.bias.shape
@@ -288,7 +288,7 @@ def ends_forward(net: NetworkWeights, n: int, s: BlockGradientScratch, parts: np
         parts[at + c], parts[at + channels + c] = a * b, abs(a - b)
 
 
-@inner
+@uncounted
 def ends_backward(net: NetworkWeights, n: int, s: BlockGradientScratch, parts: np.ndarray, at: int) -> None:
     """The gradients of the ends' rows of the last block, zero where they are not read."""
     count, C = net.blocks.bias.shape
@@ -301,7 +301,7 @@ def ends_backward(net: NetworkWeights, n: int, s: BlockGradientScratch, parts: n
             s.rows[c], s.rows[C + c] = product * b + apart, product * a - apart
 
 
-@entered
+@uncounted
 def large_layers(tape: TrainingTape, links: int, classes: int, part: int, parts: int, grads: NetworkWeights) -> None:
     """The gradients of the large layers' matrices from the tape of so many links: the `part`-th of so many parts of
     each matrix. Each entry is summed in the order of links.
@@ -318,7 +318,7 @@ def large_layers(tape: TrainingTape, links: int, classes: int, part: int, parts:
         slice_of(tape.filtered, 0, wide, 2 * links, wide, tape.mixed, D, part, parts, grads.ends.mix)
 
 
-@inner
+@uncounted
 def slice_of(
     inputs: np.ndarray,
     first: int,
@@ -337,7 +337,7 @@ def slice_of(
     project(inputs, first + begin, stride, rows, end - begin, back, 0, width, out, begin * width, False)
 
 
-@entered
+@uncounted
 def gather(values: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
     """out = values[index]."""
     for i in range(len(index)):

@@ -21,6 +21,15 @@ def padded_length(n: int) -> int:
 
 
 @compiled
+def copy_vector(source: np.ndarray, target: np.ndarray) -> None:
+    """What `target[:] = source` does for two of one length. numba would compile the words of an error for others, which
+    takes longer than all that is done with vectors here.
+    """
+    for i in range(len(target)):
+        target[i] = source[i]
+
+
+@compiled
 def dots(A: np.ndarray, m: int, w: np.ndarray, c: np.ndarray) -> None:
     """c = A w for the first m rows of A, four at a time: w is read once for all of them. The last four rows may
     overlap the four before; their sums are computed twice, with the same result."""

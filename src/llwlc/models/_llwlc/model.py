@@ -20,7 +20,7 @@ from llwlc.errors import NotFittedError, RunFolderError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import RANDOM, LinkModel, Population
 from llwlc.models._llwlc import worker
-from llwlc.models._llwlc.encoded_split import ENCODING, EncodedSplit, training_positives
+from llwlc.models._llwlc.encoded_split import EncodedSplit, training_positives
 from llwlc.models._llwlc.presets import PRESETS, Preset, find_preset, read_preset
 from llwlc.models._llwlc.scoring import OUTPUTS, Scorer, chunk_size
 from llwlc.models._llwlc.setup import prepare_training
@@ -184,8 +184,7 @@ class LLwLC(LinkModel):
         valid = ValidationLinks(
             links.part("valid_pos"), links.part("valid_neg"), links.valid_candidates(), own=split.valid_neg.ndim == 3
         )
-        encoding = watch.seconds.get(ENCODING, 0.0)
-        with watch(TRAINING):
+        with watch(TRAINING):  # but for the links of an epoch that are encoded when it asks for them
             result = train_network(
                 net,
                 links.training,
@@ -197,8 +196,6 @@ class LLwLC(LinkModel):
                 ranks=ranks,
                 seconds=resources.seconds,
             )
-        # the links of an epoch are encoded when it asks for them
-        watch.seconds[TRAINING] -= watch.seconds.get(ENCODING, 0.0) - encoding
         self.preset, self.net, self.features = preset, net, features
         self.history, self.validation = result.history, (result.valid_pos, result.valid_neg)
         self._scorer = None
