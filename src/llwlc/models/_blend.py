@@ -54,7 +54,7 @@ class Blend(MemberLimits, WeightedParts):
 
     The weights are non-negative and fitted on links that are hidden from every member: the validation links if there
     are enough, otherwise training links that are withheld from additional trainings. Where they are few, the trained
-    members count alike. On small graphs, the scores of three trainings of each of them are averaged.
+    members count alike. On small graphs, the scores of three trainings of our network are averaged.
 
     Args:
         members: names of models, joined by commas, or a sequence of names and `LinkModel`s; "heuristics" stands for

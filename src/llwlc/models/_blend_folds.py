@@ -26,7 +26,10 @@ TRAININGS = ((300, 2), (800, 1))
 hides another fold, `1 / FOLDS` of the links."""
 FOLDS = 5
 COPIES = 3
-"""Trainings on all links of such a small graph, whose scores are averaged."""
+"""Trainings of our network on all links of such a small graph, whose scores are averaged. On 30 splits of 16 `tune`
+networks four trainings have a mean AUC of 86.2 where one has 85.4, and the plain sum with stack and global model 87.5
+and 87.3; with four trainings of those two as well it has 87.6.
+"""
 FEWEST_LINKS = 20
 """With fewer training links none are hidden."""
 
@@ -40,8 +43,8 @@ class Fold(NamedTuple):
 
 
 class Folds(NamedTuple):
-    """The whole split, and inner splits that hide some of its training links. `copies`: how often a trained member is
-    trained on the whole split; more than once on a small graph, where our network is trained on it too.
+    """The whole split, and inner splits that hide some of its training links. `copies`: how often our network is
+    trained on the whole split; on a large graph only on the inner ones, where there are any.
     """
 
     whole: Fold
@@ -49,11 +52,12 @@ class Folds(NamedTuple):
     copies: int = 1
 
     def trained_on(self, member: LinkModel) -> list[Fold]:
-        """The splits that a member is trained on; our network only on the inner ones of a large graph."""
-        if self.inner and self.copies == 1 and isinstance(member, Plannable):
+        """The splits that a member is trained on."""
+        if not isinstance(member, Plannable):
+            return [self.whole, *self.inner]
+        if self.inner and self.copies == 1:
             return self.inner
-        again = self.copies - 1 if member.unit == "log_odds" else 0
-        return [self.whole, *self.inner, *[self.whole] * again]
+        return [self.whole, *self.inner, *[self.whole] * (self.copies - 1)]
 
 
 def make_folds(split: LinkSplit, seed: int) -> Folds:
