@@ -113,6 +113,7 @@ def test_no_pairs_have_no_scores(messages, net):
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_wide_states_on_a_gpu_are_those_of_the_cpu():
     """As many sources as a fit on Cora takes together: states of 4,512 columns, and their gradients."""
     plain = nx.barabasi_albert_graph(2000, 3, seed=1)
