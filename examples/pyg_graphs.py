@@ -31,7 +31,7 @@ class Net(nn.Module):
         self.head = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1))
 
     def forward(self, batch: Data) -> torch.Tensor:
-        x, share = self.gin(batch.x, batch.edge_index), torch.zeros(batch.num_nodes, 16)
+        x, share = self.gin(batch.x, batch.edge_index), batch.x.new_zeros(batch.num_nodes, 16)
         if self.filters is not None:
             basis = Eigenbasis.from_batch(batch)
             # the diagonal of V f(R) Vᵀ: free of the signs and rotations of V

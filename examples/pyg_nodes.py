@@ -32,7 +32,7 @@ class Net(nn.Module):
         self.head, self.rooted = nn.Sequential(nn.ReLU(), nn.Linear(32, 1)), rooted
 
     def forward(self, data: Data) -> torch.Tensor:
-        x, root = self.gin(data.x, data.edge_index), torch.zeros(data.num_nodes, 16)
+        x, root = self.gin(data.x, data.edge_index), data.x.new_zeros(data.num_nodes, 16)
         if self.rooted:
             basis = Eigenbasis.from_batch(data)
             root = self.conv(self.hop(data.basis_hop), basis)[basis.ptr[:-1]]  # the first row of each is its root

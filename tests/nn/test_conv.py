@@ -7,10 +7,12 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 from torch.func import functional_call
+from torch_geometric.data import Data
 
 import oracle
 from graphs import batch_of, families
 from llwlc.bases._eigenbasis import eigenbasis
+from llwlc.errors import InputError
 from llwlc.linalg._basis import Eigenbasis
 from llwlc.linalg._filter import spectral_filter
 from llwlc.nn import LLwLCConv, SpectralMLP
@@ -142,6 +144,13 @@ def test_dropout_only_in_training():
         assert not torch.equal(conv(x, basis), conv(x, basis))
     conv.eval()
     assert torch.equal(conv(x, basis), conv(x, basis))
+
+
+def test_what_other_layers_take_is_refused_by_name():
+    conv = LLwLCConv(2, 2)
+    for given in (torch.tensor([[0, 1], [1, 0]]), Data(num_nodes=3), None):
+        with pytest.raises(InputError, match=rf"got {type(given).__name__}: Eigenbasis\.from_batch"):
+            conv(torch.ones(3, 2), given)
 
 
 def test_in_pyg_manner():

@@ -231,7 +231,8 @@ def _columns(subs: Subgraphs, cons: ConstraintColumns | Tensor | None) -> tuple[
     if not isinstance(cons, Tensor) and not hasattr(cons, "columns"):
         raise InputError(
             f"cons must be Constraints, a tensor [N, k] or None, got {type(cons).__name__}: constraints.by_name(subs,"
-            " ...) makes them of a name, constraints.custom(subs, ...) of an array"
+            " ...) makes them of a name, constraints.custom(subs, ...) of an array,"
+            " LearnedConstraints(...)(x) of node states x"
         )
     columns, deleted = (cons.to_dense(), None) if isinstance(cons, Tensor) else (cons.columns, cons.deleted)
     if not isinstance(cons, Tensor) and not torch.equal(cons.ptr, subs.ptr):

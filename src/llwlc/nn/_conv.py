@@ -85,6 +85,11 @@ class LLwLCConv(torch.nn.Module):
         Returns:
             Rows `[N, out_channels]`.
         """
+        if not isinstance(basis, Eigenbasis):
+            raise InputError(
+                f"LLwLCConv filters on an Eigenbasis where other layers take edge_index, got {type(basis).__name__}:"
+                " Eigenbasis.from_batch(batch) is the one that AddConstrainedBasis stored, eigenbasis(subs) makes one"
+            )
         if x.shape[0] != basis.vectors.shape[0]:
             raise InputError(
                 f"x has {x.shape[0]} rows, the basis has {basis.vectors.shape[0]}: around nodes, edges and links a row"
