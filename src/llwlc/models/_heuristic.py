@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
+import torch
 from torch import Tensor
 
 from llwlc.errors import InputError
@@ -71,7 +72,7 @@ class HeuristicModel(LinkModel):
             return 0.0
         graph, pairs = split.train_graph, split.train_pos[:PROBE]
         each = measure_rate(lambda some: self.score(graph, pairs[:some]), len(pairs))
-        starts = max(len(pairs.unique()), 1)
+        starts = max(len(torch.unique(pairs)), 1)
         return TIMES_SCORED * graph.num_nodes * each * len(pairs) / starts
 
     def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
