@@ -12,6 +12,8 @@ from llwlc._cli.app import app
 from llwlc._fitting.fit import fit_model
 from llwlc._predictor import LinkPredictor
 from llwlc.errors import InputError
+from llwlc.training._node_features import NodeFeatures
+from llwlc.training._resources import Resources
 from people import people, relabelled
 
 PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
@@ -216,3 +218,10 @@ def test_a_table_of_hits_states_its_false_positive_rates():
     said = result_notes(fitted, split)
     assert "527 negatives in one pool" in said
     assert "false-positive rate of HR@50 at 9.49 %, HR@100 at 19 %" in said  # 50 and 100 of 527
+
+
+def test_only_heuristics_that_walk_from_each_node_are_expected_to_take_long():
+    split = splits.make(people(), protocol="random", seed=0)
+    known = {"features": NodeFeatures(), "resources": Resources(torch.device("cpu"))}
+    assert models.make("adamic-adar").cost(split, **known) == 0
+    assert models.make("pagerank").cost(split, **known) > 0

@@ -9,7 +9,7 @@ import torch
 from llwlc.ranking import _calibration_counts as calibration_counts
 from llwlc.ranking._calibration_counts import CalibrationCounts, LinkNumbers, StageScores
 from llwlc.ranking._candidate_calibration import ratio_from_share
-from llwlc.ranking._curve_fitting import StageCounts, fit_candidate_calibration, fit_counts
+from llwlc.ranking._curve_fitting import StageCounts, fit_candidate_calibration, fit_counts, pool_counts
 from llwlc.ranking._ranking import RankedCandidates, RankingConfig
 from llwlc.ranking._recommendations import find_ratio_for_prior
 
@@ -156,6 +156,19 @@ def test_a_list_that_was_measured_as_bad_does_not_claim_to_be_good():
     assert float(draws.quantile(0.05)) < 3 * measured  # the range admits what was measured
 
 
+def test_one_link_among_three_candidates_of_a_kind_does_not_make_all_of_them_links():
+    rng = np.random.default_rng(0)
+    score = torch.from_numpy(np.append(rng.normal(size=3_000), [-0.5, -2.0, -2.5]))
+    hidden = torch.from_numpy(np.append(rng.random(3_000) < 0.03, [True, False, False]))
+    sharing = torch.arange(3_003) < 3_000
+    stages = [StageScores(torch.arange(3_003), score, sharing, part) for part in (hidden & sharing, hidden)]
+    counts = CalibrationCounts.of(*stages, LinkNumbers(2_000, 2_000, 90, 90))
+    log_ratio = counts.refit(0.1).log_ratio(score, sharing)
+    chance = torch.sigmoid(log_ratio + math.log(0.1))
+    assert chance[~sharing].mean() < 0.4  # 0.56 where the prior knows of no other kind
+    assert chance[sharing].mean() == pytest.approx(0.03 * 200 / 90, rel=0.5)
+
+
 def test_counts_that_are_kept_give_the_same_curves_as_the_raw_data():
     file = File(0.1, pairs=10_000)
     ratio = 0.07
@@ -180,7 +193,7 @@ def test_counts_that_are_kept_give_the_same_curves_as_the_raw_data():
         )
         for stage, hidden, other in ((file.test, sizes.test, 0), (file.valid, sizes.valid, sizes.test))
     ]
-    plain, refitted = fit_counts(raw), counts.refit(ratio).sharing
+    plain, refitted = fit_counts(raw, pseudo=pool_counts(raw)), counts.refit(ratio).sharing
     lift = math.log(sizes.known / sizes.training)
     assert refitted.knots == pytest.approx(plain.knots)
     assert refitted.weights == pytest.approx((plain.weights[0] + lift, *plain.weights[1:]))

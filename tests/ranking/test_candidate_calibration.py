@@ -159,7 +159,10 @@ def test_kinds_with_curves_apart_are_fitted_apart():
     at = torch.tensor([0.5, 0.5])
     found = both.log_ratio(at, torch.tensor([True, False])).numpy()
     np.testing.assert_allclose(found, line(at.numpy()) - [0, 2], atol=0.35)
-    assert both.sharing == fit_curve(first, hit, 0.3, 0.0)
+    # among so many candidates, the other kind has next to no weight
+    torch.testing.assert_close(
+        both.sharing.log_ratio(at), fit_curve(first, hit, 0.3, 0.0).log_ratio(at), atol=0.01, rtol=0
+    )
 
 
 def test_a_run_without_calibrated_candidates_takes_what_it_knows_of_random_pairs():

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from torch import Tensor
 
 from llwlc.ranking._candidate_calibration import CandidateCalibration
-from llwlc.ranking._curve_fitting import REFITS, StageCounts, fit_counts
+from llwlc.ranking._curve_fitting import REFITS, StageCounts, fit_counts, pool_counts
 from llwlc.ranking._score_drift import Drift, count_steps, measure_gain
 
 SPREAD = 0.25
@@ -100,10 +100,10 @@ def _refit(counts: CalibrationCounts, missing_per_known: float, refits: int) -> 
     offset = math.log(counts.known_per_training)
     # one deviate for each refit, the same for both kinds: what is not known of a network is common to its pairs
     deviates = SPREAD * np.random.default_rng(1).permutation(ndtri((np.arange(refits) + 0.5) / max(refits, 1)))
-    curves = []
+    curves, pseudo = [], pool_counts((*counts.sharing, *counts.apart))
     for kind in (counts.sharing, counts.apart):
         told = [replace(stage, other=stage.other + missing) for stage in kind]
-        curve = fit_counts(told, counts.unit, refits)
+        curve = fit_counts(told, counts.unit, refits, pseudo=pseudo)
         others = (
             _lift(weights, offset + float(deviate)) for weights, deviate in zip(curve.others, deviates, strict=True)
         )

@@ -111,11 +111,13 @@ class Likelihood:
         curvature = np.maximum(count * whole * (1 - whole) - (count - hits) * rest * (1 - rest), 1e-9 * count)
         return hits + (count - hits) * rest - count * whole, curvature
 
-    def log_ratio(self, hits: float | Floats, count: float | Floats) -> float:
-        """log R of candidates that are all alike, of which given numbers are hidden links (in the mean of stages)."""
+    def log_ratio(self, hits: float | Floats, count: float | Floats, pseudo: tuple[float, float] = (0.5, 1.0)) -> float:
+        """log R of candidates that are all alike, of which given numbers are hidden links (in the mean of stages);
+        `pseudo`: further links and candidates, which matter where there are few.
+        """
         weight = np.maximum(count, 1e-9)  # a bootstrap sample may have no candidate
         rho, other = (float(np.sum(weight * part) / np.sum(weight)) for part in (self.rho, self.other))
-        share = (float(np.sum(hits)) + 0.5) / (float(np.sum(count)) + 1)
+        share = (float(np.sum(hits)) + pseudo[0]) / (float(np.sum(count)) + pseudo[1])
         return math.log(share / max(1 - share * (1 + other / rho), 0.01) / rho)
 
     @property
@@ -129,9 +131,9 @@ def fit_candidate_calibration(
     """The curves under which the `hidden` validation links `[m]` of candidates are likeliest; `rho` of them for each
     known link, and `other` links for each known link that are hidden as well, but unknown here. `unit`: how much more
     of the score is expected to make the odds e times as large, 1 for a network's log-odds."""
-    return CandidateCalibration(
-        *(fit_curve(score[mine], hidden[mine], rho, other, unit) for mine in (sharing, ~sharing))
-    )
+    kinds = [StageCounts.of(score[mine], hidden[mine], rho, other) for mine in (sharing, ~sharing)]
+    pseudo = pool_counts(kinds)
+    return CandidateCalibration(*(fit_counts((kind,), unit, pseudo=pseudo) for kind in kinds))
 
 
 def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float, unit: float = 1.0) -> CalibrationCurve:
@@ -139,9 +141,27 @@ def fit_curve(score: Tensor, hidden: Tensor, rho: float, other: float, unit: flo
     return fit_counts((StageCounts.of(score, hidden, rho, other),), unit)
 
 
+def pool_counts(stages: Sequence[StageCounts]) -> tuple[float, float]:
+    """One link, and as many candidates as there are for each link in all of these counts.
+
+    >>> pool_counts([StageCounts((1.0, 0.0), (3.5, 0.0), (4.0, 35.0), 0.1, 0.0)])
+    (1.0, 10.0)
+    """
+    hits, count = sum(sum(stage.hits) for stage in stages), sum(stage.candidates for stage in stages)
+    return 1.0, (count + 1) / (hits + 0.5)
+
+
 @use_one_blas_thread()
-def fit_counts(stages: Sequence[StageCounts], unit: float = 1.0, refits: int | None = None) -> CalibrationCurve:
-    """The one curve of several stages, whose scores have one scale."""
+def fit_counts(
+    stages: Sequence[StageCounts],
+    unit: float = 1.0,
+    refits: int | None = None,
+    *,
+    pseudo: tuple[float, float] = (0.5, 1.0),
+) -> CalibrationCurve:
+    """The one curve of several stages, whose scores have one scale; `pseudo`: links and candidates that the prior of
+    its height counts in addition. A kind with three candidates says little, and is taken to be like all others.
+    """
     refits = REFITS if refits is None else refits
     stages = [replace(stage, score=tuple(value / unit for value in stage.score)) for stage in stages if stage.score]
     if not stages:
@@ -154,10 +174,10 @@ def fit_counts(stages: Sequence[StageCounts], unit: float = 1.0, refits: int | N
         *(np.concatenate([np.full(len(s.score), getattr(s, name)) for s in stages]) for name in ("rho", "other"))
     )
     pieces, links = piece_factors(torch.from_numpy(score), centre, knots).numpy(), int(hits.sum())
-    best = _fit_weights(pieces, hits, count, likelihood)
+    best = _fit_weights(pieces, hits, count, likelihood, pseudo)
     rng = np.random.default_rng(0)
     samples = [_resample(hits, links, rng) for _ in range(refits)]
-    others = [_fit_weights(pieces, drawn, count - hits + drawn, likelihood, start=best) for drawn in samples]
+    others = [_fit_weights(pieces, drawn, count - hits + drawn, likelihood, pseudo, start=best) for drawn in samples]
     every = [best, *others]
     if links < FEW and score.max() > max(knots, default=-math.inf):
         knots = (*knots, float(score.max()))
@@ -174,11 +194,17 @@ def _resample(hits: Floats, links: int, rng: np.random.Generator) -> Floats:
 
 
 def _fit_weights(
-    pieces: Floats, hits: Floats, count: Floats, likelihood: Likelihood, *, start: Floats | None = None
+    pieces: Floats,
+    hits: Floats,
+    count: Floats,
+    likelihood: Likelihood,
+    pseudo: tuple[float, float],
+    *,
+    start: Floats | None = None,
 ) -> Floats:
     """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving."""
     size = pieces.shape[1]
-    first = likelihood.log_ratio(hits, count)
+    first = likelihood.log_ratio(hits, count, pseudo)
     # the prior: rows of differences over standard deviations, and what they are expected to be
     rows, expected = np.zeros((size, size)), np.zeros(size)
     rows[0, 0], expected[0] = 1 / OFFSET, first / OFFSET
