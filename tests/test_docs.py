@@ -35,6 +35,11 @@ def test_every_benchmark_says_what_it_does(path):
     assert done.stdout.startswith("usage: ")
 
 
+def test_the_table_of_new_nodes_is_that_of_the_stored_lines():
+    benchmark = module(ROOT / "research" / "benchmarks" / "cold_start.py")
+    assert benchmark.table(benchmark.read(benchmark.RESULTS)) in (ROOT / "docs/howto/new_nodes.md").read_text()
+
+
 def test_the_table_of_directions_is_that_of_the_stored_lines():
     benchmark = module(ROOT / "research" / "benchmarks" / "directions.py")
     assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in (ROOT / "docs/howto/directed.md").read_text()

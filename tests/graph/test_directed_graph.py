@@ -17,7 +17,7 @@ def arcs(graph: Graph) -> set[tuple[str, str]]:
 def test_reading_keeps_the_direction_where_asked():
     graph = Graph.read(ARCS, directed=True)
     assert arcs(graph) == set(ARCS)
-    assert "1 edges point both ways, 4 one way" in graph.report.line
+    assert "1 edge both ways, 4 one way" in graph.report.line
     assert Graph.read(ARCS[2:]).forward is None
     assert repr(graph) == "Graph(num_nodes=4, num_edges=5, names, directed)"
 

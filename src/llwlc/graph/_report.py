@@ -85,7 +85,8 @@ class GraphReport:
         if self.isolated:
             parts.append(_count(self.isolated, "isolated node"))
         if self.keeps_direction:
-            parts.append(f"{self.reversed_pairs:,} edges point both ways, {self.edges - self.reversed_pairs:,} one way")
+            one_way = self.edges - self.reversed_pairs
+            parts.append(f"{_count(self.reversed_pairs, 'edge')} both ways, {one_way:,} one way")
         head = f"{_count(self.rows, 'row')} gave {_count(self.nodes, 'node')} and {_count(self.edges, 'edge')}"
         return f"{head}: {', '.join(parts) or 'nothing dropped or merged'}."
 
