@@ -47,7 +47,7 @@ def test_counts_and_a_heuristic_by_hand(model, hidden):
     score = adamic_adar(graph, pairs)
     wanted = average_precision(score[hit], score[~hit]) * report.recall
     assert report.methods["Adamic–Adar"].average_precision.value == pytest.approx(wanted)
-    assert set(report.methods) == {"llwlc", *(record.title for record in HEURISTICS.records())}
+    assert set(report.methods) == {"llwlc", *(record.title for record in HEURISTICS.records() if not record.sides)}
 
 
 def test_curves_are_those_of_the_scores_that_the_stored_network_gives(model):
