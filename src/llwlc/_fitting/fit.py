@@ -134,6 +134,6 @@ def fit_model(
         beside = measure_heuristics(sample)
     seconds = time.perf_counter() - begin
     results = FitMetrics(
-        test, error, share, model.num_parameters, len(model.history), seconds, beside, report, dict(watch.seconds)
+        test, error, share, model.num_parameters, len(model.history), seconds, beside, report, watch.seconds
     )
     return FitResult(model, seed, compactor, features, calibration, ranking, results, metrics.evaluate(*valid))

@@ -164,11 +164,9 @@ def lock_compilation(path: str) -> Iterator[None]:
     """While this process looks for a compiled function in the cache, whose lock is this file, compiles and stores it,
     no other one does; those that wait then find it there.
 
-    Otherwise each would run code of its own, and a function that is compiled with others from the cache rounds in other
-    places than one that is compiled together with them: a fit that is interrupted and resumed would not end in the same
-    bits. And two that store at a time would take each other's place in the index. No two processes wait for each other:
-    a lock is held only while those of functions that are called from there are taken. The caller holds numba's own
-    lock, which is that of threads.
+    Otherwise each would compile the same function, and two that store at a time would take each other's place in the
+    index. A process holds one lock at a time, so no two wait for each other. The caller holds numba's own lock, which
+    is that of threads.
     """
     if path in _compiling:  # by this process already
         yield

@@ -20,20 +20,37 @@ class Stopwatch:
     """
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._inner = [0.0]
+        self._seconds: dict[str, float] = {}
+        self._open: list[str] = []
+        self._since = time.perf_counter()
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        self.seconds.setdefault(stage, 0.0)
-        self._inner.append(0.0)
+        self._count()
+        self._open.append(stage)
+        self._seconds.setdefault(stage, 0.0)
         try:
             yield
         finally:
-            taken = time.perf_counter() - begin
-            self.seconds[stage] += taken - self._inner.pop()
-            self._inner[-1] += taken
+            self._count()
+            self._open.pop()
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each stage up to now."""
+        self._count()
+        return dict(self._seconds)
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Counts seconds that were measured elsewhere."""
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
+
+    def _count(self) -> None:
+        """Gives the seconds since the last call to the innermost stage that is open."""
+        now = time.perf_counter()
+        if self._open:
+            self._seconds[self._open[-1]] += now - self._since
+        self._since = now
 
 
 _command: ContextVar[Stopwatch | None] = ContextVar("command", default=None)
@@ -50,7 +67,7 @@ def watch_command(name: str) -> Iterator[Stopwatch]:
     own.
     """
     watch = Stopwatch()
-    watch.seconds[STARTING] = process_age()
+    watch.add(STARTING, process_age())
     token = _command.set(watch)
     try:
         with watch(name):

@@ -1,8 +1,6 @@
-"""Compiles kernels before they are needed, in another process, once for a machine.
+"""Compiles kernels before they are needed, in other processes, beside each other and once for a machine.
 
-Machine code that a process compiled itself and the same code loaded from disk differ in inlining, and so in the last
-bits of sums: a run that compiled would differ from one that resumes it. So long work begins with a warm-up; the
-computation of bases itself never starts a process.
+Long work begins with such a warm-up; the computation of bases itself never starts a process.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ encode_pairs(ring, ring.edges, config, about="")
 
 
 COMPILE_TIMEOUT = 600
-"""Seconds that compiling may take; it takes about one minute. After that the process compiles the kernels itself."""
+"""Seconds that compiling may take; it takes about half a minute. After that the process compiles the kernels itself."""
 
 
 def compile_basis_kernels(graph: Graph, config: BasisConfig) -> None:
@@ -98,7 +96,7 @@ class KernelCompilation:
         from llwlc._support.machine_code import code_root
 
         begin, stamp = time.perf_counter(), self.stamp
-        print_notice(f"compiling the kernels for {self.about}, once for this machine: about a minute")
+        print_notice(f"compiling the kernels for {self.about}, once for this machine: up to a minute")
         # passed on, since a temporary folder of this process would not be found
         where = {"NUMBA_CACHE_DIR": str(code_root())}
         if run_child(self.code, [self.what], environment=where, seconds=COMPILE_TIMEOUT) != 0:

@@ -256,7 +256,7 @@ def run_links(
     ritz: RitzArrays,
 ) -> None:
     """Computes a run of links: the subgraph, to `subgraphs`, or what a network reads of it, to `encoded`, whichever
-    output is not empty; and the basis. One function for both, since compiling it takes most of a minute."""
+    output is not empty; and the basis. One function for both, since compiling it takes longest of all kernels."""
     at = 0
     for b in range(begin, end):
         u, v, p = pairs[b, 0], pairs[b, 1], ptr[b]

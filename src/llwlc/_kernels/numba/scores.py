@@ -2,7 +2,7 @@
 they are in its cache.
 
 Encoded rows exist for one run at a time, so memory does not grow with the number of pairs. The two passes are two
-compiled functions, since the first takes most of a minute to compile and is shared with everything that computes bases.
+compiled functions, since the first takes longest to compile and is shared with everything that computes bases.
 """
 
 from __future__ import annotations
