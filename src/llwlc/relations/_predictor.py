@@ -36,8 +36,8 @@ QUESTIONS_AT_ONCE = 1024
 
 
 class TypedLink(NamedTuple):
-    """A link that may be missing, from `source` to `target`, of a `type`: its `score`, and its `probability` where links
-    and random triples are equally many.
+    """A link that may be missing, from `source` to `target`, of a `type`: its `score`, and its `probability` where
+    links and random triples are equally many.
 
     >>> TypedLink("Ada", "knows", "Bob", 0.0, 0.5).type
     'knows'
