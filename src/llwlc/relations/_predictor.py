@@ -36,7 +36,12 @@ QUESTIONS_AT_ONCE = 1024
 
 
 class TypedLink(NamedTuple):
-    """A link that may be missing; `probability`: where links and random triples are equally many."""
+    """A link that may be missing, from `source` to `target`, of a `type`: its `score`, and its `probability` where
+    links and random triples are equally many.
+
+    >>> TypedLink("Ada", "knows", "Bob", 0.0, 0.5).type
+    'knows'
+    """
 
     source: str
     type: str
@@ -77,8 +82,8 @@ class RelationPredictor(Estimator):
 
         Args:
             triples: the known links.
-            valid: rows of `triples` that choose the epoch; by default a tenth, drawn at random.
-            test: rows that are measured; by default another tenth.
+            valid: rows `[m]` of `triples` that choose the epoch; by default a tenth, drawn at random.
+            test: rows `[k]` that are measured; by default another tenth.
             node_types: the type of each node: links of a type are then sought between node types that known ones join,
                 otherwise between nodes that links of the type start from and end at.
         """

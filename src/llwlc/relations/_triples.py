@@ -81,7 +81,7 @@ class Triples:
         """The same nodes and types with some of the links.
 
         Args:
-            at: their places, or a mask.
+            at: their places `[m]`, or a mask `[t]`.
         """
         return replace(self, rows=self.rows[at])
 
