@@ -211,12 +211,12 @@ def test_what_is_missing_is_run_once_and_printed(tmp_path):
     file = tmp_path / "mine.jsonl"
     first = called("figures", "--results", str(file))
     assert first.exit_code == 0
-    assert "1 cells to run" in first.stderr
+    assert "2 cells to run" in first.stderr  # the paper's graphs, and marking beside deletion
     assert re.search(r"pairs of C₆.*Neumann.*all three told apart", first.stdout)
     again = called("figures", "--results", str(file))
     assert again.stderr == ""
     assert again.stdout == first.stdout
-    assert len(read_lines(file)) == 1
+    assert len(read_lines(file)) == 2
 
 
 def test_a_model_of_ones_own_has_a_row_in_the_tables(tmp_path):

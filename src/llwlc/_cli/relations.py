@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import typer
 
 from llwlc._cli.console import OUT, print_rows, print_status
@@ -16,6 +15,8 @@ from llwlc._io.database_url import redact
 from llwlc.errors import InputError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from llwlc.relations import TypedLink
 
 COLUMNS = ("source", "type", "target", "score", "probability")
@@ -103,4 +104,6 @@ def score_relations(
 
 def as_table(links: list[TypedLink]) -> pa.Table:
     """Columns source, type, target, score and probability."""
+    import pyarrow as pa
+
     return pa.table({name: [getattr(link, name) for link in links] for name in COLUMNS})
