@@ -239,6 +239,16 @@ def test_one_bad_graph_does_not_lose_the_batch():
     assert eigenbasis(replace(subs, weight=weight)).mask.any(1).tolist() == [False, True, True]
 
 
+def test_another_device_is_named():
+    subs = batch_of([nx.path_graph(5)])
+    for name, options in (
+        ("cons", {"cons": torch.ones(5, 1, device="meta")}),
+        ("start", {"start": torch.ones(5).to("meta")}),
+    ):
+        with pytest.raises(InputError, match=f"{name} is on meta, the subgraphs are on cpu: move it there"):
+            eigenbasis(subs, **options)
+
+
 def test_an_eigenproblem_that_fails_is_solved_alone(monkeypatch):
     subs = all_families()
     expected = eigenbasis(subs, dtype=F64)

@@ -89,6 +89,12 @@ def test_any_symmetric_matrix_with_any_constraints(n, c, k, method, seed):
     assert_exact(constrained_eigsh(L, C, k=k, which=which, method=method), L, C, k, which)
 
 
+def test_what_was_found_fits_a_line():
+    found = constrained_eigsh(np.diag(np.arange(50.0)), np.ones(50), k=3)
+    assert repr(found).startswith("EigenPairs(3 pairs of 50 nodes, 3 converged")
+    assert "\n" not in repr(found)
+
+
 def test_values_are_those_of_eigsh_and_lobpcg():
     L = laplacian(nx.random_regular_graph(4, 500, seed=1))
     C = np.random.default_rng(0).normal(size=(500, 3))

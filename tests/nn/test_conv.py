@@ -153,6 +153,25 @@ def test_what_other_layers_take_is_refused_by_name():
             conv(torch.ones(3, 2), given)
 
 
+def test_another_dtype_or_device_is_named_with_its_owner():
+    basis = ragged_basis()
+    x = randn(len(basis.vectors), 2)
+    single = basis.to(dtype=torch.float32)
+    for conv, given, rows in (
+        (LLwLCConv(2, 2), basis, x.float()),
+        (LLwLCConv(2, 2), single, x),
+        (LLwLCConv(2, 2), single, x.long()),
+        (LLwLCConv(2, 2).double(), single, x),
+    ):
+        said = f"x is {rows.dtype}, the basis {given.vectors.dtype}, the layer {conv.weight.dtype}: give them one"
+        with pytest.raises(InputError, match=said):
+            conv(rows, given)
+    with pytest.raises(InputError, match=r"x is on meta, the basis on cpu, the layer on cpu.*basis\.to\(device"):
+        make_conv(2, 2)(x.to("meta"), basis)
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # it brings dtypes together by itself
+        assert LLwLCConv(2, 2)(x.bfloat16(), single).isfinite().all()
+
+
 def test_in_pyg_manner():
     conv = LLwLCConv(16, 32, num_filters=4, skip=True)
     assert str(conv) == "LLwLCConv(16, 32, num_filters=4)"

@@ -107,6 +107,9 @@ def test_what_cannot_be_is_refused_by_name():
             BasisConfig(constraints=constraints, redraw=redraw)
     with pytest.raises(InputError, match="only with others that are fixed"):
         BasisConfig(constraints="learned", start="random", redraw=True)
+    for wrong in ({"in_channels": 0}, {"count": 0}, {"hidden_channels": 1.5}, {"ridge": -1.0}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))} must be"):
+            LearnedConstraints(**({"in_channels": 2} | wrong))
 
 
 def test_in_pyg_manner():

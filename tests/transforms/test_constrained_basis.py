@@ -11,6 +11,7 @@ import oracle
 from llwlc import Eigenbasis, LLwLCConv, constraints
 from llwlc.bases import eigenbasis, link_bases
 from llwlc.errors import InputError
+from llwlc.nn import LearnedConstraints
 from llwlc.subgraphs import Subgraphs
 from llwlc.transforms import AddConstrainedBasis
 from pyg_graphs import adjacency, kernel, laplacian, nasty, weighted
@@ -235,6 +236,8 @@ WRONG = {
     r"got NoneType": lambda: AddConstrainedBasis()(None),
     r"Tensor has no basis_values": lambda: Eigenbasis.from_batch(torch.ones(3)),
     r"returned Tensor, not Constraints": lambda: AddConstrainedBasis(constraints=lambda s: s.node)(RING),
+    r"constraints must be names.*got Tensor: eigenbasis": lambda: AddConstrainedBasis(constraints=torch.ones(7, 1)),
+    r"got the module LearnedConstraints.*in forward": lambda: AddConstrainedBasis(constraints=LearnedConstraints(2)),
     r"do not belong together": lambda: Eigenbasis.from_batch(cut(AddConstrainedBasis(steps=3)(RING))),
 }
 
@@ -248,6 +251,27 @@ def cut(data: Data) -> Data:
 def test_wrong_calls_are_told_what_to_give(message):
     with pytest.raises(InputError, match=message):
         WRONG[message]()
+
+
+def test_gradients_that_cannot_be_stored_are_refused():
+    learned = torch.nn.Linear(1, 1)
+
+    def by_degree(subs: Subgraphs):
+        return constraints.custom(subs, learned(subs.degree.float()[:, None]))
+
+    moving = RING.clone()
+    moving.edge_weight = torch.ones(RING.num_edges, requires_grad=True)
+    moving.signal = torch.ones(7, requires_grad=True)
+    cases = {
+        "constraints": AddConstrainedBasis(constraints=by_degree),
+        "edge_weight": AddConstrainedBasis(),
+        "start='signal'": AddConstrainedBasis(start="signal", weight=None),
+    }
+    for name, transform in cases.items():
+        with pytest.raises(InputError, match=f"{name} requires gradients.*in forward.*no_grad"):
+            transform(RING.clone() if name == "constraints" else moving.clone())
+        with torch.no_grad():
+            assert not Eigenbasis.from_batch(transform(moving.clone())).vectors.requires_grad
 
 
 def test_chosen_roots_and_two_names():

@@ -104,6 +104,7 @@ def eigenbasis(
     subs.check()
     ridge = check_gradient(gradient, ridge)
     columns, deleted = _columns(subs, cons)
+    _require_device(subs, columns, start)
     if columns.requires_grad and torch.is_grad_enabled():
         _refuse_not_finite(subs, columns)
     operator = cache(lambda: laplacian_of(subs, laplacian))  # neither the kernels nor most starts need it
@@ -142,6 +143,15 @@ def eigenbasis(
 def _wants_gradients(subs: Subgraphs, columns: Tensor, start: str | Tensor) -> bool:
     inputs = [columns, *([start] if isinstance(start, Tensor) else []), *([] if subs.weight is None else [subs.weight])]
     return torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
+
+
+def _require_device(subs: Subgraphs, columns: Tensor | None, start: str | Tensor | None) -> None:
+    """Kernels read addresses, which are invalid on another device."""
+    for name, x in (("cons", columns), ("start", start)):
+        if isinstance(x, Tensor) and x.device != subs.ptr.device:
+            raise InputError(
+                f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there, or them by subs.to()"
+            )
 
 
 def _refuse_not_finite(subs: Subgraphs, columns: Tensor) -> None:
@@ -198,9 +208,7 @@ def make_gpu_basis_inputs(
     asked_for_ends = isinstance(start, str) and start == "query" and subs.roots == "link"
     block = None if asked_for_ends else make_batch_start(start, inputs._replace(columns=columns))
     shown = None if isinstance(cons, int) else columns
-    for name, x in (("cons", shown), ("start", block)):
-        if x is not None and x.device != subs.ptr.device:  # its address would be invalid on this device
-            raise InputError(f"{name} is on {x.device}, the subgraphs are on {subs.ptr.device}: move it there")
+    _require_device(subs, shown, block)
     ptr, row, col = subs.ptr.long(), subs.row.long(), subs.col.long()
     if subs.roots == "link":
         hop, u, v = subs.hop.long(), subs.u.long(), subs.v.long()

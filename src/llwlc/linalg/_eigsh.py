@@ -43,6 +43,10 @@ class EigenPairs:
     cut: bool | None
     method: str
 
+    def __repr__(self) -> str:
+        pairs = f"{len(self.values)} pairs of {len(self.vectors)} nodes, {int(self.converged.sum())} converged"
+        return f"EigenPairs({pairs}, {self.num_products} products, cut={self.cut}, method={self.method!r})"
+
 
 def constrained_eigsh(
     L: Any | Callable[[Tensor], Any],

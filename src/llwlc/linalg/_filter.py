@@ -118,7 +118,7 @@ def _inside(x: Tensor, span: Tensor, tape: Tape) -> Tensor:
         raise InputError(
             "x is not in the span of the start block, and an exhausted Krylov basis is not a smooth function of L and"
             ' C: filter the start itself, make the basis with complete=True (exact) or gradient="truncated" (biased),'
-            " or detach the weights"
+            " or detach the weights and columns"
         )
     return x if tape.start.requires_grad else inside
 

@@ -95,6 +95,7 @@ class LLwLCConv(torch.nn.Module):
                 f"x has {x.shape[0]} rows, the basis has {basis.vectors.shape[0]}: around nodes, edges and links a row"
                 " is a node of a subgraph, x[batch.basis_row_index] or x[subs.node]"
             )
+        _require_alike(x, basis, self.weight)
         if has_gradients(basis):
             out = filter_and_mix(basis, self.filter.by_graph(basis), x, self.weight) + self.bias
             return out if self.skip is None else out + self.skip(x)
@@ -170,6 +171,22 @@ class SpectralMLP(torch.nn.Module):
         """
         out: Tensor = self.layers(basis.values.unsqueeze(2))
         return out * basis.mask.unsqueeze(2)
+
+
+def _require_alike(x: Tensor, basis: Eigenbasis, weight: Tensor) -> None:
+    """Torch names two types or devices that do not fit, but neither whose they are nor how to change them."""
+    places = [tensor.device for tensor in (x, basis.vectors, weight)]
+    types = [tensor.dtype for tensor in (x, basis.vectors, weight)]
+    if len(set(places)) > 1:
+        raise InputError(
+            f"x is on {places[0]}, the basis on {places[1]}, the layer on {places[2]}: move them to one device, the"
+            " basis by basis.to(device=...), one that is stored by batch.to(...)"
+        )
+    if len(set(types)) > 1 and not torch.is_autocast_enabled(x.device.type):
+        raise InputError(
+            f"x is {types[0]}, the basis {types[1]}, the layer {types[2]}: give them one dtype, by x.to(...),"
+            " basis.to(dtype=...), layer.to(...); AddConstrainedBasis and eigenbasis take dtype= too"
+        )
 
 
 def eigenvalue_powers(values: Tensor, powers: Iterable[int]) -> Tensor:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Linear, Sequential, Tanh
@@ -13,7 +15,9 @@ from llwlc.bases._eigenbasis import eigenbasis
 from llwlc.bases._encoded_links import EncodedLinks, encode_subgraphs, make_encoded_links
 from llwlc.bases._link_batch import LinkBatch
 from llwlc.constraints._columns import Constraints, custom, stack
+from llwlc.errors import InputError
 from llwlc.linalg._basis import Eigenbasis
+from llwlc.linalg._matrix import check_gradient
 from llwlc.nn._config import NetConfig
 from llwlc.nn._net import LLwLCNet
 
@@ -48,6 +52,11 @@ class LearnedConstraints(torch.nn.Module):
 
     def __init__(self, in_channels: int, count: int = 2, ridge: float = 1e-4, *, hidden_channels: int = 16) -> None:
         super().__init__()
+        sizes: dict[str, Any] = {"in_channels": in_channels, "count": count, "hidden_channels": hidden_channels}
+        for name, size in sizes.items():
+            if not isinstance(size, int | np.integer) or size < 1:
+                raise InputError(f"{name} must be an integer of at least 1, got {size!r}")
+        check_gradient("truncated", ridge)
         self.in_channels, self.count, self.ridge = in_channels, count, ridge
         self.layers = Sequential(Linear(in_channels, hidden_channels), Tanh(), Linear(hidden_channels, count))
 

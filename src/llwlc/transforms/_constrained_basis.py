@@ -20,6 +20,7 @@ from llwlc.subgraphs._batch import Subgraphs
 from llwlc.subgraphs._edge_lists import read_edges
 
 Roots = Literal["graph", "node", "edge", "link"]
+IN_FORWARD = "compute the basis in forward, eigenbasis(Subgraphs.from_batch(batch), columns, complete=True)"
 DEFAULT_START = {"graph": "random", "node": "query", "edge": "query", "link": "query"}
 
 
@@ -43,8 +44,9 @@ class AddConstrainedBasis(BaseTransform):  # type: ignore[misc]  # PyG's classes
             each edge of the graph, which stays in it (each undirected edge once, the smaller node first); `"link"`, one
             around each pair of `data.edge_label_index [2, R]`, without the link itself, for link prediction.
         constraints: names of `llwlc.constraints.FAMILIES` joined by "+", or a function from `Subgraphs` to
-            `Constraints`. `"none"`, `"components"` and `"vertex_deleted"` fit all roots, `"shells"` and `"neumann"`
-            need one.
+            `Constraints`. `"none"`, `"components"` and `"vertex_deleted"` fit all roots; `"shells"`, `"neumann"` and
+            `"neumann_vertex"` need a root, `"contraction"` and `"marking"` a pair. Learned columns cannot be stored:
+            see `llwlc.nn.LearnedConstraints`.
         steps: κ, the number of columns.
         start: a name of `llwlc.bases.STARTS`, or the name of a node attribute such as `"x"`, a block of start vectors.
             None is `"random"` for whole graphs, else `"query"`, e_u of the root.
@@ -95,6 +97,7 @@ class AddConstrainedBasis(BaseTransform):  # type: ignore[misc]  # PyG's classes
             raise InputError(
                 f"root_key={root_key!r} names roots, and roots='graph' has none: give roots='node' or 'link'"
             )
+        _check_constraints(constraints)
         start = DEFAULT_START[roots] if start is None else start
         if not isinstance(start, str):
             raise InputError(
@@ -181,12 +184,15 @@ class AddConstrainedBasis(BaseTransform):  # type: ignore[misc]  # PyG's classes
             data: the `Data`, for a start that is a node attribute.
         """
         config = self.config
+        cons = config.columns(subs)
+        start: str | Tensor = self.start if self.start in STARTS else self._signal(data)[subs.node]
+        _refuse_gradients({"constraints": cons.columns, str(self.weight): subs.weight, f"start={self.start!r}": start})
         with torch.no_grad():
             basis = eigenbasis(
                 subs,
-                config.columns(subs),
+                cons,
                 steps=config.steps,
-                start=self.start if self.start in STARTS else self._signal(data)[subs.node],
+                start=start,
                 laplacian=config.laplacian,
                 complete=self.complete,
                 dtype=self.dtype,
@@ -247,3 +253,26 @@ class AddConstrainedBasis(BaseTransform):  # type: ignore[misc]  # PyG's classes
         constraints = self.config.constraints
         named = constraints if isinstance(constraints, str) else getattr(constraints, "__name__", "function")
         return f"{type(self).__name__}({self.roots!r}, constraints={named!r}, steps={self.config.steps})"
+
+
+def _check_constraints(constraints: Any) -> None:
+    if isinstance(constraints, torch.nn.Module) and any(weight.requires_grad for weight in constraints.parameters()):
+        raise InputError(
+            f"constraints must be names or a function, got the module {type(constraints).__name__}: a stored basis has"
+            f" no gradients, so {IN_FORWARD}"
+        )
+    if not isinstance(constraints, str) and not callable(constraints):
+        raise InputError(
+            "constraints must be names joined by '+' or a function from Subgraphs to Constraints, got"
+            f" {type(constraints).__name__}: eigenbasis(subs, columns) takes columns"
+        )
+
+
+def _refuse_gradients(inputs: dict[str, Any]) -> None:
+    """A stored basis is plain numbers: gradients would be lost silently."""
+    for name, x in inputs.items():
+        if torch.is_grad_enabled() and isinstance(x, Tensor) and x.requires_grad:
+            raise InputError(
+                f"{name} requires gradients, which a stored basis does not carry: to train, {IN_FORWARD}; for its"
+                " values alone, apply the transform under torch.no_grad()"
+            )
