@@ -105,7 +105,7 @@ def eigenbasis(
     ridge = check_gradient(gradient, ridge)
     columns, deleted = _columns(subs, cons)
     _require_device(subs, columns, start)
-    if columns.requires_grad and torch.is_grad_enabled():
+    if isinstance(cons, Tensor) or (columns.requires_grad and torch.is_grad_enabled()):
         _refuse_not_finite(subs, columns)
     operator = cache(lambda: laplacian_of(subs, laplacian))  # neither the kernels nor most starts need it
     inputs = StartInputs(subs, columns, operator, seed, epoch)
@@ -155,13 +155,13 @@ def _require_device(subs: Subgraphs, columns: Tensor | None, start: str | Tensor
 
 
 def _refuse_not_finite(subs: Subgraphs, columns: Tensor) -> None:
-    """A graph whose data are not finite gets no live column, but learned columns that are not finite are a fault."""
+    """A graph whose weights are not finite gets no live column, but constraints that are not finite are a fault."""
     bad = (~columns.detach().isfinite()).nonzero()
     if len(bad):
         row, column = bad[0].tolist()
         raise InputError(
             f"C has {len(bad)} entries that are NaN or infinite, the first in column {column} at row {row} (graph"
-            f" {int(subs.graph[row])}): a constraint that is learned must stay finite, check its network and step size"
+            f" {int(subs.graph[row])}): constraints must be finite; where they are learned, check their network and step size"
         )
 
 
