@@ -161,7 +161,7 @@ def _refuse_not_finite(subs: Subgraphs, columns: Tensor) -> None:
         row, column = bad[0].tolist()
         raise InputError(
             f"C has {len(bad)} entries that are NaN or infinite, the first in column {column} at row {row} (graph"
-            f" {int(subs.graph[row])}): constraints must be finite; where they are learned, check their network and step size"
+            f" {int(subs.graph[row])}): constraints must be finite: check the step size of learned ones"
         )
 
 
