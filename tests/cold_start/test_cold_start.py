@@ -181,3 +181,14 @@ def test_the_commands(tmp_path):
     assert "fitted on nodes whose links were hidden" in " ".join(scored.output.split())
     cells = [line.split(",") for line in scored.output.splitlines() if line.startswith("r141,r00")]
     assert float(cells[0][2]) > float(cells[1][2])  # r001 is of the same district
+    people[people.node >= "r139"].to_csv(tmp_path / "new.csv", index=False)  # one that the run knows
+    (tmp_path / "since.csv").write_text("source,target\nr140,r000\n")  # one that has a link
+    mixed = [*new, "--add", str(tmp_path / "since.csv"), "--top", "20", "-o", str(tmp_path / "mixed.csv")]
+    listed = shell.invoke(app, ["recommend", run, *mixed])
+    assert listed.exit_code == 0, listed.output
+    assert "2 of the 21 new nodes are known to the run or have links ('r139', 'r140')" in " ".join(
+        listed.output.split()
+    )
+    sources = {row.split(",")[0] for row in (tmp_path / "mixed.csv").read_text().splitlines()[1:]}
+    assert sources
+    assert min(sources) > "r140"

@@ -5,11 +5,14 @@ import json
 import networkx
 import pytest
 import torch
+from starlette.testclient import TestClient
 from test_model import planted
 from typer.testing import CliRunner
 
 from llwlc import Graph, LinkPredictor, predict_missing_links
 from llwlc._cli.app import app
+from llwlc._report.measurements import measure_test_links
+from llwlc._serve.app import make_app
 from llwlc.errors import InputError, RunFolderError
 
 MODEL = "adamic-adar"
@@ -143,6 +146,32 @@ def test_explanations_say_which_way_and_why(graph):
     assert "Direction, if there is a link: n000 → n001" in there.to_text()
     assert "n000 → n001" in there.to_html()
     assert json.loads(there.to_json())["direction"]["forward"] == there.direction.forward
+    with client_of(model) as client:
+        for u, v, asked in (("n000", "n001", there), ("n001", "n000", back)):
+            told = client.get("/explain", params={"u": u, "v": v}).json()["direction"]
+            assert (told["source"], told["forward"]) == (u, pytest.approx(asked.direction.forward))
+
+
+def client_of(model):
+    return TestClient(make_app(model, warm=False), base_url="http://127.0.0.1:8765")
+
+
+def test_the_server_tells_directions_as_the_library_does(run):
+    model, pairs = LinkPredictor.load(run), [("n000", "n055"), ("n055", "n000")]
+    with client_of(model) as client:
+        told = client.post("/score", json={"pairs": pairs}).json()["scores"]
+    said = model.score(pairs)
+    for name in ("score", "probability", "direction"):
+        assert [row[name] for row in told] == pytest.approx(getattr(said, name).tolist())
+
+
+def test_a_report_measures_whether_there_is_a_link_as_without_direction(graph, run, tmp_path):
+    without = LinkPredictor(model=MODEL).fit(graph.without_direction())
+    ours, expected = measure_test_links(LinkPredictor.load(run)), measure_test_links(without)
+    assert ours.links.tolist() == pytest.approx(expected.links.tolist())
+    assert ours.reliability == expected.reliability
+    done = CliRunner().invoke(app, ["report", str(run), "-o", str(tmp_path / "report.html"), "--top", "3"])
+    assert done.exit_code == 0, done.output
 
 
 def test_a_graph_that_lost_its_direction_is_refused(graph):
@@ -174,5 +203,11 @@ def test_the_commands(graph, tmp_path):
     listed = shell.invoke(app, ["recommend", str(run), "--top", "3", "-o", str(tmp_path / "top.csv")])
     assert listed.exit_code == 0, listed.output
     assert (tmp_path / "top.csv").read_text().splitlines()[0].endswith(",direction")
+    again = shell.invoke(app, ["evaluate", str(run), "--protocol", "ncn", "--seeds", "1"])
+    assert "not which way it points" in again.output
+    refused = shell.invoke(app, ["fit", str(edges), "--directed", "--bipartite", "--out", str(tmp_path / "other")])
+    assert refused.exit_code == 2
+    assert "--directed has nothing to tell with --bipartite" in " ".join(refused.output.split())
+    assert not (tmp_path / "other").exists()
     refused = shell.invoke(app, ["fit", "cora", "--directed", "--out", str(tmp_path / "other")])
     assert refused.exit_code == 2

@@ -29,6 +29,7 @@ def write(path, rows, header=None, separator=","):
     [
         (("user_id", "item_id"), True),
         (("userId", "movieId"), True),
+        (("uid", "iid"), True),
         (("product", "customer"), True),
         (("Author", "paper"), True),
         (("source", "target"), False),

@@ -176,7 +176,31 @@ def test_the_command_line_fits_lists_and_scores(tmp_path):
     assert [link["type"] for link in links] == ["treats"] * 3
     assert all(int(link["source"].split()[1]) % 6 == int(link["target"].split()[1]) % 6 for link in links)
     assert "375 typed links scored" in llwlc("score", run, str(file), "-o", str(tmp_path / "scores.csv"))
-    assert "--budget has no effect of a run with --relation" in llwlc("recommend", run, "--budget", "3", code=2)
+    assert "--budget has no effect on a run with --relation" in llwlc("recommend", run, "--budget", "3", code=2)
     assert "--minutes has no effect with --relation" in llwlc(
         "fit", str(file), "--relation", "type", "--minutes", "3", "--out", run, code=2
     )
+    for words in (["report", run, "-o", str(tmp_path / "r.html")], ["explain", run, "a", "b"], ["evaluate", run]):
+        assert "is a run of typed links" in llwlc(*words, code=2)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_what_became_of_rows_and_columns_is_said(tmp_path):
+    file, run = tmp_path / "facts.csv", tmp_path / "run"
+    rows = [f"drug {i},acts on,gene {i % 7},0.{i}" for i in range(1, 40)]
+    rows += [rows[0].replace("0.1", "0.7"), "drug 1,acts on,drug 1,0.5"]
+    file.write_text("subject,kind,object,confidence\n" + "\n".join(rows) + "\n")
+    assert read_triples(file, "kind").unused == ("confidence",)
+    shell = CliRunner()
+    done = shell.invoke(app, ["fit", str(file), "--relation", "kind", "--out", str(run)])
+    said = " ".join(done.output.split())
+    assert "41 rows gave" in said
+    assert "40 links of 1 types: 1 repeated merged, 1 of a node with itself" in said
+    assert "Columns not used: 'confidence'." in said
+    other = ["--relation", "kind", "--out", str(tmp_path / "other")]
+    refused = shell.invoke(app, ["fit", str(file), "--directed", *other])
+    assert "--directed has no effect with --relation" in " ".join(refused.output.split())
+    file.write_text("subject,kind,object\nAda,knows,Bob\nBob,,Ada\n")
+    refused = shell.invoke(app, ["fit", str(file), *other])
+    assert "names no type of links in row 2" in " ".join(refused.output.split())
+    assert not (tmp_path / "other").exists()

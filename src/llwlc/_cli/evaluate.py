@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from llwlc._cli.console import print_rows
+from llwlc._cli.console import print_rows, print_status
 from llwlc._cli.epoch_bar import EpochBar
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins, make_completer, parse_seeds, refuse_options
 from llwlc._cli.tables import show_ranking, show_result
@@ -88,6 +88,8 @@ def evaluate(
         f" {first['parameters']:,} parameters",
         [(_label(key, first), _spread([one[key] for one in measured])) for key in SHOWN],
     )
+    if model.directed:
+        print_status("Whether there is a link was measured, not which way it points: llwlc fit --directed --seed does")
 
 
 def _label(key: str, first: FitMetrics) -> str:

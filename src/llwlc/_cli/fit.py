@@ -32,6 +32,7 @@ from llwlc._support.registry import Registry, listed
 from llwlc._support.stopwatch import STARTING, current_watch
 from llwlc.bases._starts import STARTS
 from llwlc.constraints._registry import FAMILIES
+from llwlc.errors import InputError
 from llwlc.models._llwlc.presets import PRESETS
 from llwlc.models._registry import MODELS
 from llwlc.nn._registry import READOUTS
@@ -184,6 +185,11 @@ def fit(
     if relation is not None:
         fit_relations(ctx, graph, relation, out, seed, graph_options, node_type)
         return
+    if directed and graph_options.bipartite:
+        raise InputError(
+            "--directed has nothing to tell with --bipartite, as all links lead from the first column to the second:"
+            " leave one of them out"
+        )
     planned = model is None or MODELS[model].planned
     if model not in (None, "llwlc"):
         refuse_options(ctx, "preset", why="with --model, as presets are those of our network")

@@ -248,7 +248,10 @@ class UpdateOptions:
         typer.Option(help="File of node names, one per row, so that nodes without links are part of the graph."),
     ] = None
     features: Annotated[
-        str | None, typer.Option(help="Features of nodes that the run does not know; known ones keep theirs.")
+        str | None,
+        typer.Option(
+            help="Features of nodes that the run does not know; known ones keep theirs unless the table has them."
+        ),
     ] = None
     new_nodes: Annotated[
         Path | None,

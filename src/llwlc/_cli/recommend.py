@@ -133,7 +133,7 @@ def recommend(
             "budget",
             "engine",
         )
-        refuse_options(ctx, *others, *vars(update), why="of a run with --relation")
+        refuse_options(ctx, *others, *vars(update), why="on a run with --relation")
         recommend_relations(run, relation, top, node, delivery)
         return
     if relation is not None:
@@ -157,11 +157,14 @@ def recommend(
         recommendations = recommend_on_ray(run, out, address, workers, update, **options)
     else:
         model = LinkPredictor.load(run)
-        if update.new_nodes is not None and node is None and from_ is None:
+        graph = update.apply(model)
+        if update.new_nodes is not None and graph is not None and node is None and from_ is None:
+            from llwlc._runs.new_nodes import choose_newcomers
             from llwlc.graph._name_file import read_names
 
-            scope["source_nodes"] = read_names(update.new_nodes, node=update.graph_node).to_pylist()
-        recommendations = model.recommend(**options, **scope, graph=update.apply(model))
+            names = read_names(update.new_nodes, node=update.graph_node).to_pylist()
+            scope["source_nodes"] = choose_newcomers(model.graph_, graph, names)
+        recommendations = model.recommend(**options, **scope, graph=graph)
     whose = f" of {node}" if node else ""
     if not recommendations and precision is not None and recommendations.candidates:
         print_status(f"No list{whose} has the precision {precision:g}: ask for less, or see --top 20")

@@ -17,7 +17,7 @@ from llwlc.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from llwlc.relations import TypedLink
+    from llwlc.relations import Triples, TypedLink
 
 COLUMNS = ("source", "type", "target", "score", "probability")
 
@@ -32,7 +32,9 @@ def fit_relations(
         *("time", "bipartite", "node_list", "isolated", "categorical"),
         why="with --relation, whose links have types instead",
     )
+    refuse_options(ctx, "directed", why="with --relation, whose links lead from source to target in any case")
     from llwlc.graph import Graph
+    from llwlc.graph._report import describe_unused
     from llwlc.relations import RelationPredictor, read_triples
 
     if out.exists():
@@ -50,8 +52,10 @@ def fit_relations(
     )
     print_status(
         f"{redact(name)}: {triples.num_rows:,} rows gave {triples.num_nodes:,} nodes and {len(triples):,} links of"
-        f" {len(triples.types):,} types"
+        f" {len(triples.types):,} types{describe_repeats(triples)}"
     )
+    if triples.unused:
+        print_status(describe_unused(triples.unused))
     labels = None
     if node_type is not None:
         import torch
@@ -67,6 +71,19 @@ def fit_relations(
     OUT.print(
         f"The run is in {out}. More: llwlc recommend {out} --relation TYPE --top 20", markup=False, soft_wrap=True
     )
+
+
+def describe_repeats(triples: Triples) -> str:
+    """The rows of a table that gave no link of their own, and the links of a node with itself, which are kept.
+
+    >>> from llwlc.relations import Triples
+    >>> describe_repeats(Triples.of([("Ada", "knows", "Bob"), ("Ada", "knows", "Bob"), ("Bob", "knows", "Bob")]))
+    ': 1 repeated merged, 1 of a node with itself'
+    """
+    repeated = triples.num_rows - len(triples)
+    loops = int((triples.rows[:, 0] == triples.rows[:, 2]).sum())
+    parts = [f"{repeated:,} repeated merged"] * bool(repeated) + [f"{loops:,} of a node with itself"] * bool(loops)
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def recommend_relations(
@@ -96,7 +113,7 @@ def score_relations(
 
     asked = make_source(pairs, query, "--query")
     assert asked is not None
-    columns = read_columns(asked, relation, source=source, target=target)
+    columns, _ = read_columns(asked, relation, source=source, target=target)
     scored = RelationPredictor.load(run).score(list(zip(*(column.to_pylist() for column in columns), strict=True)))
     print_status(f"{len(scored):,} typed links scored; probabilities are those among as many known and random links")
     delivery.write_out(as_table(scored))

@@ -101,10 +101,10 @@ def score(
         return
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
     if is_relation_run(run):
-        refuse_options(ctx, "prior", "unknown", "separator", "no_header", *vars(update), why="of a run with --relation")
+        refuse_options(ctx, "prior", "unknown", "separator", "no_header", *vars(update), why="on a run with --relation")
         score_relations(run, pairs, query, relation, source, target, delivery)
         return
-    refuse_options(ctx, "relation", why="of a run that was fitted without --relation")
+    refuse_options(ctx, "relation", why="on a run that was fitted without --relation")
     asked_pairs = make_source(pairs, query, "--query")
     from llwlc._predictor import LinkPredictor
 
@@ -126,7 +126,7 @@ def score(
     if table.note:
         print_status(
             f"Warning: {table.note} These rows {'are left out' if unknown == 'skip' else 'have no score'}; for a graph"
-            " that has such nodes, see --graph, --add and --node-list",
+            " that has such nodes, see --graph, --add, --node-list and --new-nodes",
             style="yellow",
         )
     print_status(f"{table.scored:,} pairs scored; probabilities are for a prior of {prior:g} (--prior)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc._predictor import LinkPredictor
+from llwlc._runs.scoring import score as score_by_run
 from llwlc.graph._graph import Graph
 from llwlc.ranking._recommendations import compute_distances
 
@@ -48,11 +49,12 @@ class LinkMeasurements:
 
 
 def measure_test_links(model: LinkPredictor) -> LinkMeasurements:
-    """On the split's own test messages, as the run was measured."""
-    split = model.run_.split
+    """On the split's own test messages, as the run was measured: whether there is a link, whichever way it points."""
+    run = replace(model.run_, graph=model.graph_.without_direction(), direction=None)
+    split = run.split
     graph = split.test_graph
     pos, neg = subsample(split.test_pos), subsample(split.test_neg.reshape(-1, 2))
-    scores = model.score(torch.cat([pos, neg]), graph=graph)
+    scores = score_by_run(run, torch.cat([pos, neg]), prior=0.5, graph=graph, unknown="error")
     score, label = scores.score.numpy(), np.arange(len(pos) + len(neg)) < len(pos)
     threshold = float(np.quantile(score[~label], 1 - FALSE_POSITIVE_RATE))
     pairs = torch.cat([pos, neg])

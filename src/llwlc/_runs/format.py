@@ -32,6 +32,7 @@ from llwlc.ranking._candidate_calibration import CalibrationCurve, CandidateCali
 from llwlc.ranking._curve_fitting import StageCounts
 from llwlc.ranking._ranking import RankingConfig
 from llwlc.ranking._shortlist import Shortlist
+from llwlc.relations._run_folder import is_relation_run
 from llwlc.training._calibration import Calibration
 
 FORMAT = 1
@@ -105,6 +106,11 @@ def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
     if not folder.is_dir():
         refuse_url(folder, "name the folder of a run")
         raise RunFolderError(f"there is no run folder {folder}: make one with llwlc fit GRAPH --out {folder}")
+    if is_relation_run(folder):
+        raise RunFolderError(
+            f"{folder} is a run of typed links (fit --relation), for which there are llwlc recommend and llwlc score"
+            " alone (RelationPredictor in Python): for the rest, fit without --relation"
+        )
     if not (folder / CONFIG).exists() or not is_finished(folder):
         raise RunFolderError(
             f"{folder} holds no finished run of llwlc, as it has no {CONFIG} or {MANIFEST}{unfinished}"

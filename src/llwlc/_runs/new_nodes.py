@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
 
@@ -13,8 +15,10 @@ from llwlc._candidates.scope import CandidateScope
 from llwlc._runs.directory import Run
 from llwlc._runs.update import find_new_nodes, transfer_pairs, transfer_run
 from llwlc._support.progress import print_notice
+from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
+from llwlc.graph._names import find_nodes
 from llwlc.heuristics._neighbors import common_neighbors
 from llwlc.ranking._both_ways import rank_both_ways
 from llwlc.ranking._ranking import RankedCandidates
@@ -24,6 +28,8 @@ from llwlc.training._calibration import log_odds
 
 MOST_KEPT = 10_000
 """Links of a list by `precision`, at most."""
+MOST_NAMED = 5
+"""Names that a notice lists."""
 
 
 def are_new(run: Run, graph: Graph | None, node: int | None, sources: np.ndarray | None) -> bool:
@@ -32,6 +38,27 @@ def are_new(run: Run, graph: Graph | None, node: int | None, sources: np.ndarray
     if graph is None or graph.x is None or asked is None or not len(asked):
         return False
     return bool(find_new_nodes(run.graph, graph)[torch.from_numpy(asked)].all())
+
+
+def choose_newcomers(known: Graph, graph: Graph, names: Sequence[str]) -> list[str]:
+    """Those of the names that the known graph does not have and that have no links, if there are some, else all; says
+    which are left out.
+
+    Args:
+        known: the graph of the run.
+        graph: the updated one, which has all names.
+        names: those of a table of new nodes.
+    """
+    new = find_new_nodes(known, graph)[torch.from_numpy(find_nodes(pa.array(names), graph.names, graph.num_nodes))]
+    others = [name for name, is_new in zip(names, new.tolist(), strict=True) if not is_new]
+    if not others or not bool(new.any()):
+        return list(names)
+    listed = ", ".join(map(quote_text, others[:MOST_NAMED])) + (", …" if len(others) > MOST_NAMED else "")
+    print_notice(
+        f"{len(others):,} of the {len(names):,} new nodes are known to the run or have links ({listed}): the list is"
+        " that of the others; --node NAME lists the links of one"
+    )
+    return [name for name, is_new in zip(names, new.tolist(), strict=True) if is_new]
 
 
 def recommend_for_new_nodes(run: Run, graph: Graph, sources: np.ndarray, request: RecommendRequest) -> Recommendations:

@@ -142,10 +142,15 @@ class Interface:
 
         def work() -> dict[str, Any]:
             scores = self.model.score(pairs, prior=prior)
-            rows = zip(pairs, scores.score.tolist(), scores.probability.tolist(), strict=True)
+            columns = {"score": scores.score.tolist(), "probability": scores.probability.tolist()}
+            if scores.direction is not None:
+                columns["direction"] = scores.direction.tolist()
             return {
                 "population": f"random pairs of which {100 * prior:.3g} % are links",
-                "scores": [{"source": a, "target": b, "score": s, "probability": p} for (a, b), s, p in rows],
+                "scores": [
+                    {"source": a, "target": b, **{name: column[i] for name, column in columns.items()}}
+                    for i, (a, b) in enumerate(pairs)
+                ],
             }
 
         return await self._do(("score", tuple(pairs), prior), work, weight=1 + len(pairs) // 1_000)
@@ -178,7 +183,8 @@ class Interface:
         def work() -> dict[str, Any]:
             return self.model.explain(u, v, population=population, max_edges=edges).as_dict()
 
-        return await self._do(("explain", *sorted((u, v)), population, edges), work)
+        ends = (u, v) if self.model.directed else sorted((u, v))  # without direction, both orders are one answer
+        return await self._do(("explain", *ends, population, edges), work)
 
     def warm(self) -> None:
         """Starts computing what the first requests need: the candidates of the graph and the readouts of its links."""

@@ -152,8 +152,9 @@ def read_graph(
         )
         times = None if time is None else read_times(table[time], where=f"{path}: time column {quote_text(time)}")
 
+    in_doubt = False
     if edge_source.nodes is None and edge_source.directed is None:
-        (one, other), note = keep_sides_apart(
+        (one, other), note, in_doubt = keep_sides_apart(
             (heads[0], heads[1]), ends[:2], bipartite, has_header=file.has_header, certain=ends.certain
         )
         heads, notes = [one, other], [*notes, *([note] if note else [])]
@@ -186,7 +187,7 @@ def read_graph(
         keep_direction=directed,
     )
     assert graph.report is not None
-    graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates))
+    graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates, may_have_sides=in_doubt))
     if not graph.num_edges:
         raise InputError(f"{path} has no edges ({m} rows, self-loops aside): an edge list needs at least one")
     if known is not None:

@@ -20,14 +20,14 @@ LEFT, RIGHT = "L", "R"
 WHO = frozenset(
     re.findall(
         r"\w+",
-        "user customer client shopper subscriber member visitor viewer listener reader reviewer rater patient"
+        "user uid customer client shopper subscriber member visitor viewer listener reader reviewer rater patient"
         " student learner account person author actor employee consumer household pollinator insect",
     )
 )
 WHAT = frozenset(
     re.findall(
         r"\w+",
-        "item product article movie film book song track artist album show video game restaurant business"
+        "item iid product article movie film book song track artist album show video game restaurant business"
         " hotel recipe page tag event course disease drug paper publication project company sku plant flower"
         " title anime podcast",
     )
@@ -38,10 +38,13 @@ MIN_EQUAL = 8
 
 
 class SideNames(NamedTuple):
-    """The names of both ends, and what to tell of them, "" for nothing."""
+    """The names of both ends, and what to tell of them, "" for nothing; `in_doubt`: whether equal numbers of both,
+    taken for one node, could be two.
+    """
 
     ends: tuple[pa.Array, pa.Array]
     note: str
+    in_doubt: bool = False
 
 
 def keep_sides_apart(
@@ -72,9 +75,10 @@ def keep_sides_apart(
                 ends,
                 f"{titles} share {shared:,} numbers, each taken for one node. If they number different things, such as"
                 " customers and items, say --bipartite (bipartite=True).",
+                in_doubt=True,
             )
     if not why:
-        return SideNames(ends, "")
+        return SideNames(ends, "", in_doubt=integers)
     note = (
         f"{titles} number two kinds of nodes, {why}: 7 of the first is called L7 here, 7 of the second R7. If equal"
         " numbers are one node, say --no-bipartite (bipartite=False)."

@@ -14,9 +14,9 @@ from llwlc.errors import InputError
 from llwlc.graph._packed_names import INTEGER, PackedNames, parse_integers
 
 
-def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = False) -> pa.Array:
-    """A column of ids as strings: integers as they are, text without the space around it. A missing id is an error,
-    with `gaps` an empty name.
+def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = False, what: str = "node") -> pa.Array:
+    """A column of ids of nodes, or of `what`, as strings: integers as they are, text without the space around it. A
+    missing id is an error, with `gaps` an empty name.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
@@ -26,11 +26,11 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = Fal
         try:
             array = array.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise InputError(f"{where} has fractions or NaN for node ids: use integers or text") from None
+            raise InputError(f"{where} has fractions or NaN for {what} ids: use integers or text") from None
     if pa.types.is_decimal(array.type):  # a database's numbers of any length
         array = pc.replace_substring_regex(array.cast(pa.string()), r"(\.0+|(^-?0)E-.*)$", r"\2")  # 0E-18 is zero
         if pc.any(pc.invert(pc.match_substring_regex(array, r"^(-?[1-9][0-9]*|0)$"))).as_py():
-            raise InputError(f"{where} has fractions for node ids: use integers or text")
+            raise InputError(f"{where} has fractions for {what} ids: use integers or text")
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
     texts = (pa.types.is_string(array.type), pa.types.is_large_string(array.type), pa.types.is_string_view(array.type))
@@ -42,7 +42,7 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = Fal
     empty = pc.fill_null(pc.equal(names, ""), True)
     if pc.any(empty).as_py():
         raise InputError(
-            f"{where} names no node in row {pc.index(empty, True).as_py() + 1}: fill it in or drop the row"
+            f"{where} names no {what} in row {pc.index(empty, True).as_py() + 1}: fill it in or drop the row"
         )
     return names
 

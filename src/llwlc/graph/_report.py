@@ -34,7 +34,8 @@ class GraphReport:
     `weighted`, `timed`: edges have weights, times. `directed`: the direction of the rows means something, by what the
     input states or by the look of it. `bipartite`: links join two node types only. `notes`: what else a reader
     should know. `unused`: columns of the input that no option takes; `dates`: those of them that could be times.
-    `keeps_direction`: whether links point one way or both ways, as was asked.
+    `keeps_direction`: whether links point one way or both ways, as was asked. `may_have_sides`: whether both columns
+    have numbers that nothing says to count the same nodes.
 
     >>> print(GraphReport(rows=5, nodes=4, edges=2, self_loops=1, duplicates=1, reversed_pairs=1, isolated=1))
     5 rows gave 4 nodes and 2 edges: 1 self-loop dropped, 1 duplicate and 1 reversed duplicate merged, 1 isolated node.
@@ -56,6 +57,7 @@ class GraphReport:
     unused: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     keeps_direction: bool = False
+    may_have_sides: bool = False
 
     @property
     def line(self) -> str:
@@ -93,11 +95,7 @@ class GraphReport:
     @property
     def unused_line(self) -> str:
         """The columns that are not used, in a sentence or two; "" where there are none."""
-        if not self.unused:
-            return ""
-        listed = ", ".join(quote_text(name) for name in self.unused[:MOST_NAMED])
-        more = f" and {len(self.unused) - MOST_NAMED:,} more" if len(self.unused) > MOST_NAMED else ""
-        return f"Columns not used: {listed}{more}.{describe_dates(self.dates)}"
+        return f"{describe_unused(self.unused)}{describe_dates(self.dates)}" if self.unused else ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -116,9 +114,12 @@ class GraphReport:
                 "The input states that its edges are directed."
                 if share < MUTUAL  # nothing else could have told
                 else f"The edges look directed: {share:.0%} of them come in both directions, the others in one."
-                " If the two columns number different things, customers and items say, --bipartite (bipartite=True)"
-                " takes customer 7 and item 7 for two nodes."
             )
+            if self.may_have_sides:
+                why += (
+                    " If the two columns number different things, customers and items say, --bipartite (bipartite=True)"
+                    " takes customer 7 and item 7 for two nodes."
+                )
             sentences.append(
                 f"{why} Links are undirected here: a predicted link says that two nodes belong together, not which way"
                 " it points. Fit with --directed (in Python directed=True) for the direction too."
@@ -127,6 +128,17 @@ class GraphReport:
 
     def __str__(self) -> str:
         return f"{self.line} {self.unused_line}".strip()
+
+
+def describe_unused(columns: tuple[str, ...]) -> str:
+    """Which columns are not used, as a sentence.
+
+    >>> describe_unused(("since", "app"))
+    "Columns not used: 'since', 'app'."
+    """
+    listed = ", ".join(quote_text(name) for name in columns[:MOST_NAMED])
+    more = f" and {len(columns) - MOST_NAMED:,} more" if len(columns) > MOST_NAMED else ""
+    return f"Columns not used: {listed}{more}."
 
 
 def describe_dates(dates: tuple[str, ...]) -> str:

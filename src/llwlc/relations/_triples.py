@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class Triples:
     """Distinct links `rows [t, 3]`: numbers of source, type and target; `names` of the nodes and `types` of the links,
-    both sorted. `num_rows` of the table that they were read from.
+    both sorted. `num_rows` of the table that they were read from, and its columns that are `unused`.
 
     >>> Triples.of([("Ada", "knows", "Bob"), ("Ada", "pays", "Bob"), ("Ada", "knows", "Bob")])
     Triples(nodes=2, types=2, links=2)
@@ -36,6 +36,7 @@ class Triples:
     names: tuple[str, ...]
     types: tuple[str, ...]
     num_rows: int = 0
+    unused: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, triples: Sequence[tuple[str, str, str]]) -> Triples:
@@ -111,10 +112,10 @@ def read_triples(
     >>> read_triples(table).types
     ('knows', 'pays')
     """
-    names = read_columns(
+    columns, unused = read_columns(
         path, relation, source=source, target=target, header=header, separator=separator, unzipped_limit=unzipped_limit
     )
-    return _number(*names)
+    return replace(_number(*columns), unused=unused)
 
 
 def read_columns(
@@ -126,8 +127,8 @@ def read_columns(
     header: bool | None = None,
     separator: str | None = None,
     unzipped_limit: int | None = UNZIPPED_LIMIT,
-) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The names of source, type and target of every row, as `read_triples` finds them."""
+) -> tuple[tuple[pa.Array, pa.Array, pa.Array], tuple[str, ...]]:
+    """The names of source, type and target of every row, as `read_triples` finds them, and the other columns."""
     file = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit).file
     with arrow_errors(file.path):
         require_column(file, relation)
@@ -135,10 +136,11 @@ def read_columns(
         ends = find_ends(free, source, target)
         columns = [ends.source, relation, ends.target]
         table = file.read(columns=columns, text=columns)
-        one, kind, other = (as_names(table[name], where=f"{file.path}: column {quote_text(name)}") for name in columns)
+        one, other = (as_names(table[name], where=f"{file.path}: column {quote_text(name)}") for name in columns[::2])
+        kind = as_names(table[relation], where=f"{file.path}: column {quote_text(relation)}", what="type of links")
     if not len(one):
         raise InputError(f"{file.path} has no rows: typed links need at least one")
-    return one, kind, other
+    return (one, kind, other), tuple(name for name in file.columns if name and name not in columns)
 
 
 def _number(source: pa.Array, relation: pa.Array, target: pa.Array) -> Triples:
