@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ import torch
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 from torch import Tensor
+
+# a script finds modules beside itself only
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from llwlc import datasets
 from llwlc._cold_start.model import fit_cold_start

@@ -12,9 +12,13 @@ import argparse
 import json
 import math
 import statistics
+import sys
 import time
 from pathlib import Path
 from typing import Any
+
+# a script finds modules beside itself only
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from llwlc import Graph, splits
 from llwlc._direction.fit import fit_directions
