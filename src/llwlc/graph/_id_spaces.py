@@ -69,7 +69,8 @@ def keep_sides_apart(
         if has_header and header_names_sides(columns):
             why = "by their names"
         elif (equal := look_like_two_spaces(*values)) is not None:
-            why = f"as equal numbers meet no more often than by chance ({equal[0]:,} rows, {equal[1]:,.0f} expected)"
+            counts = f"{equal[0]:,} rows, {equal[1]:,.0f} expected"
+            why = f"as equal numbers share a row no more often than by chance ({counts})"
         elif has_header and not certain and _may_be_two_spaces(*values):
             return SideNames(
                 ends,
