@@ -19,8 +19,8 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class FactorVectors:
-    """The implicit factors of both sides, scaled so that known links have the mean score 1, beside smoothed features
-    where there are any: an inner product of `vectors [n, d]` is the sum of both.
+    """The implicit factors of both sides, scaled so that known links have the mean score 1, concatenated with smoothed
+    features if there are any: an inner product of `vectors [n, d]` is the sum of both.
     """
 
     graph: Graph
@@ -40,8 +40,8 @@ class FactorVectors:
         return self._beside(self.factors.vectors, None if self.features is None else self.features.vectors)
 
     def without_link(self, sources: Integers, removed: Integers) -> Vectors:
-        """The vectors `[m, d]` of the sources on the graph that lacks their link with `removed`; those of all other
-        nodes are taken as they are, which they nearly are.
+        """The vectors `[m, d]` of the sources on the graph that lacks their link with `removed`; the factors
+        of the other side are kept, as they change little.
         """
         indptr, indices = self.graph.indptr.numpy(), self.graph.indices.numpy()
         code, out = self.factors.sides.code, np.zeros((len(sources), self.factors.vectors.shape[1]))

@@ -24,7 +24,7 @@ _starts: list[float] = []
 
 
 def mark_start() -> None:
-    """Called before anything large is imported: on a busy machine that alone takes half a minute, which is part of a
+    """Called before anything large is imported: on a busy machine imports alone take a while, which is part of a
     budget too.
     """
     _starts.append(time.perf_counter())

@@ -67,14 +67,14 @@ def fit_relations(
     metrics = [
         (title.upper() if title == "mrr" else title, f"{100 * value:.2f}") for title, value in model.metrics_.items()
     ]
-    print_rows("A tenth of the links, hidden, both ends asked for (filtered ranks, in percent)", metrics)
+    print_rows("A hidden tenth of the links, both ends predicted (filtered ranks, in percent)", metrics)
     OUT.print(
         f"The run is in {out}. More: llwlc recommend {out} --relation TYPE --top 20", markup=False, soft_wrap=True
     )
 
 
 def describe_repeats(triples: Triples) -> str:
-    """The rows of a table that gave no link of their own, and the links of a node with itself, which are kept.
+    """The number of repeated rows, which are merged, and of self-loops, which are kept.
 
     >>> from llwlc.relations import Triples
     >>> describe_repeats(Triples.of([("Ada", "knows", "Bob"), ("Ada", "knows", "Bob"), ("Bob", "knows", "Bob")]))
@@ -94,7 +94,7 @@ def recommend_relations(
 
     links = RelationPredictor.load(run).recommend(relation, top=20 if top is None else top, node=node)
     what = "of any type" if relation is None else f"of type {relation!r}"
-    print_status(f"{len(links):,} links {what}; probabilities are those among as many known and random links")
+    print_status(f"{len(links):,} links {what}; probabilities assume as many known as random links")
     delivery.write_out(as_table(links))
 
 
@@ -115,7 +115,7 @@ def score_relations(
     assert asked is not None
     columns, _ = read_columns(asked, relation, source=source, target=target)
     scored = RelationPredictor.load(run).score(list(zip(*(column.to_pylist() for column in columns), strict=True)))
-    print_status(f"{len(scored):,} typed links scored; probabilities are those among as many known and random links")
+    print_status(f"{len(scored):,} typed links scored; probabilities assume as many known as random links")
     delivery.write_out(as_table(scored))
 
 

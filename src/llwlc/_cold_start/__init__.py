@@ -1,1 +1,1 @@
-"""Links of nodes that have none yet, by their features: a model of its own, fitted when it is first asked."""
+"""Links of nodes that have none yet, by their features: a separate model, fitted on first use."""

@@ -1,5 +1,5 @@
-"""Columns of pairs of a node without links and any other node: what the features of the one and the links and features
-around the other say.
+"""Columns of pairs of a node without links and any other node: statistics of the features of the one, and of the links
+and features around the other.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from llwlc.training._node_features import NodeFeatures
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 NUM_STATISTICS = 13
-"""The columns before the products of single features."""
+"""Number of columns before the products of single features."""
 MAX_PRODUCTS = 64
-"""Features whose products are columns."""
+"""Maximum number of features whose products are columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class ColdStartColumns:
 
     @classmethod
     def of(cls, links: csr_array, features: NodeFeatures) -> ColdStartColumns:
-        """The columns by the symmetric matrix of links `[n, n]`."""
+        """The columns for the adjacency matrix `links [n, n]`."""
         rows = features.comparable
         if rows is None:
             raise InputError(
@@ -83,7 +83,7 @@ class ColdStartColumns:
 
 
 def _products(one: NDArray[np.floating], other: NDArray[np.floating]) -> Floats:
-    """The products of rows, each by itself, so that none depends on the others."""
+    """The inner products of rows, each computed separately, so that none depends on the others."""
     return np.asarray((one.astype(np.float64) * other).sum(1))
 
 

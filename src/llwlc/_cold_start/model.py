@@ -1,4 +1,4 @@
-"""ColdStart: the chance of links of nodes without links, learned from nodes whose links are hidden."""
+"""ColdStart: the log-odds of links of nodes without links, learned from nodes whose links are hidden."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from llwlc.training._node_features import NodeFeatures
 
 FOLDS = 5
 MAX_LINKS = 20_000
-"""Links of hidden nodes that the weights are fitted on."""
+"""Maximum number of links of hidden nodes that the weights are fitted on."""
 PENALTY, PENALTY_OF_PRODUCTS = 1.0, 30.0
-"""Of squared weights, for columns of variance one: of statistics, and of the many products of single features; chosen
-on Cora and Citeseer, seeds 0 to 2.
+"""Ridge penalties, for columns of variance one: of statistics, and of the many products of single features; chosen on
+Cora and Citeseer, seeds 0 to 2.
 """
 AT_ONCE = 1 << 14
-"""Pairs whose columns are in memory together."""
+"""Maximum number of pairs whose columns are in memory at once."""
 
 
 class Weights(NamedTuple):
@@ -40,9 +40,9 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ColdStart:
-    """A logistic regression on what the features of a node without links, and the links and features around another,
-    say of a link of the two. `spread`: fits without one fold each, whose differences say how sure it is; `auc`: of the
-    links of hidden nodes, by the fit without their fold; `auc_of_cosine`: by the cosine of features alone.
+    """A logistic regression on statistics of the features of a node without links, and of the links and features around
+    another node. `spread`: fits without one fold each, whose differences show its uncertainty; `auc`: on the links of
+    hidden nodes, by the fit without their fold; `auc_of_cosine`: by the cosine of features alone.
     """
 
     columns: ColdStartColumns
@@ -78,8 +78,8 @@ class ColdStart:
 
 
 def fit_cold_start(graph: Graph, features: NodeFeatures, *, seed: int = 0) -> ColdStart:
-    """The model for new nodes of a graph. A fifth of the nodes after the other, by a hash of their names, is taken to
-    have no links; its links are told from pairs with random nodes by the links that are left.
+    """The model for new nodes of a graph. The links of one fifth of the nodes after another, by a hash of their names,
+    are hidden; the regression distinguishes them from pairs with random nodes, given the remaining links.
     """
     links = adjacency(graph)
     n = graph.num_nodes
@@ -104,7 +104,7 @@ def fit_cold_start(graph: Graph, features: NodeFeatures, *, seed: int = 0) -> Co
 def _hidden_pairs(
     links: csr_array, features: NodeFeatures, hidden: np.ndarray, rng: np.random.Generator
 ) -> tuple[Floats, np.ndarray]:
-    """The columns of links of hidden nodes, and of as many pairs of them with random nodes, and which are links."""
+    """The columns of links of hidden nodes and of as many pairs with random nodes, and which of them are links."""
     kept = diags_array((~hidden).astype(np.float64))
     rest = (kept @ links @ kept).tocsr()
     rest.eliminate_zeros()

@@ -1,1 +1,1 @@
-"""Which way a link points: a small model beside the one that says whether there is a link."""
+"""The direction of links: a small model that complements the one of their existence."""

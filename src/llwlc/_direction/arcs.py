@@ -1,4 +1,4 @@
-"""Arcs: the links of a graph as they point, as a sparse matrix, and which way each of some links points."""
+"""Arcs: the directed links of a graph as a sparse matrix, and the directions of given links."""
 
 from __future__ import annotations
 

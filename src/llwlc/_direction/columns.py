@@ -1,4 +1,4 @@
-"""Columns: what the links around a pair say of its direction, as numbers."""
+"""Columns: statistics of the links around a pair that predict its direction."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from llwlc._direction.node_order import degrees, leading_patterns, node_levels
 from llwlc._support.threads import use_one_blas_thread
 
 POINTING = {
-    "out-degree": "links that point from it, as a logarithm",
-    "in-degree": "links that point to it, as a logarithm",
-    "balance": "share of its links that point from it, less those that point to it",
-    "level": "place in the order by which most links point downwards",
+    "out-degree": "logarithm of the number of links from it",
+    "in-degree": "logarithm of the number of links to it",
+    "balance": "share of its links from it minus the share to it",
+    "level": "position in an order in which most links point downwards",
     "patterns": "leading patterns of who points to whom",
-    "two-step paths": "paths of two links that point the same way",
-    "similar sources": "where nodes with like targets point",
-    "similar nodes": "which way links of nodes with like neighbours point",
+    "two-step paths": "directed paths of two links",
+    "similar sources": "where nodes with similar targets point",
+    "similar nodes": "directions of links of nodes with similar neighbours",
 }
-"""The columns that say which way a link points: each changes its sign when the ends are exchanged."""
+"""The columns that predict which way a link points: each changes its sign when the ends are exchanged."""
 DEGREES = ("out-degree", "in-degree")
 """The columns of the baseline: degrees alone."""
 RETURNING = {
-    "both ways, sum": "shares of the links of the two ends that point both ways, added up",
-    "both ways, product": "the same, multiplied",
+    "both ways, sum": "sum, over both ends, of the share of links that point both ways",
+    "both ways, product": "product of the same shares",
     "smaller degree": "of the two ends, as a logarithm",
     "larger degree": "of the two ends, as a logarithm",
-    "level difference": "of the two ends, without sign",
+    "level difference": "absolute value, of the two ends",
     "weaker pattern": "the smaller of the two directions in the leading patterns",
     "weaker path": "share of the rarer direction among similar sources",
 }
-"""The columns that say whether a link points both ways: none changes when the ends are exchanged."""
+"""The columns that predict whether a link points both ways: none changes when the ends are exchanged."""
 WORK = 20_000_000
-"""Entries of products of sparse rows that are in memory together."""
+"""Maximum number of entries of products of sparse rows that are in memory at once."""
 
 
 class PairColumns(NamedTuple):
@@ -52,8 +52,8 @@ class PairColumns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ArcColumns:
-    """The columns of pairs by the links `arcs [n, n]`, which must not contain those of the pairs; `features [n, d]`:
-    compact features of the nodes, or None.
+    """The columns of pairs, computed from the links `arcs [n, n]`, which must not contain those of the pairs;
+    `features [n, d]`: compact features of the nodes, or None.
     """
 
     arcs: csr_array
@@ -78,7 +78,7 @@ class ArcColumns:
         near_u, near_v = (known.scaled[a] @ known.scaled_reverse for a in (u, v))
         three_ahead, three_back = _overlap(near_u, known.scaled_reverse[v]), _overlap(near_v, known.scaled_reverse[u])
         like_u, like_v = (known.neighbours[a] @ known.neighbours.T for a in (u, v))
-        # nodes w like u, which way their links with v point; nodes w like v, which way those of u with them do
+        # directions of links between v and nodes similar to u, and between u and nodes similar to v
         voted = _overlap(like_v, known.signed[u]) - _overlap(like_u, known.signed[v])
         voters = _overlap(like_v, known.linked[u]) + _overlap(like_u, known.linked[v])
         three = three_ahead + three_back + 1e-3
@@ -106,7 +106,7 @@ class ArcColumns:
 
 @dataclass(frozen=True, eq=False)
 class _NodeColumns:
-    """What is known of each node, and of its links, once for all pairs."""
+    """Statistics of each node and of its links, computed once for all pairs."""
 
     arcs: csr_array
     reverse: csr_array
@@ -134,7 +134,7 @@ class _NodeColumns:
         linked = (arcs + reverse).sign().tocsr()
         degree = np.asarray(linked.sum(1)).ravel()
         both_ways = out + into - degree
-        # rows of length just below one, so that their products are cosines that trust small rows less
+        # rows of length just below one, so that their products are cosines that are smaller for nodes of few links
         rows = hstack([arcs, reverse]).tocsr()
         rows = (diags_array((out + into + 1) ** -0.5) @ rows).tocsr()
         share = both_ways.sum() / max(degree.sum(), 1)
@@ -157,7 +157,7 @@ class _NodeColumns:
         )
 
     def chunks(self, pairs: Integers) -> Iterator[Integers]:
-        """The pairs, some at a time: as many as may take `WORK` entries, at least one."""
+        """The pairs in chunks that take about `WORK` entries, of at least one pair."""
         work = 2 * (self.work[pairs].sum(1) + 1)
         part = (np.cumsum(work) // WORK).astype(np.int64)
         for begin, end in pairwise([*np.flatnonzero(np.diff(part, prepend=-1)), len(pairs)]):

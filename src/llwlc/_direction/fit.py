@@ -16,18 +16,18 @@ from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._node_features import NodeFeatures
 
 MAX_LINKS = 50_000
-"""Links that the weights are fitted on."""
+"""Maximum number of links that the weights are fitted on."""
 
 
 class DirectionFit(NamedTuple):
-    """A model of directions, and what was measured of it."""
+    """A model of directions, and its accuracy on test links."""
 
     model: DirectionModel
     report: DirectionReport
 
 
 def fit_directions(graph: Graph, split: LinkSplit, features: NodeFeatures, *, seed: int) -> DirectionFit:
-    """Fits on training and validation links, measures on test links, of which nothing is known then."""
+    """Fits on training and validation links, and measures on test links, which are hidden from the model."""
     links = torch.cat([split.train_pos, split.valid_pos])
     known = graph.with_edges(links)
     columns = DirectionColumns(known, features)

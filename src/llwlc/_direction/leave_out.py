@@ -15,13 +15,13 @@ from llwlc.models._stack.folds import fold_numbers
 from llwlc.training._node_features import NodeFeatures
 
 FOLDS = 5
-"""A link is described by the graph without its fold."""
+"""The columns of a link are those of the graph without its fold."""
 
 
 @dataclass(frozen=True, eq=False)
 class DirectionColumns:
-    """The columns of pairs of a graph that keeps its direction. A pair that is linked there is described by the graph
-    without its fold, a hash of the pair, so that columns depend on the pair and the graph alone.
+    """The columns of pairs of a directed graph. Those of a linked pair are computed without its fold, a hash of the
+    pair, so that columns depend only on the pair and the graph.
     """
 
     graph: Graph
@@ -45,7 +45,7 @@ class DirectionColumns:
         return PairColumns(*columns)
 
     def _without(self, number: int) -> ArcColumns:
-        """The columns by the graph without a fold; −1 for all of it."""
+        """The columns on the graph without a fold; −1: on the whole graph."""
         if number not in self._parts:
             graph = self.graph
             if number >= 0:

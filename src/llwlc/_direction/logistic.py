@@ -1,4 +1,4 @@
-"""Logistic regression with weights that are drawn to zero."""
+"""Logistic regression with a ridge penalty."""
 
 from __future__ import annotations
 

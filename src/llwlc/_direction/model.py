@@ -19,12 +19,12 @@ from llwlc._support.threads import use_one_blas_thread
 from llwlc.errors import InputError
 
 PENALTY = 1.0
-"""Of squared weights, for columns of length one."""
+"""Ridge penalty, for columns of mean square one."""
 
 
 class DirectionProbabilities(NamedTuple):
-    """Of the links of pairs (u, v), if there are links, `[m]` each: the chances that one points from u to v
-    (`forward`), from v to u (`backward`), and that both are there (`both`), which the first two contain.
+    """For pairs (u, v), given that they are linked, `[m]` each: the probability of a link from u to v (`forward`), from
+    v to u (`backward`), and of both (`both`), which the first two include.
     """
 
     forward: Tensor
@@ -37,8 +37,8 @@ class DirectionModel:
     """Two logistic regressions: does a link point both ways, and if not, which way?
 
     With h antisymmetric and g symmetric in the two ends, P(both) = σ(g), P(u → v alone) = (1 − σ(g)) σ(h), and h has no
-    constant, so that exchanging the ends exchanges the chances exactly. `pointing` and `returning` are the weights of
-    the columns, `constant` that of g.
+    constant, so that exchanging the ends exchanges the probabilities exactly. `pointing` and `returning` are the
+    weights of the columns, `constant` that of g.
     """
 
     pointing: tuple[float, ...]
@@ -46,7 +46,7 @@ class DirectionModel:
     constant: float
 
     def probabilities(self, columns: PairColumns) -> DirectionProbabilities:
-        """The chances of the directions of pairs."""
+        """The probabilities of the directions of pairs."""
         ahead = expit(self.log_odds(columns))
         both = expit(_weighted(columns.returning, self.returning) + self.constant)
         parts = (both + (1 - both) * ahead, both + (1 - both) * (1 - ahead), both)
@@ -57,7 +57,7 @@ class DirectionModel:
         return _weighted(columns.pointing, self.pointing)
 
     def effects(self, columns: PairColumns) -> list[dict[str, float]]:
-        """What each column adds to these log-odds, for each pair; node features together."""
+        """The term of each column in these log-odds, for each pair; those of node features are summed."""
         terms = columns.pointing * np.array(self.pointing)
         named = list(POINTING)
         rows = []
@@ -77,7 +77,7 @@ class DirectionModel:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], num_features: int) -> DirectionModel:
-        """The inverse of `as_dict`, for a graph with so many compact features; other columns or numbers are refused."""
+        """The inverse of `as_dict`, for a graph with `num_features` compact features; other columns are refused."""
         pointing, returning = (tuple(map(float, data[name])) for name in ("pointing", "returning"))
         constant = float(data["constant"])
         if data["columns"] != [*POINTING, *RETURNING] or len(returning) != len(RETURNING):
@@ -90,7 +90,7 @@ class DirectionModel:
 
 
 class DescribedLinks(NamedTuple):
-    """Links with the columns that they would have if they were not there; `forward`, `backward [m]`: which way they
+    """Links with the columns that they would have if they were hidden; `forward`, `backward [m]`: which way they
     point.
     """
 
@@ -100,7 +100,7 @@ class DescribedLinks(NamedTuple):
 
 
 def fit_direction(links: DescribedLinks) -> DirectionModel:
-    """The model of training links. No column knows of its own link, so the chances need no further calibration."""
+    """The model of training links. No column depends on its own link, so no calibration is needed."""
     with use_one_blas_thread():
         one_way = links.forward ^ links.backward
         pointing = _fit_scaled(links.columns.pointing[one_way], links.forward[one_way])
@@ -109,7 +109,7 @@ def fit_direction(links: DescribedLinks) -> DirectionModel:
 
 
 def fit_degrees(links: DescribedLinks) -> DirectionModel:
-    """The baseline: the same model of the two degrees alone."""
+    """The baseline: the same model on the two degrees alone."""
     kept = np.isin(list(POINTING), DEGREES)
     columns = np.zeros_like(links.columns.pointing)
     columns[:, : len(kept)] = links.columns.pointing[:, : len(kept)] * kept
@@ -125,7 +125,7 @@ def _weighted(columns: Floats, weights: Sequence[float]) -> Floats:
 
 
 def _fit_scaled(columns: Floats, hit: NDArray[np.bool_], *, constant: bool = False) -> Floats:
-    """Weights for columns as they are, fitted with all columns at one scale; the last is the constant, where there is
+    """Weights for unscaled columns, fitted with all columns at one scale; the last is the constant, if there is
     one. Antisymmetric columns have mean zero over both orders of the ends, so they are divided and not shifted.
     """
     middle = columns.mean(0) if constant and len(columns) else np.zeros(columns.shape[1])
@@ -135,7 +135,7 @@ def _fit_scaled(columns: Floats, hit: NDArray[np.bool_], *, constant: bool = Fal
     if not constant:
         return fit_logistic(scaled, hit.astype(np.float64), np.full(columns.shape[1], PENALTY)) / scale
     design = np.concatenate([scaled, np.ones((len(scaled), 1))], 1)
-    # Laplace's one link more of each kind keeps the constant finite where all links are of one kind
+    # Laplace smoothing keeps the constant finite where all links, or none, point both ways
     penalty = np.append(np.full(columns.shape[1], PENALTY), 0.0)
     share = (hit * len(hit) + 1) / (len(hit) + 2) if len(hit) else hit.astype(np.float64)
     found = fit_logistic(design, share.astype(np.float64), penalty)

@@ -1,4 +1,4 @@
-"""An order of the nodes by which links point, and the leading patterns of who points to whom."""
+"""Node levels by which links point downwards, and leading singular vectors of the directed adjacency matrix."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scipy.sparse import csr_array, diags_array
 from llwlc._direction.arcs import Floats
 
 RANK = 8
-"""Leading singular vectors of the matrix of links."""
+"""Number of leading singular vectors."""
 DENSE_NODES = 256
-"""Nodes up to which singular vectors are found by LAPACK."""
+"""Maximum number of nodes for which singular vectors are computed by LAPACK."""
 
 
 def node_levels(arcs: csr_array) -> Floats:
-    """The level `[n]` of each node, such that a link points from a level to the one below it as nearly as can be.
+    """The level `[n]` of each node, such that links point, as nearly as possible, from a level to the next lower one.
 
     The solution of (D + I − A − Aᵀ) s = d_out − d_in, the least squares of Σ (s_u − s_v − 1)² over all links u → v
     that point one way, plus Σ s² (SpringRank: De Bacco, Larremore, Moore 2018).
@@ -34,8 +34,8 @@ def node_levels(arcs: csr_array) -> Floats:
 
 
 def leading_patterns(arcs: csr_array) -> tuple[Floats, Floats]:
-    """Two tables `[n, k]` whose rows have the products L_u · R_v: the entries of the matrix of links at low rank, which
-    is taken of the links divided by the square roots of the degrees that they count in.
+    """Two matrices `[n, k]` with L_u · R_v, the entries of a low-rank approximation of the adjacency matrix, computed
+    after each entry is divided by the square root of the out-degree of its row and of the in-degree of its column.
     """
     out, into = degrees(arcs)
     scaled = (diags_array((out + 1) ** -0.5) @ arcs @ diags_array((into + 1) ** -0.5)).tocsr()
@@ -54,5 +54,5 @@ def leading_patterns(arcs: csr_array) -> tuple[Floats, Floats]:
 
 
 def degrees(arcs: csr_array) -> tuple[Floats, Floats]:
-    """How many links point from each node, and how many to it, `[n]` each."""
+    """The out-degree and the in-degree of each node, `[n]` each."""
     return np.asarray(arcs.sum(1), dtype=np.float64).ravel(), np.asarray(arcs.sum(0), dtype=np.float64).ravel()

@@ -1,4 +1,4 @@
-"""What was measured of the directions of hidden links."""
+"""The accuracy of predicted directions on hidden links."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from torch import Tensor
 from llwlc._direction.model import DescribedLinks, DirectionModel, DirectionProbabilities
 
 NEARLY_ALL = 0.9
-"""Share of links in both directions from which a graph is said to have nearly no direction."""
+"""Share of links in both directions from which the report says that direction matters little."""
 
 
 @dataclass(frozen=True)
 class DirectionReport:
-    """Of `links` test links, `one_way` point one way; the model says which for a share `right` of them, the degrees of
-    the ends alone for `right_by_degrees`. `both` is the share of all known links that point both ways, `both_expected`
-    what the model expects of the test links and `both_observed` what they are. `log_loss` is the mean negative
-    logarithm of the chance of what a test link does (one way, the other, both); `log_loss_of_shares` that of the share
-    `both` alone.
+    """Of `links` test links, `one_way` point one way; the model predicts which for a share `right` of them, the
+    baseline of degrees for `right_by_degrees`. `both` is the share of all known links that point both ways,
+    `both_expected` what the model expects of the test links and `both_observed` the true share. `log_loss` is the mean
+    negative logarithm of the probability of the observed direction (one way, the other, both); `log_loss_of_shares`
+    that of a model of the share `both` alone.
     """
 
     links: int
@@ -89,7 +89,7 @@ def report_direction(
 
 
 def _right(model: DirectionModel, test: DescribedLinks) -> float:
-    """The share of links that point one way whose way is the likelier one; a tie counts half."""
+    """The share of one-way links that point in the likelier direction; a tie counts half."""
     one_way = test.forward ^ test.backward
     side = np.sign(model.log_odds(test.columns)[one_way]) * np.where(test.forward[one_way], 1, -1)
     return float(((side + 1) / 2).sum()) / max(int(one_way.sum()), 1)

@@ -1,4 +1,4 @@
-"""DirectionScorer: which way the link of a pair points, by a fitted model, on the links of one graph."""
+"""DirectionScorer: a fitted model of directions, applied to one graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llwlc.training._node_features import NodeFeatures
 
 @dataclass(frozen=True, eq=False)
 class DirectionScorer:
-    """A model of directions on a graph; what all pairs share is computed once."""
+    """A model of directions on a graph; statistics that all pairs share are computed once."""
 
     model: DirectionModel
     graph: Graph
@@ -28,11 +28,11 @@ class DirectionScorer:
         return DirectionColumns(self.graph, self.features)
 
     def __call__(self, pairs: Tensor) -> DirectionProbabilities:
-        """The chances of the directions of the links of pairs `[m, 2]`, if they are links."""
+        """The probabilities of the directions of pairs `[m, 2]`, given that they are linked."""
         return self.model.probabilities(self.columns.at(pairs))
 
     def effects(self, pair: Tensor) -> dict[str, float]:
-        """What each column adds to the log-odds that a link of the pair `[2]`, if it points one way, points from its
-        first node to its second.
+        """The term of each column in the log-odds that a link of the pair `[2]`, if it points one way, points from the
+        first node to the second.
         """
         return self.model.effects(self.columns.at(pair.reshape(1, 2)))[0]

@@ -14,11 +14,11 @@ from llwlc.errors import InputError
 LONGEST_CELL = 1 << 17
 """Bytes of a cell, which is also the limit of Python's csv module."""
 LARGE = 1 << 24
-"""Bytes after which a ragged row is refused as the table is read; of a smaller table, arrow shows the row."""
+"""Bytes after which a ragged row is refused while the table is read; for a smaller table, arrow names the row."""
 
 
 class RowCheck:
-    """Called with one piece of a table after the other, from its first row on.
+    """Checks a table that is passed in consecutive pieces, from its first row on.
 
     It raises an error for a quoted cell without an end and, in a large table, for a row of more or fewer cells than the
     first. Separators and ends of lines inside quotes are text.
@@ -28,17 +28,17 @@ class RowCheck:
         self.path = path
         self._size = 0
         self._inside, self._quoted = False, 0  # whether a quoted cell is open, and bytes since it began
-        self._before, self._quotes = b"\n", b""  # what is before the piece: a character and a space, and quotes
+        self._before, self._quotes = b"\n", b""  # what precedes the piece: a character and a space, and quotes
         self._width: int | None = None  # separators in the first row; where columns are padded, cells
         self._marks = 0  # separators, or cells, since the last row ended
         self._ragged: str | None = None
 
     def __call__(self, chunk: bytes, separators: bytes, *, line: int) -> None:
-        """`line`: the number of its first line. Of several separators none is known to be the one: cells are not
+        """`line`: the number of the first line of the piece. If there are several possible separators, cells are not
         counted.
         """
         padded = separators == b" "  # columns may then be padded by several spaces and tabs
-        # a run of quotes, and spaces before a quote, may go on in the next piece
+        # a run of quotes, and spaces before a quote, may continue in the next piece
         data = self._before + self._quotes + chunk
         offset, body = len(data) - len(chunk), data.rstrip(b'"')
         quotes = len(data) - len(body)
@@ -90,7 +90,7 @@ class RowCheck:
 
 
 def count_lines(chunk: bytes) -> int:
-    r"""Ends of lines, each of them \n, \r or both."""
+    r"""The number of line ends, each of them \n, \r or both."""
     return chunk.count(b"\n") + (chunk.count(b"\r") - chunk.count(b"\r\n") if b"\r" in chunk else 0)
 
 
@@ -135,7 +135,7 @@ def _cell_starts(values: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _outside(places: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places that are in no quoted cell."""
+    """The places outside quoted cells."""
     if not len(begin):
         return places
     outside: NDArray[np.int64] = places[np.searchsorted(begin, places) == np.searchsorted(end, places)]

@@ -1,4 +1,4 @@
-"""Why the link of a pair points one way, by a directed run."""
+"""Why a directed run predicts one direction for the link of a pair."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ABOUT = POINTING | {"node features": "of the two ends"}
 
 
 def explain_direction(run: Run, pair: Tensor) -> DirectionReasons | None:
-    """What speaks for a link of a pair `[2]` to point from its first node to its second; None where the run was not
+    """The reasons for a link of a pair `[2]` to point from its first node to its second; None if the run is not
     directed. A link that is there is explained as if it were not.
     """
     if run.directions is None:

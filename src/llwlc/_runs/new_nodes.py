@@ -1,4 +1,4 @@
-"""Lists of links of nodes that a run does not know and that have no links yet, by their features."""
+"""Recommended links of nodes that a run does not know and that have no links yet, by their features."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from llwlc.ranking._recommender import RecommendRequest
 from llwlc.training._calibration import log_odds
 
 MOST_KEPT = 10_000
-"""Links of a list by `precision`, at most."""
+"""Maximum number of links of a list by `precision`."""
 MOST_NAMED = 5
-"""Names that a notice lists."""
+"""Maximum number of names in a notice."""
 
 
 def are_new(run: Run, graph: Graph | None, node: int | None, sources: np.ndarray | None) -> bool:
-    """Whether a list is asked for of new nodes without links alone, in a graph that has their features."""
+    """Whether a list is requested only for new nodes without links, in a graph that has their features."""
     asked = sources if node is None else np.array([node])
     if graph is None or graph.x is None or asked is None or not len(asked):
         return False
@@ -41,8 +41,8 @@ def are_new(run: Run, graph: Graph | None, node: int | None, sources: np.ndarray
 
 
 def choose_newcomers(known: Graph, graph: Graph, names: Sequence[str]) -> list[str]:
-    """Those of the names that the known graph does not have and that have no links, if there are some, else all; says
-    which are left out.
+    """The names that the known graph does not have and that have no links, or all names if there are none; prints which
+    are left out.
 
     Args:
         known: the graph of the run.
@@ -113,7 +113,7 @@ def recommend_for_new_nodes(run: Run, graph: Graph, sources: np.ndarray, request
 
 
 def _allowed(scope: CandidateScope, pairs: Tensor) -> Tensor:
-    """Which pairs of a new node and another a scope leaves."""
+    """Which pairs of a new node and another node a scope allows."""
     allowed = scope.allows(pairs)
     return allowed if scope.excluded is None else allowed & ~scope.excluded.has_edges(pairs)
 
@@ -139,7 +139,7 @@ def _describe(
 
 
 def _expected(chances: Tensor) -> tuple[float, float, float]:
-    """The expected share of links, and its 90 % range by chance alone."""
+    """The expected share of links, and its 90 % range, from sampling noise only."""
     if not len(chances):
         return 0.0, 0.0, 0.0
     mean = float(chances.mean())

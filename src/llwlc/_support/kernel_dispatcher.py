@@ -1,9 +1,9 @@
-"""How kernels are compiled: what Python calls is compiled once, with everything that is called from there.
+"""How kernels are compiled: a function that Python calls is compiled once, with all functions that it calls.
 
-numba makes machine code of every function and optimises it in every function that calls it, so a deep kernel is
-optimised as often as it is deep, and has a way in from Python at each level that nobody takes. Here a function that
-another compiled one calls is a *part*: typed and translated, but neither optimised nor cached by itself. So a kernel
-that this process compiled and the same kernel loaded from disk are the same code.
+By default, numba compiles every function separately and optimises it again in every function that calls it, so a
+kernel with nested calls is optimised once per level, and every level gets an entry point for Python that is not used.
+Here a function that another compiled one calls is a *part*: typed and translated, but neither optimised nor cached by
+itself. A kernel that this process compiled and the same kernel loaded from disk are thus the same code.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
         self._part_compiler = PartCompiler(function, self.targetdescr, options, {}, KernelCompiler)
 
     def compile(self, sig: object) -> object:
-        """Machine code for a call from Python, one process at a time; the first lock is numba's own, that of
+        """Machine code for a call from Python. One process compiles at a time; the first lock is numba's own, for
         threads.
         """
         with global_compiler_lock, lock_compilation(self._cache.lock_path), _without_collector():
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What numba asks for where another compiled function calls this one."""
+        """numba calls this where another compiled function calls this one."""
         pysig, args = self._compiler.fold_argument_types(args, kws)
         with global_compiler_lock:
             if tuple(args) not in self._parts:
@@ -57,14 +57,14 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
 
     def _compile_part(self, args: tuple[Any, ...]) -> None:
         with self._compiling_counter:
-            # nothing is entered from Python: any object serves as key
+            # there is no entry point for Python: any object serves as key
             part = self._part_compiler.compile(args, None)._replace(entry_point=object())
         self.targetctx.insert_user_function(part.entry_point, part.fndesc, [part.library])
         self._parts[tuple(part.signature.args)] = part
 
 
 class PartCompiler(_FunctionCompiler):  # type: ignore[misc]
-    """Types a function and translates it for LLVM, and leaves it at that."""
+    """Types a function and translates it to LLVM, without optimising it."""
 
     def _customize_flags(self, flags: Any) -> Any:
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
@@ -73,8 +73,8 @@ class PartCompiler(_FunctionCompiler):  # type: ignore[misc]
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Without looking for garbage: a compiler makes millions of objects and needs most of them to its end, so that
-    takes a fifth of its time.
+    """Disables garbage collection: a compiler makes millions of objects and needs most of them until it ends, so that
+    collection costs time and frees little.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Two columns that number different things, such as users and items: detected, and their nodes kept apart by name."""
+"""Detects two columns that number different things, such as users and items, and gives their nodes different names."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ WHAT = frozenset(
         " title anime podcast",
     )
 )
-"""Words for the two sides in a header; a pair of column names with one of each numbers two things."""
+"""Words for the two sides in a header: a column name of each kind means that the columns number two things."""
 MIN_EQUAL = 8
-"""Rows with the same number in both columns that chance must give, so that their number means something."""
+"""Minimum expected number of rows with the same number in both columns for the observed number to be informative."""
 
 
 class SideNames(NamedTuple):
-    """The names of both ends, and what to tell of them, "" for nothing; `in_doubt`: whether equal numbers of both,
+    """The names of both ends, and a notice about them ("" for none); `in_doubt`: whether equal numbers in both columns,
     taken for one node, could be two.
     """
 
@@ -69,7 +69,8 @@ def keep_sides_apart(
         if has_header and header_names_sides(columns):
             why = "by their names"
         elif (equal := look_like_two_spaces(*values)) is not None:
-            why = f"as equal numbers meet no more often than by chance ({equal[0]:,} rows, {equal[1]:,.0f} expected)"
+            counts = f"{equal[0]:,} rows, {equal[1]:,.0f} expected"
+            why = f"as equal numbers share a row no more often than by chance ({counts})"
         elif has_header and not certain and _may_be_two_spaces(*values):
             return SideNames(
                 ends,
@@ -103,9 +104,9 @@ def look_like_two_spaces(first: np.ndarray, second: np.ndarray) -> tuple[int, fl
     """How many rows have the same number in both columns, and how many chance would give, where the values say that
     columns number two things; else None.
 
-    In the edges of one set of nodes, hardly any row joins a node with itself, unless those that do mean something and
-    are many; and where each edge is written once, the smaller number often comes first. Here both must be as chance has
-    it, and one column must have more numbers than the other.
+    Among the edges of one set of nodes, self-loops are rarer than by chance, or more frequent if they mean something;
+    and where each edge is written once, the smaller number often comes first. Two columns number two things if neither
+    is the case, and one column has more numbers than the other.
     """
     if not _may_be_two_spaces(first, second):
         return None
@@ -123,8 +124,8 @@ def look_like_two_spaces(first: np.ndarray, second: np.ndarray) -> tuple[int, fl
 
 
 def _may_be_two_spaces(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether both columns count nearly all numbers from about 1, one of them further than the other, and neither has
-    the smaller number in every row.
+    """Whether both columns have most numbers up to their maximum, one of them more than the other, and neither
+    has the smaller number in every row.
     """
     if not len(first) or min(first.min(), second.min()) < 0:
         return False
@@ -144,8 +145,8 @@ def has_side_names(graph: Graph) -> bool:
 
 
 def find_ends_of_pairs(columns: Sequence[pa.Array], graph: Graph) -> np.ndarray:
-    """The numbers `[m, 2]` of the nodes that two columns name, −1 where there is none. In a graph of two columns of
-    numbers, a number in the first column is a node of the first side, one in the second a node of the second.
+    """The numbers `[m, 2]` of the nodes that two columns name, −1 where there is none. In a graph with side
+    names, a number in the first column is a node of the first side, one in the second a node of the second.
     """
     at = np.stack([find_nodes(column, graph.names, graph.num_nodes) for column in columns], 1)
     if (at < 0).any() and has_side_names(graph):

@@ -32,19 +32,18 @@ from llwlc.heuristics._pair_statistics import check_inside
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 RANK, CONFIDENCE, RIDGE, SWEEPS = 64, 1.0, 10.0, 10
-"""The number of factors, α, λ, and how often either side is solved for. Chosen among ranks 8 to 64, α of 1, 10 and 40
-and λ of 1 and 10, on generated users and items and a pollination network: a smaller λ or a larger α ranks worse on
-all."""
+"""The number of factors, α, λ, and the number of sweeps over both sides. Chosen among ranks 8 to 64, α of 1, 10 and 40
+and λ of 1 and 10, on generated users and items and a pollination network."""
 SMALL, LARGE_RANK = 5_000, 32
-"""On a graph of more nodes, this many factors: their time grows with the square of the rank."""
+"""On a graph of more than `SMALL` nodes, the number of factors: the time grows with the square of the rank."""
 ROWS_AT_ONCE = 1024
-"""Normal matrices that are held together."""
+"""Number of normal matrices that are in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class ImplicitFactors:
-    """The factors of all nodes, `vectors [n, rank]`: a user's product with an item is its score. Nodes without links
-    have zeros. `sides`: which node is a user (0), which an item (1).
+    """The factors of all nodes, `vectors [n, rank]`: the inner product of a user and an item is their score. Nodes
+    without links have zeros. `sides`: which nodes are users (0), which items (1).
 
     >>> square = Graph.from_edges(torch.tensor([[0, 2], [0, 3], [1, 2], [1, 3]]))
     >>> ImplicitFactors.fit(square, rank=1, ridge=0.1).scores(np.array([[0, 2], [0, 1]])).round(1).tolist()
@@ -103,7 +102,7 @@ _known: WeakKeyDictionary[Graph, ImplicitFactors] = WeakKeyDictionary()
 
 
 def factors_of(graph: Graph) -> ImplicitFactors:
-    """The factors of a graph with the usual settings, computed once for each graph in memory."""
+    """The factors of a graph with the default settings, computed once for each graph in memory."""
     factors = _known.get(graph)
     if factors is None:
         factors = _known[graph] = ImplicitFactors.fit(graph)

@@ -1,4 +1,4 @@
-"""The cosine of items by the users that they share, added up over the items of a user."""
+"""The cosine of items by the users that they share, summed over the items of a user."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Integers = NDArray[np.int64]
 
 
 def item_cosine(graph: Graph, pairs: Tensor, *, longest_row: int = LONGEST_ROW) -> Tensor:
-    """Σ_{j ∈ N(u)} |N(i) ∩ N(j)| / √(d_i d_j) of user u and item i, on the graph without their link: how much the item
-    resembles those that the user has. 0 for two nodes of one side.
+    """Σ_{j ∈ N(u)} |N(i) ∩ N(j)| / √(d_i d_j) of user u and item i, on the graph without their link: how similar the
+    item is to those of the user. 0 for two nodes of one side.
 
     Args:
         graph: the links that are known, bipartite; items are the side of the larger numbers, that of the second column.
         pairs: `[m, 2]`, or any shape `[..., 2]`.
-        longest_row: maximum number of neighbours that are taken of a node, those of lowest degree.
+        longest_row: maximum number of neighbours of a node that are used, those of lowest degree.
 
     Returns:
         Scores `[m]`, or `[...]`.

@@ -29,17 +29,17 @@ from llwlc.heuristics._pair_statistics import check_inside
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 RIDGE, RIDGE_PER_LINK = 100.0, 5.0
-"""λ is the first number, or the second times the mean number of links of an item, whichever is more. Chosen on
+"""λ is the first number, or the second times the mean number of links of an item, whichever is larger. Chosen on
 generated users and items, a pollination network and MovieLens 100k."""
 MAX_REGRESSED = 3_000
-"""On a graph whose smaller side has more nodes, factors alone score: the time grows with the cube of this number."""
+"""If the smaller side has more nodes, only factors are used: the time grows with the cube of this number."""
 ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class ItemRegression:
-    """`links [r, c]`, 0/1, rows and columns being the sides; `weights [c, c]`; `row [n]`, `column [n]`: the place of
-    each node, −1 where it is of the other side. `spread`: the standard deviation of all scores.
+    """`links [r, c]`, 0/1, with one side as rows and the other as columns; `weights [c, c]`; `row [n]`, `column [n]`:
+    the index of each node, −1 for those of the other side. `spread`: the standard deviation of all scores.
     """
 
     links: Any
@@ -92,7 +92,7 @@ _known: WeakKeyDictionary[Graph, ItemRegression | None] = WeakKeyDictionary()
 
 
 def regression_of(graph: Graph) -> ItemRegression | None:
-    """The regression of a graph with the usual settings, computed once for each graph in memory."""
+    """The regression of a graph with the default settings, computed once for each graph in memory."""
     if graph not in _known:
         _known[graph] = ItemRegression.fit(graph)
     return _known[graph]

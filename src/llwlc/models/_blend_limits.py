@@ -1,4 +1,4 @@
-"""MemberLimits: the limits and candidates of a blend are those of one of its members."""
+"""MemberLimits: a blend takes its limits and its training links from one of its members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from llwlc.training._limits import Limits
 
 
 class MemberLimits(LinkModel):
-    """The limits of the member that is trained on candidates, else of the first."""
+    """The limits of the first member that is trained on candidates, otherwise of the first one."""
 
     members: list[LinkModel]
 

@@ -428,8 +428,8 @@ DEFAULTS: Mapping[str, Recipe] = {
 """For graphs without a recipe of their own."""
 
 LARGEST_MASK = 1 / 3
-"""The largest share of the training links that a batch takes out of the messages by default. The recipes above take
-out 31 % (`ncn` on Cora); a batch of all links would leave no message, and nothing that is learned of neighbours.
+"""The largest share of the training links that a batch removes from the messages by default: a batch of all links would
+leave no messages, so that nothing could be learned from neighbours.
 """
 ON_SUBGRAPHS = ("seal", "lanczosnet")
 """Methods whose cost grows with the number of links, not with the graph."""

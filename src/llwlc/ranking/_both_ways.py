@@ -1,4 +1,4 @@
-"""Ranked candidates of a directed run: each pair in both directions, by the chance of that direction."""
+"""Ranked candidates of a directed run: each pair in both directions, by the probability of that directed link."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from llwlc.ranking._ranking import RankedCandidates
 AT_ONCE = 256
 
 OneWay = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
-"""The chances that the links of pairs `[m, 2]` point from the first node to the second, and from the second to the
-first; and something else."""
+"""The probabilities that the links of pairs `[m, 2]` point from the first node to the second, and from the second to
+the first; and a third value that is not used here."""
 
 
 def rank_both_ways(
     ranked: RankedCandidates, rho: float, top: int, directions: OneWay, scope: CandidateScope | None
 ) -> tuple[RankedCandidates, Tensor]:
-    """The `top` likeliest links of candidates, each as it points, and the chance `[top]` of that direction.
+    """The `top` likeliest directed links among candidates, and the probability `[top]` of each direction.
 
-    A direction is at most as likely as the link, and candidates are sorted by that: none that follows the one whose
-    link is less likely than the `top`-th direction so far can be among them. So directions of few candidates are
-    computed, and the list is exact.
+    A directed link is at most as likely as its pair's link, by which candidates are sorted: once that is less likely
+    than the `top`-th directed link so far, no later candidate can be in the list. The list is exact although
+    directions are computed for few candidates.
     """
     chance = torch.sigmoid(ranked.log_ratio + math.log(rho))
-    number = torch.zeros(0, dtype=torch.long)  # the candidate that each row is of
+    number = torch.zeros(0, dtype=torch.long)  # the candidate of each row
     way, pairs = torch.zeros(0, dtype=torch.float64), ranked.pairs[:0]
     best, begin, size = torch.zeros(0, dtype=torch.float64), 0, AT_ONCE
     while begin < len(chance) and (len(best) < top or float(chance[begin]) > float(best[-1])):

@@ -20,8 +20,7 @@ LEAST, MOST = 0.5, 2.0
 MIN_PEERS, PEER_SHARE = 20, 0.02
 """Pairs of like scores, to either side, that a hidden link is compared with: at least so many, or this share of all."""
 GAIN = 0.1
-"""Standard deviation of a prior, around 0, on what links gain in one stage, in units of the score. On `tune` networks
-they gain 0 to 0.2."""
+"""Standard deviation of a prior, around 0, on what links gain in one stage, in units of the score."""
 
 
 @dataclass(frozen=True)

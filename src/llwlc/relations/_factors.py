@@ -35,7 +35,7 @@ class FactorConfig:
 
 @dataclass(frozen=True, eq=False)
 class ComplexFactors:
-    """`nodes [n, 2 rank]`, real parts and then imaginary ones; `types [2 R, 2 rank]`, the inverses behind the types."""
+    """`nodes [n, 2 rank]`, real parts, then imaginary parts; `types [2 R, 2 rank]`, the types, then their inverses."""
 
     nodes: Tensor
     types: Tensor
@@ -73,7 +73,7 @@ def train_factors(
     config: FactorConfig | None = None,
     on_epoch: Callable[[int, ComplexFactors], None] | None = None,
 ) -> ComplexFactors:
-    """The factors after some epochs on triples `[t, 3]`; `on_epoch` is called behind each, from 1 on."""
+    """The factors after `epochs` epochs on triples `[t, 3]`; `on_epoch` is called after each, counted from 1."""
     config = FactorConfig() if config is None else config
     generator = torch.Generator().manual_seed(seed)
     size = 2 * config.rank

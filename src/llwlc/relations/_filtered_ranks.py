@@ -1,4 +1,4 @@
-"""Filtered ranks: the place of a hidden link among all others that are not known, asked from both ends."""
+"""Filtered ranks: the rank of a hidden link among all triples with one other end that are not known, for both ends."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _ranks_of(factors: ComplexFactors, asked: Integers, known: Integers, ask_tar
 
 
 def _question(rows: Integers, given: tuple[int, int], num_nodes: int) -> Integers:
-    """A number for what is given of each triple."""
+    """A number for the type and the given end of each triple."""
     kind, node = (rows[:, 1], rows[:, 0] if given[0] == 0 else rows[:, 2])
     return kind * num_nodes + node
 

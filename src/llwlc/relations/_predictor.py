@@ -28,16 +28,16 @@ from llwlc.training._calibration import Calibration, fit_calibration
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 HELD_OUT = 0.1
-"""Share of the links for validation, and for test."""
+"""Share of the links for validation, and the same for test."""
 FEWEST = 20
 MAX_PAIRS = 20_000_000
-"""Pairs of a source and a target that one list may look at."""
+"""Maximum number of pairs of a source and a target that one list may score."""
 QUESTIONS_AT_ONCE = 1024
 
 
 class TypedLink(NamedTuple):
-    """A link that may be missing, from `source` to `target`, of a `type`: its `score`, and its `probability` where
-    links and random triples are equally many.
+    """A possible link of a `type` from `source` to `target`: its `score`, and its `probability` where links and random
+    triples are equally frequent.
 
     >>> TypedLink("Ada", "knows", "Bob", 0.0, 0.5).type
     'knows'
@@ -53,8 +53,8 @@ class TypedLink(NamedTuple):
 class RelationPredictor(Estimator):
     """Predicts links of several types, from source to target, by complex factors of nodes and types.
 
-    A tenth of the links chooses the epoch and calibrates, a tenth measures (`metrics_`: filtered MRR and Hits@K, both
-    ends asked for); then the factors are trained once more, on all links.
+    A tenth of the links is used to choose the epoch and to calibrate, another tenth to measure (`metrics_`: filtered
+    MRR and Hits@K over both ends); then the factors are trained again, on all links.
 
     Args:
         epochs: maximum number of epochs.
@@ -117,7 +117,7 @@ class RelationPredictor(Estimator):
         return self
 
     def _calibrate(self, known: Triples, valid: Integers) -> Calibration:
-        """Of the scores of validation links and of as many triples in which a random node replaces one end."""
+        """Calibrates on validation links and as many triples in which a random node replaces one end."""
         rng = np.random.default_rng([self.seed, 42])
         other, place = valid.copy(), rng.integers(0, 2, len(valid)) * 2
         other[np.arange(len(other)), place] = rng.integers(0, known.num_nodes, len(other))
@@ -181,7 +181,7 @@ class RelationPredictor(Estimator):
         return self._links(np.concatenate(parts)[order])
 
     def candidates(self, kind: int, *, node: int | None = None) -> Integers:
-        """The triples `[m, 3]` of a type that are no known links, between nodes of admissible types.
+        """The triples `[m, 3]` of a type that are not known links, between admissible nodes.
 
         Args:
             kind: number of the type.
