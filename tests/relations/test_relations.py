@@ -124,6 +124,48 @@ def test_a_score_depends_on_no_other_pair(model):
     assert together[0].score > together[1].score
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"node_types": ["drug"]}, "node types"),
+        ({"node_types": 7}, "node types"),
+        ({"calibration": [float("nan"), 0.0]}, "calibration"),
+        ({"calibration": [1.0]}, "calibration"),
+        ({"epochs": -5}, "epochs"),
+        ({"epoch": True}, "epochs"),
+        ({"seed": "0"}, "seed"),
+        ({"metrics": "x"}, "metrics"),
+        ({"metrics": {"mrr": 7}}, "metrics"),
+        ({"types": ["b", "a", "c"]}, "types are not sorted"),
+        ({"names": []}, "names are not sorted"),
+        ({"format": 2}, "format"),
+        ("triples", "triples"),
+        ("nodes", "factors are not finite"),
+        ("types", "factors"),
+    ],
+)
+def test_an_altered_run_is_refused(model, tmp_path, changed, said):
+    model.save(tmp_path / "run")
+    about, stored = tmp_path / "run" / "relations.json", tmp_path / "run" / "relations.safetensors"
+    if isinstance(changed, dict):
+        about.write_text(json.dumps(json.loads(about.read_text()) | changed))
+    else:
+        tensors = load_file(stored)
+        new = {"triples": tensors["triples"].double(), "nodes": tensors["nodes"] / 0, "types": tensors["types"][1:]}
+        save_file(tensors | {changed: new[changed].contiguous()}, stored)
+    with pytest.raises(RunFolderError, match=f"no readable run of typed links .*{said}"):
+        RelationPredictor.load(tmp_path / "run")
+
+
+def test_a_run_with_huge_factors_gives_no_number(model, tmp_path):
+    model.save(tmp_path / "run")
+    stored = tmp_path / "run" / "relations.safetensors"
+    tensors = load_file(stored)
+    save_file(tensors | {"nodes": tensors["nodes"] * 1e38}, stored)
+    with pytest.raises(RunFolderError):
+        RelationPredictor.load(tmp_path / "run").recommend(top=5)
+
+
 def test_a_run_is_read_as_it_was_written(model, tmp_path):
     model.save(tmp_path / "run")
     again = RelationPredictor.load(tmp_path / "run")

@@ -19,9 +19,10 @@ from llwlc._support.estimator import Estimator
 from llwlc._support.files import open_atomic_folder, write_tensors, write_text
 from llwlc._support.json_file import read_json
 from llwlc.errors import InputError, NotFittedError, RunFolderError
+from llwlc.models._base import LARGEST_SCORE
 from llwlc.relations._factors import ComplexFactors, train_factors
 from llwlc.relations._filtered_ranks import filtered_ranks, summarise
-from llwlc.relations._run_folder import ABOUT, FORMAT, TENSORS
+from llwlc.relations._run_folder import ABOUT, FORMAT, MAX_EPOCHS, TENSORS, check_contents
 from llwlc.relations._triples import Triples
 from llwlc.training._calibration import Calibration, fit_calibration
 
@@ -87,7 +88,7 @@ class RelationPredictor(Estimator):
             node_types: the type of each node: links of a type are then sought between node types that known ones join,
                 otherwise between nodes that links of the type start from and end at.
         """
-        require_whole("epochs", self.epochs, least=1, most=10_000)
+        require_whole("epochs", self.epochs, least=1, most=MAX_EPOCHS)
         if node_types is not None and len(node_types) != triples.num_nodes:
             raise InputError(f"node_types names {len(node_types):,} types for {triples.num_nodes:,} nodes")
         if len(triples) < FEWEST:
@@ -219,6 +220,8 @@ class RelationPredictor(Estimator):
 
     def _links(self, rows: Integers) -> list[TypedLink]:
         triples, scores = self.triples_, self._scores(rows, self.triples_.rows)
+        if not (np.abs(scores) <= LARGEST_SCORE).all():
+            raise RunFolderError("some scores are NaN, infinite or huge: the run is damaged, fit again")
         odds = self.calibration_.log_odds(torch.from_numpy(scores)).double().numpy()
         return [
             TypedLink(triples.names[h], triples.types[r], triples.names[t], float(score), float(expit(odd)))
@@ -268,25 +271,13 @@ class RelationPredictor(Estimator):
         where = Path(folder)
         try:
             about, tensors = read_json(where / ABOUT), load_file(where / TENSORS)
-            model = cls(epochs=about["epochs"], seed=about["seed"])
-            rows = tensors["triples"].numpy()
-            names, types = tuple(map(str, about["names"])), tuple(map(str, about["types"]))
-            model.triples_ = Triples(rows, names, types)
-            model.factors_ = ComplexFactors(tensors["nodes"], tensors["types"])
-            model.calibration_ = Calibration(*map(float, about["calibration"]))
-            model.epoch_, model.metrics_, model.node_types_ = about["epoch"], about["metrics"], about["node_types"]
-            n, kinds = len(names), len(types)
-            size = tensors["nodes"].shape[1]
-            if (
-                about["format"] != FORMAT
-                or rows.shape[1:] != (3,)
-                or rows.min() < 0
-                or (rows.max(0) >= (n, kinds, n)).any()
-                or tensors["nodes"].shape != (n, size)
-                or tensors["types"].shape != (2 * kinds, size)
-                or not all(tensors[name].isfinite().all() for name in ("nodes", "types"))
-            ):
-                raise ValueError("its parts do not fit together")
-        except (OSError, KeyError, TypeError, ValueError, IndexError, SafetensorError) as error:
+            check_contents(about, tensors)
+        except (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, SafetensorError) as error:
             raise RunFolderError(f"{folder} is no readable run of typed links ({error}): fit again") from error
+        model = cls(epochs=about["epochs"], seed=about["seed"])
+        model.triples_ = Triples(tensors["triples"].numpy(), tuple(about["names"]), tuple(about["types"]))
+        model.factors_ = ComplexFactors(tensors["nodes"], tensors["types"])
+        model.calibration_ = Calibration(*map(float, about["calibration"]))
+        model.epoch_, model.metrics_ = about["epoch"], about["metrics"]
+        model.node_types_ = None if about["node_types"] is None else tuple(about["node_types"])
         return model

@@ -1,12 +1,65 @@
-"""The files of a run of typed links."""
+"""The files of a run of typed links, and whether what is read from them is one."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ABOUT, TENSORS, FORMAT = "relations.json", "relations.safetensors", 1
+MAX_EPOCHS = 10_000
 
 
 def is_relation_run(folder: Path | str) -> bool:
     """Whether a folder is a run of typed links."""
     return (Path(folder) / ABOUT).is_file()
+
+
+def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Raises `ValueError` if the contents of a run do not fit together, since anybody may have written them."""
+    for what in ("names", "types"):
+        given = about[what]
+        if not _are_texts(given) or not given or given != sorted(set(given)):
+            raise ValueError(f"its {what} are not sorted texts, each once")
+    n, kinds, epochs = len(about["names"]), len(about["types"]), about["epochs"]
+    labels, metrics, calibration = about["node_types"], about["metrics"], about["calibration"]
+    rows, nodes, types = (tensors[name] for name in ("triples", "nodes", "types"))
+    size = nodes.shape[-1]
+    wrong = {
+        "format": about["format"] != FORMAT,
+        "node types": labels is not None and not (_are_texts(labels) and len(labels) == n),
+        "epochs": not (_is_whole(epochs, 1, MAX_EPOCHS) and _is_whole(about["epoch"], 1, epochs)),
+        "seed": not _is_whole(about["seed"], 0, 2**63),
+        "metrics": not isinstance(metrics, dict) or not all(_is_finite(x) and 0 <= x <= 1 for x in metrics.values()),
+        "calibration": not isinstance(calibration, list)
+        or len(calibration) != 2
+        or not all(map(_is_finite, calibration)),
+        "triples": str(rows.dtype) != "torch.int64" or rows.dim() != 2 or rows.shape[1] != 3 or not len(rows),
+        "factors": nodes.shape != (n, size)
+        or types.shape != (2 * kinds, size)
+        or size % 2
+        or nodes.dtype != types.dtype,
+    }
+    for what, is_wrong in wrong.items():
+        if is_wrong:
+            raise ValueError(f"its {what} cannot be right")
+    if int(rows.min()) < 0 or bool((rows.amax(0) >= rows.new_tensor([n, kinds, n])).any()):
+        raise ValueError("its triples name nodes or types that it does not have")
+    if not nodes.is_floating_point() or not (nodes.isfinite().all() and types.isfinite().all()):
+        raise ValueError("its factors are not finite")
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(x, str) for x in given)
+
+
+def _is_whole(x: Any, least: int, most: int) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool) and least <= x <= most
+
+
+def _is_finite(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
