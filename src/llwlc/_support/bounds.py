@@ -8,6 +8,9 @@ from typing import Any
 
 from llwlc.errors import InputError
 
+LARGEST_SCORE = (2 - 2**-23) * 2.0**127
+"""The largest number of single precision, which is kept for scores."""
+
 
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number: Python's or numpy's integers, but no truth values and no floats."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runt
 import torch
 from torch import Tensor
 
+from llwlc._support.bounds import LARGEST_SCORE
 from llwlc._support.estimator import describe_call
 from llwlc._support.progress import make_progress
 from llwlc._support.registry import code_digest
@@ -33,7 +34,6 @@ Population = Literal["random", "candidates"]
 """The pairs that a score is meant for: random ones (`score`), or candidates (`recommend`)."""
 RANDOM: Population = "random"
 CANDIDATES: Population = "candidates"
-LARGEST_SCORE = torch.finfo(torch.float32).max
 _UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 

@@ -14,12 +14,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from scipy.special import expit
 
-from llwlc._support.bounds import require_whole
+from llwlc._support.bounds import LARGEST_SCORE, require_whole
 from llwlc._support.estimator import Estimator
 from llwlc._support.files import open_atomic_folder, write_tensors, write_text
 from llwlc._support.json_file import read_json
 from llwlc.errors import InputError, NotFittedError, RunFolderError
-from llwlc.models._base import LARGEST_SCORE
 from llwlc.relations._factors import ComplexFactors, train_factors
 from llwlc.relations._filtered_ranks import filtered_ranks, summarise
 from llwlc.relations._run_folder import ABOUT, FORMAT, MAX_EPOCHS, TENSORS, check_contents
