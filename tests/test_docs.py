@@ -55,7 +55,8 @@ GUIDES = {
     "relations": 4,
 }
 """Pages whose commands are run as well, and how many these are."""
-PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if ">>> " in path.read_text())
+NOTES = sorted((ROOT / "research" / "notes").glob("*.md"))
+PAGES = [path for path in [*sorted((ROOT / "docs").rglob("*.md")), *NOTES] if ">>> " in path.read_text()]
 
 
 @pytest.mark.parametrize("path", [p for p in PAGES if p.stem not in GUIDES], ids=lambda path: path.stem)
@@ -152,7 +153,7 @@ def test_notebooks_stand_with_the_outputs_of_their_cells():
         assert any("image/png" in out.get("data", {}) for out in outputs)
 
 
-EVERY_PAGE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EVERY_PAGE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *NOTES]
 
 
 @pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: page.stem)
