@@ -48,7 +48,7 @@ POLICIES = sorted({policy for _, policy in expressivity()})
 def test_separated_pairs_of_each_policy(policy):
     found = expressivity()
     name = policy.upper() if policy.endswith("wl") else policy
-    brec, others = (table_row("docs/expressivity.md", name, width) for width in (11, 6))
+    brec, others = (table_row("research/notes/2026-11-19-expressivity.md", name, width) for width in (11, 6))
     for suite, cell in zip(BREC, brec[1:], strict=False):
         row = found[suite, policy]
         assert cell == f"{row['separated']}{'+' if row['skipped'] else ''}", suite

@@ -306,6 +306,9 @@ def cost_sentences():
     longer = [Cell("energy", "cora", "paper", "paper", options) for options in ({}, {"steps": 20}, {"steps": 40})]
     shares = [next(100 * line["share"] for line in LINES if line.cell == cell) for cell in longer]
     yield f"in 10, 20, 40 of them: {', '.join(f'{share:.0f}' for share in shares)} % on Cora"
+
+
+def time_sentences():
     epochs = [
         next(line["epoch_seconds"] for line in LINES if line.cell == Cell("time", "pubmed", "paper", method, options))
         for method, options in (
@@ -337,13 +340,14 @@ def readme_sentences():
 
 
 PAGES = {
-    accuracy_sentences: "docs/accuracy.md",
-    leads_sentences: "docs/accuracy.md",
-    holds_sentences: "docs/what_holds.md",
-    gap_sentences: "docs/what_holds.md",
+    accuracy_sentences: "research/notes/2026-11-19-accuracy.md",
+    leads_sentences: "research/notes/2026-11-19-accuracy.md",
+    holds_sentences: "docs/paper.md",
+    gap_sentences: "research/notes/2026-11-19-gap-to-the-paper.md",
     row_sentences: "research/notes/2026-11-19-the-paper-row-by-row.md",
-    cost_sentences: "docs/what_holds.md",
-    baseline_sentences: "docs/opponents.md",
+    cost_sentences: "docs/paper.md",
+    time_sentences: "research/notes/2026-11-19-gap-to-the-paper.md",
+    baseline_sentences: "research/notes/2026-11-19-baselines.md",
     readme_sentences: "README.md",
 }
 
