@@ -7,7 +7,9 @@ fit.
 from __future__ import annotations
 
 import sys
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -41,10 +43,7 @@ def draw(characters: networkx.Graph, links: Recommendations) -> Figure:
     networkx.draw_networkx_nodes(characters, places, ax=left, node_size=sizes, node_color=colors)
     found = [(link.source, link.target) for link in links]
     networkx.draw_networkx_edges(characters, places, found, ax=left, edge_color=RED, style="--", width=1.6)
-    outline = [patheffects.withStroke(linewidth=2.5, foreground="white")]
-    for at, name in enumerate(sorted(ends, key=lambda name: places[name][0])):  # by turns above and below
-        offset = (3, 7 if at % 2 else -13)
-        left.annotate(name, places[name], offset, textcoords="offset points", fontsize=8, path_effects=outline)
+    label(left, {name: places[name] for name in ends})
     left.axis("off")
     cells = [[f"{link.source} – {link.target}", f"{link.probability:.2f}"] for link in links]
     table = right.table(cells, colLabels=["missing link", "probability"], colWidths=[0.9, 0.3], loc="center")
@@ -57,6 +56,31 @@ def draw(characters: networkx.Graph, links: Recommendations) -> Figure:
         cell.get_text().set_fontweight("bold" if row == 0 else "normal")
     right.axis("off")
     return figure
+
+
+def label(axes: Any, places: dict[str, Any]) -> None:
+    """Names beside their nodes, each where it covers least of the names that stand already and of the other nodes."""
+    axes.figure.canvas.draw()  # the layout has to be known
+    scale = axes.figure.dpi / 72
+    dots = {name: axes.transData.transform(at) / scale for name, at in places.items()}
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in dots.values()]
+    outline = [patheffects.withStroke(linewidth=2.5, foreground="white")]
+    for name, (x, y) in sorted(dots.items(), key=lambda dot: -dot[1][1]):
+        width, best = 4.8 * len(name), None
+        for dx, dy in product((6, -width / 2, -width - 6), (6, -3, -14, 16, -24)):
+            box = (x + dx, y + dy, x + dx + width, y + dy + 9)
+            cost = sum(overlap(box, other) for other in taken) + 0.2 * abs(dy)
+            if best is None or cost < best[0]:
+                best = (cost, dx, dy, box)
+        _, dx, dy, box = best
+        taken.append(box)
+        options = {"textcoords": "offset points", "fontsize": 8, "path_effects": outline}
+        axes.annotate(name, places[name], (dx, dy), **options)
+
+
+def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    """The area that two boxes (left, bottom, right, top) share."""
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
 def main(folder: Path, model: str | None = None) -> None:

@@ -28,6 +28,10 @@ def module(path):
     return loaded
 
 
+def note(name):
+    return ROOT / "research" / "notes" / f"2026-11-19-{name}.md"
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "research" / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
 def test_every_benchmark_says_what_it_does(path):
     done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, check=False)
@@ -37,12 +41,12 @@ def test_every_benchmark_says_what_it_does(path):
 
 def test_the_table_of_new_nodes_is_that_of_the_stored_lines():
     benchmark = module(ROOT / "research" / "benchmarks" / "cold_start.py")
-    assert benchmark.table(benchmark.read(benchmark.RESULTS)) in (ROOT / "docs/howto/new_nodes.md").read_text()
+    assert benchmark.table(benchmark.read(benchmark.RESULTS)) in note("new-nodes").read_text()
 
 
 def test_the_table_of_directions_is_that_of_the_stored_lines():
     benchmark = module(ROOT / "research" / "benchmarks" / "directions.py")
-    assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in (ROOT / "docs/howto/directed.md").read_text()
+    assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in note("direction").read_text()
 
 
 GUIDES = {
@@ -97,12 +101,12 @@ def output_of(command):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def test_numerics_shows_every_figure():
-    text = (ROOT / "docs" / "numerics.md").read_text()
+def test_the_note_on_convergence_shows_every_figure():
+    text = note("convergence-bounds").read_text()
     figures = sorted((ROOT / "docs" / "figures").glob("*.png"))
     assert len(figures) >= 4
     for name in ("perturbation", "theorem_1", "greenbaum", "theorem_2"):
-        assert f"(figures/{name}.png)" in text
+        assert f"(../../docs/figures/{name}.png)" in text
         assert (ROOT / "docs" / "figures" / f"{name}.png").stat().st_size < 80_000
 
 
