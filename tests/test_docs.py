@@ -126,6 +126,14 @@ def test_the_pictures_of_graphs_can_be_made_and_are_shown(tmp_path):
     assert all(f"(figures/{name})" in text and (ROOT / "docs" / "figures" / name).is_file() for name in made)
 
 
+def test_the_picture_of_a_list_can_be_made_and_is_shown(tmp_path):
+    pytest.importorskip("matplotlib")
+    module(ROOT / "docs" / "make_list_picture.py").main(tmp_path, model="adamic-adar")
+    assert (tmp_path / "first_list.png").read_bytes()[:4] == b"\x89PNG"
+    assert "(docs/figures/first_list.png)" in (ROOT / "README.md").read_text()
+    assert "(figures/first_list.png)" in (ROOT / "docs" / "first_list.md").read_text()
+
+
 def test_learned_constraints_recover_the_hidden_mix(capsys):
     first, last, found, hidden = module(ROOT / "examples" / "learn_constraints.py").main()
     assert last < first / 1000
@@ -158,6 +166,13 @@ def test_notebooks_stand_with_the_outputs_of_their_cells():
 
 
 EVERY_PAGE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *NOTES]
+
+
+def test_the_pages_stay_short():
+    """Words with a letter, outside blocks of code: what was measured and tried belongs to research/notes."""
+    pages = [page for page in EVERY_PAGE if page not in NOTES and page.stem != "CONTRIBUTING"]
+    texts = [re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL) for page in pages]
+    assert sum(len(re.findall(r"(?<!\S)\S*[A-Za-z]\S*", text)) for text in texts) <= 20_000
 
 
 @pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: page.stem)

@@ -153,8 +153,8 @@ def test_one_explores_a_run(server):
         assert "among candidates" in page.inner_text("#predictions")
         first = page.evaluate("state.graph.nodes()[1].style('background-color')")
         colours = {first}
-        for k in range(page.locator("#vector option").count()):
-            page.select_option("#vector", str(k))
+        for value in page.locator("#vector option").evaluate_all("found => found.map((option) => option.value)"):
+            page.select_option("#vector", value)
             colours.add(page.evaluate("state.graph.nodes()[1].style('background-color')"))
         assert len(colours) > 1
         for heading in (

@@ -304,7 +304,7 @@ function blend(share) {
   return "rgb(" + full.map((c) => Math.round(255 + (c - 255) * Math.abs(share))).join(",") + ")";
 }
 function restyle() {
-  const { drawing, graph } = state, k = Number(byId("vector").value) || 0;
+  const { drawing, graph } = state, k = Number(byId("vector").value);
   const entries = drawing.nodes.map((n) => n.vectors[k] || 0), most = Math.max(1e-12, ...entries.map(Math.abs));
   const loud = Math.max(0, ...drawing.edges.map((e) => Math.abs(e[2] || 0)));
   graph.batch(() => {
@@ -328,7 +328,7 @@ function picture(found) {
   byId("graph").hidden = false;
   byId("colour-tools").hidden = !found.eigenvectors.length;
   const select = byId("vector");
-  select.replaceChildren(...found.eigenvectors.map((e) => make("option", "λ = " + e.value.toFixed(3), { value: e.index })));
+  select.replaceChildren(make("option", "none", { value: -1 }), ...found.eigenvectors.map((e) => make("option", "λ = " + e.value.toFixed(3), { value: e.index })));
   const few = drawing.nodes.length <= 40;
   const elements = drawing.nodes.map((n, i) => ({ group: "nodes", data: { id: "n" + i, at: i, label: i < 2 || (few && i < 14) ? short(n.name, 24) : "", name: shown(n.name) }, position: { x: side * n.x, y: side * n.y } }));
   drawing.edges.forEach(([a, b, lost], i) => elements.push({ group: "edges", data: { id: "e" + i, source: "n" + a, target: "n" + b, lost } }));
