@@ -1,4 +1,5 @@
-"""Writes the tables of the docs from the stored lines: `python -m research.reproduce_tables`. Nothing is trained.
+"""Writes the tables of pages and notes from the stored lines: `python -m research.reproduce_tables`. Nothing is
+trained.
 
 A page says `<!-- table NAME -->`, or NAME and the number of a section, and the table stands between that and
 `<!-- /table -->`.
@@ -15,7 +16,7 @@ from research.experiments.table import Selection
 from research.experiments.tables import TABLES
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
+FOLDERS = (ROOT / "docs", ROOT / "research" / "notes")
 RESULTS = ROOT / "research" / "results" / "paper.jsonl"
 TABLE = re.compile(r"(<!-- table (\w+)(?: (\d+))? -->\n).*?(<!-- /table -->\n)", re.DOTALL)
 
@@ -33,7 +34,8 @@ def page(text: str, lines: list[Line]) -> str:
 
 def pages() -> list[Path]:
     """The pages that have a table."""
-    return [path for path in sorted(DOCS.glob("*.md")) if TABLE.search(path.read_text(encoding="utf-8"))]
+    found = sorted(path for folder in FOLDERS for path in folder.rglob("*.md"))
+    return [path for path in found if TABLE.search(path.read_text(encoding="utf-8"))]
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The tables of docs/datasets.md that `python -m llwlc.datasets` does not print: shapes of graphs, and subgraph sizes
-under `buddy`.
+"""Tables of the note on shapes of datasets that `python -m llwlc.datasets` does not print: shapes of graphs, and
+subgraph sizes under `buddy`.
 
 python scripts/dataset_shapes.py
 """

@@ -28,6 +28,10 @@ def module(path):
     return loaded
 
 
+def note(name):
+    return ROOT / "research" / "notes" / f"2026-11-19-{name}.md"
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "research" / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
 def test_every_benchmark_says_what_it_does(path):
     done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, check=False)
@@ -37,12 +41,12 @@ def test_every_benchmark_says_what_it_does(path):
 
 def test_the_table_of_new_nodes_is_that_of_the_stored_lines():
     benchmark = module(ROOT / "research" / "benchmarks" / "cold_start.py")
-    assert benchmark.table(benchmark.read(benchmark.RESULTS)) in (ROOT / "docs/howto/new_nodes.md").read_text()
+    assert benchmark.table(benchmark.read(benchmark.RESULTS)) in note("new-nodes").read_text()
 
 
 def test_the_table_of_directions_is_that_of_the_stored_lines():
     benchmark = module(ROOT / "research" / "benchmarks" / "directions.py")
-    assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in (ROOT / "docs/howto/directed.md").read_text()
+    assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in note("direction").read_text()
 
 
 GUIDES = {
@@ -55,7 +59,8 @@ GUIDES = {
     "relations": 4,
 }
 """Pages whose commands are run as well, and how many these are."""
-PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if ">>> " in path.read_text())
+NOTES = sorted((ROOT / "research" / "notes").glob("*.md"))
+PAGES = [path for path in [*sorted((ROOT / "docs").rglob("*.md")), *NOTES] if ">>> " in path.read_text()]
 
 
 @pytest.mark.parametrize("path", [p for p in PAGES if p.stem not in GUIDES], ids=lambda path: path.stem)
@@ -96,12 +101,12 @@ def output_of(command):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def test_numerics_shows_every_figure():
-    text = (ROOT / "docs" / "numerics.md").read_text()
+def test_the_note_on_convergence_shows_every_figure():
+    text = note("convergence-bounds").read_text()
     figures = sorted((ROOT / "docs" / "figures").glob("*.png"))
     assert len(figures) >= 4
     for name in ("perturbation", "theorem_1", "greenbaum", "theorem_2"):
-        assert f"(figures/{name}.png)" in text
+        assert f"(../../docs/figures/{name}.png)" in text
         assert (ROOT / "docs" / "figures" / f"{name}.png").stat().st_size < 80_000
 
 
@@ -119,6 +124,14 @@ def test_the_pictures_of_graphs_can_be_made_and_are_shown(tmp_path):
     assert made == {"pipeline.png": b"\x89PNG", "six_ring.png": b"\x89PNG"}
     text = (ROOT / "docs" / "expressivity.md").read_text()
     assert all(f"(figures/{name})" in text and (ROOT / "docs" / "figures" / name).is_file() for name in made)
+
+
+def test_the_picture_of_a_list_can_be_made_and_is_shown(tmp_path):
+    pytest.importorskip("matplotlib")
+    module(ROOT / "docs" / "make_list_picture.py").main(tmp_path, model="adamic-adar")
+    assert (tmp_path / "first_list.png").read_bytes()[:4] == b"\x89PNG"
+    assert "(docs/figures/first_list.png)" in (ROOT / "README.md").read_text()
+    assert "(figures/first_list.png)" in (ROOT / "docs" / "first_list.md").read_text()
 
 
 def test_learned_constraints_recover_the_hidden_mix(capsys):
@@ -152,7 +165,14 @@ def test_notebooks_stand_with_the_outputs_of_their_cells():
         assert any("image/png" in out.get("data", {}) for out in outputs)
 
 
-EVERY_PAGE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EVERY_PAGE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *NOTES]
+
+
+def test_the_pages_stay_short():
+    """Words with a letter, outside blocks of code: what was measured and tried belongs to research/notes."""
+    pages = [page for page in EVERY_PAGE if page not in NOTES and page.stem != "CONTRIBUTING"]
+    texts = [re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL) for page in pages]
+    assert sum(len(re.findall(r"(?<!\S)\S*[A-Za-z]\S*", text)) for text in texts) <= 20_000
 
 
 @pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: page.stem)

@@ -1,5 +1,5 @@
 """Pages and files of the site that stand outside docs/: the README as its first page, CONTRIBUTING, CHANGELOG, the
-files that pages link to, and the API reference, which is made from what the package and its subpackages export."""
+notes of `research/notes`, the files that pages link to, and the API reference, made from what the packages export."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from notebook_pages import notebook_files
 ROOT = Path(__file__).parents[2]
 PAGES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 FOLDERS = ("examples", "research/benchmarks", "research/results")
+NOTES = ROOT / "research" / "notes"
 SOURCE = ROOT / "src" / "llwlc"
 
 
@@ -34,15 +35,20 @@ def on_config(config: Any) -> Any:
     reference = ["api/index.md", *({f"llwlc.{subpackage}": f"api/{subpackage}.md"} for subpackage in packages())]
     for section in config.nav:
         if "Reference" in section:
-            section["Reference"] = reference
+            section["Reference"] += reference
+        if "Notes" in section:
+            section["Notes"] = ["notes/index.md", *(f"notes/{path.name}" for path in notes())]
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
     for page, source in PAGES.items():
         text = re.sub(r"\]\(docs/", "](", (ROOT / source).read_text(encoding="utf-8"))
-        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)")
+        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)").replace("](research/notes/", "](notes/")
         files.append(File.generated(config, page, content=text))
+    files.append(File.generated(config, "notes/index.md", content=notes_page()))
+    for path in notes():
+        files.append(File.generated(config, f"notes/{path.name}", content=note(path)))
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".py", ".jsonl", ".json"):
@@ -58,6 +64,27 @@ def on_files(files: Any, config: Any) -> Any:
             files.remove(kept)
         files.append(file)
     return files
+
+
+def notes() -> list[Path]:
+    """The notes, the latest first."""
+    return sorted(sorted(NOTES.glob("*.md")), key=lambda path: path.name[:10], reverse=True)
+
+
+def notes_page() -> str:
+    """The list of the notes: date and title of each."""
+    titles = {path: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for path in notes()}
+    lines = [f"- {path.name[:10]}: [{title}]({path.name})" for path, title in titles.items()]
+    about = "Dated records of measurements, with their commands, and of what was tried and did not help."
+    return "\n\n".join(["# Notes", about, "\n".join(lines)])
+
+
+def note(path: Path) -> str:
+    """A note, its links as they are inside the site."""
+    text = path.read_text(encoding="utf-8").replace("](../../docs/", "](../")
+    text = text.replace("](../../CONTRIBUTING.md)", "](../contributing.md)")
+    text = re.sub(r"\]\(\.\./\.\./(examples/[^)]*)\)", r"](../\1.txt)", text)
+    return re.sub(r"\]\(\.\./((?:benchmarks|results)/[^)]*)\)", r"](../research/\1.txt)", text)
 
 
 def subpackage_page(subpackage: str, module: Any) -> str:
@@ -105,5 +132,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         markdown = re.sub(r"\]\((notebooks/\w+)\.ipynb\)", r"](\1.md)", markdown)
     depth = page.file.src_uri.count("/")
     outside = "|".join(FOLDERS)
+    markdown = re.sub(rf"\]\((?:\.\./){{{depth + 1}}}research/(notes/)", rf"]({'../' * depth}\1", markdown)
     markdown = re.sub(rf"\]\((?:\.\./){{{depth + 1}}}((?:{outside})/[^)]*)\)", rf"]({'../' * depth}\1.txt)", markdown)
     return re.sub(rf"\]\(((?:{outside})/[^)]*)\)", r"](\1.txt)", markdown) if page.file.src_uri in PAGES else markdown

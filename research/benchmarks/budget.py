@@ -1,5 +1,5 @@
 """`llwlc fit` within its budget, graph by graph: forecast, wall time, peak memory, disk and AUC beside the best
-heuristic's: the tables of docs/budget.md.
+heuristic's: the tables of research/notes/2026-11-19-time-budgets.md.
 
     python research/benchmarks/budget.py usair celegans cora blocks-1000-25 --minutes 10 --seeds 1
     python research/benchmarks/budget.py usair cora --full --seeds 3 --device cuda     # nothing left out

@@ -1,4 +1,4 @@
-"""What graphs larger than memory and jobs larger than one process cost: the measurements of docs/capacity.md.
+"""What graphs larger than memory and jobs larger than one process cost: the measurements of research/notes/2026-11-19-capacity.md.
 
     python research/benchmarks/capacity.py make 22e6 5e6 big.csv           # a generated edge list: rows, nodes at most
     python research/benchmarks/capacity.py pack big.csv big                # time, bytes, anonymous memory

@@ -1,5 +1,5 @@
 """What a pair beside a hub costs, as the hub grows: processor time of subgraphs, bases, statistics of pairs and scores,
-by pair: the table of hubs in docs/budget.md.
+by pair: the table of hubs in research/notes/2026-11-19-time-budgets.md.
 
     python research/benchmarks/hubs.py
     python research/benchmarks/hubs.py --degrees 1000 100000 --caps 100

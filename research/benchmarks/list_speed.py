@@ -1,5 +1,5 @@
 """The scores of all candidates of a run's graph beside their bases, and a list of recommendations, one after the other:
-a figure of docs/speed.md.
+a figure of research/notes/2026-11-19-speed.md.
 
 llwlc fit cora --plan full --out run
 taskset -c 0 python research/benchmarks/list_speed.py run --threads 1

@@ -1,5 +1,5 @@
-"""The files of the trial of a new user (docs/trial.md): one small graph in many forms, pairs to score, what came later,
-a dense graph and one of a million links.
+"""The files of the trial of a new user (a note of November 2026): one small graph in many forms, pairs to score, what
+came later, a dense graph and one of a million links.
 
 python research/benchmarks/trial_files.py FOLDER
 """

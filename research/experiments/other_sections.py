@@ -353,4 +353,4 @@ class FiguresSection:
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
         if self.cell.data == MARKING:
             return ["Exact: multisets of 1-WL classes over all copies with so many perturbed vertices."]
-        return ["Exact, by fingerprints that differ by more than 1e-8: `docs/expressivity.md`."]
+        return ["Exact, by fingerprints that differ by more than 1e-8: `research/notes/2026-11-19-expressivity.md`."]

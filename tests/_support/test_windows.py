@@ -1,5 +1,5 @@
 """What Windows lacks is taken away, and what it forbids is forbidden: the same calls still do their work. No test has
-run on Windows itself (docs/windows.md).
+run on Windows itself (research/notes/2026-11-19-windows.md).
 """
 
 import errno

@@ -80,7 +80,7 @@ def test_help_texts_come_from_the_registries():
     from llwlc.models._llwlc.presets import PRESETS
     from llwlc.splits._registry import PROTOCOLS
 
-    text = " ".join(CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "300"}).stdout.split())
+    text = " ".join(CliRunner().invoke(app, ["fit", "--help-all"], env={"COLUMNS": "300"}).stdout.split())
     assert PROTOCOLS.list() in text
     assert "anchored, paper, paper-query or unconstrained" in text
     for record in (*PROTOCOLS.records(), *FAMILIES.records()):

@@ -26,9 +26,9 @@ def test_a_command_shows_each_field_as_an_option(command):
     assert [shown[f.name].default for f in fields(GraphOptions)] == [f.default for f in fields(GraphOptions)]
 
 
-@pytest.mark.parametrize("command", [["fit"], ["data", "show"]])
+@pytest.mark.parametrize("command", [["fit", "--help-all"], ["data", "show", "--help"]])
 def test_help_names_them_all(command):
-    text = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "120"}).stdout
+    text = CliRunner().invoke(app, command, env={"COLUMNS": "120"}).stdout
     for name in OPTIONS:
         assert f"--{name.replace('_', '-')} " in text
 

@@ -188,7 +188,7 @@ def test_audit_and_protocols_from_the_command_line(home, model, tmp_path):
 def test_every_option_is_explained():
     explained = get_option_help(PRESETS["anchored"])
     assert {name for preset in PRESETS.values() for name in get_settable_options(preset)} <= set(explained)
-    text = " ".join(CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "300"}).stdout.split())
+    text = " ".join(CliRunner().invoke(app, ["fit", "--help-all"], env={"COLUMNS": "300"}).stdout.split())
     for name in get_settable_options(PRESETS["anchored"]):
         values, meaning = explained[name]
         assert meaning

@@ -58,7 +58,8 @@ def home(tmp_path_factory):
     lines = ["person,a,b,c", *[f'"{name(i)}",{",".join(f"{v:.3f}" for v in graph.x[i, :3])}' for i in range(90)]]
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
     os.environ["LLWLC_CACHE"] = str(folder / "cache")
-    done = llwlc("fit", folder / "edges.csv", "--features", folder / "people.csv", "--out", folder / "run", *QUICK)
+    options = ("--features", folder / "people.csv", "--out", folder / "run", "--verbose")
+    done = llwlc("fit", folder / "edges.csv", *options, *QUICK)
     yield folder, done
     del os.environ["LLWLC_CACHE"]
 
@@ -94,11 +95,22 @@ def test_fit_says_what_it_will_do_and_what_came_of_it(home):
     assert json.loads((folder / "run" / "config.json").read_text())["graph_name"].endswith("edges.csv")
 
 
+def test_the_list_comes_first_then_how_far_to_trust_it_then_where_the_rest_is(here):
+    again = llwlc("fit", "edges.csv", "--features", "people.csv", "--out", "run", *QUICK)
+    text = " ".join(again.stdout.split())
+    assert text.startswith("The 10 likeliest missing links")
+    parts = ("expect ", "How far to trust this: To test the list, ", "The run is in run", "llwlc evaluate run")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    for detail in ("HR", "MRR", "P@", "AUC"):
+        assert detail not in text
+
+
 def test_the_same_fit_again_reads_the_run(here, home):
     before = {p.name: p.stat().st_mtime_ns for p in (home[0] / "run").iterdir()}
     again = llwlc("fit", "edges.csv", "--features", "people.csv", "--out", "run", *QUICK)
     assert again.exit_code == 0
-    assert "time expected" not in again.stdout  # nothing is ahead
+    assert "time expected" not in again.output  # nothing is ahead
     assert {p.name: p.stat().st_mtime_ns for p in (home[0] / "run").iterdir()} == before
 
 

@@ -265,7 +265,7 @@ def test_little_free_memory_allows_little(split, rated, monkeypatch):
 
 
 def test_a_forecast_from_real_rates_is_near_what_a_fit_takes(split):
-    """On two cores among other work: within a factor of four here; docs/budget.md has what a quiet machine shows."""
+    """On two cores among other work: within a factor of four here."""
     from llwlc._fitting.fit import fit_model
     from llwlc._planning.forecast import measure_forecast
     from llwlc.models._llwlc.model import LLwLC

@@ -92,6 +92,23 @@ def test_a_report_of_a_model_that_has_no_reasons_lists_its_links_and_says_why(tm
         model.explain("Person 00", "Person 41")
 
 
+def test_the_report_opens_with_a_dated_summary_in_plain_words(report):
+    text = re.sub(r"<[^>]*>", " ", report.read_text().split('<section id="links">')[0].split("<main>")[1])
+    model = hostile_model()
+    assert re.search(r"Summary, \d{4}-\d\d-\d\d", text)
+    for words in (
+        f"{model.graph_.num_nodes:,} nodes joined by {model.graph_.num_edges:,} known links",
+        f"the {TOP} pairs without a link",
+        "Each is a suggestion to check, not a fact.",
+        f"Of these {TOP} links, ",
+        "known links were hidden",
+        "times in 100",
+    ):
+        assert words in text
+    for jargon in ("AUC", "HR@", "MRR", "P@", "eigen"):
+        assert jargon not in text
+
+
 def test_five_hundred_links_stay_below_five_megabytes(report):
     data = embedded(report.read_text())
     links = len(json.dumps(data["links"]).encode())
@@ -147,6 +164,9 @@ def test_the_command_writes_it_and_refuses_a_bad_place(tmp_path):
     assert run.exit_code == 0
     assert "\x1b" not in run.output
     assert "\\u202eAda" in run.output
+    assert "igenvector" not in run.output
+    whole = CliRunner().invoke(app, ["explain", str(tmp_path / "run"), "Person 20", "Person 21", "--verbose"])
+    assert "Eigenvectors of the constrained Laplacian" in whole.output
     run = CliRunner().invoke(app, ["explain", str(tmp_path / "run"), "Persom 20", "Person 21"])
     assert run.exit_code == 2
     assert "Did you mean 'Person 20'" in run.output
@@ -191,8 +211,8 @@ def test_in_a_browser_one_sorts_searches_filters_and_sees_reasons(report):
         assert page.locator("#detail .predicted").count() == 1
         before = page.locator("#detail svg circle").first.get_attribute("fill")
         fills = set()
-        for k in range(page.locator("#vector option").count()):
-            page.select_option("#vector", str(k))
+        for value in page.locator("#vector option").evaluate_all("found => found.map((option) => option.value)"):
+            page.select_option("#vector", value)
             fills.add(page.locator("#detail svg circle").first.get_attribute("fill"))
         assert before in fills
         assert len(fills) > 1

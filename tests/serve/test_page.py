@@ -153,18 +153,20 @@ def test_one_explores_a_run(server):
         assert "among candidates" in page.inner_text("#predictions")
         first = page.evaluate("state.graph.nodes()[1].style('background-color')")
         colours = {first}
-        for k in range(page.locator("#vector option").count()):
-            page.select_option("#vector", str(k))
+        for value in page.locator("#vector option").evaluate_all("found => found.map((option) => option.value)"):
+            page.select_option("#vector", value)
             colours.add(page.evaluate("state.graph.nodes()[1].style('background-color')"))
         assert len(colours) > 1
         for heading in (
             "in log-odds",
             "without an edge",
-            "without an eigenvector",
-            "without a filter",
             "read",
             "What features add",
         ):
+            assert heading in page.inner_text("#reasons")
+        assert "without an eigenvector" not in page.inner_text("#reasons")
+        page.click("#spectrum summary")
+        for heading in ("without an eigenvector", "without a filter"):
             assert heading in page.inner_text("#reasons")
         with page.expect_download() as saved:
             page.click("#export-links")

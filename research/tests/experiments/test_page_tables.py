@@ -27,6 +27,10 @@ def table_row(page: str, first: str, width: int) -> list[str]:
     return found
 
 
+def note(name: str) -> Path:
+    return ROOT / "research" / "notes" / f"2026-11-19-{name}.md"
+
+
 def benchmark(name: str) -> ModuleType:
     """A script of research/benchmarks as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "research" / "benchmarks" / f"{name}.py")
@@ -48,7 +52,7 @@ POLICIES = sorted({policy for _, policy in expressivity()})
 def test_separated_pairs_of_each_policy(policy):
     found = expressivity()
     name = policy.upper() if policy.endswith("wl") else policy
-    brec, others = (table_row("docs/expressivity.md", name, width) for width in (11, 6))
+    brec, others = (table_row("research/notes/2026-11-19-expressivity.md", name, width) for width in (11, 6))
     for suite, cell in zip(BREC, brec[1:], strict=False):
         row = found[suite, policy]
         assert cell == f"{row['separated']}{'+' if row['skipped'] else ''}", suite
@@ -57,6 +61,36 @@ def test_separated_pairs_of_each_policy(policy):
         assert cell == str(found[suite, policy]["separated"]), suite
     together = ATLAS_PAIRS - found["atlas", policy]["separated"]
     assert others[5] == ("all" if together == 0 else f"all but {together}")
+
+
+def test_the_page_on_constraints_has_the_totals_of_brec():
+    found = expressivity()
+    shown = ("1-wl", "3-wl", "none", "enclosing", "neumann", "stacked", "deleted-3", "filter-0", "filter-2", "filter")
+    for policy in shown:
+        name = policy.upper() if policy.endswith("wl") else policy
+        total = sum(found[suite, policy]["separated"] for suite in BREC)
+        assert table_row("docs/expressivity.md", name, 3)[2].strip("*") == str(total), policy
+    readme = (ROOT / "README.md").read_text()
+    totals = [sum(found[suite, policy]["separated"] for suite in BREC) for policy in ("none", "filter-0", "filter")]
+    said = "the plain spectrum separates {}, plain filters {}, and filters on constrained bases {}"
+    assert said.format(*totals) in readme
+
+
+def test_speeds_are_those_of_the_stored_runs():
+    runs = [json.loads((RESULTS / f"bench_{name}.json").read_text()) for name in ("cora", "pubmed")]
+    ours = [1e6 * run["seconds"]["pairs to bases, numba"] for run in runs]
+    recipe, lobpcg, eigsh, reference = (
+        [run["ratios"][name] for run in runs]
+        for name in ("recipe (a) alone", "recipe (a), then (c) lobpcg", "recipe (a), then (c) eigsh", "the reference")
+    )
+    readme, page = ((ROOT / name).read_text() for name in ("README.md", "docs/speed.md"))
+    assert "`llwlc`, µs a link | {:.1f} | {:.1f} |".format(*ours) in readme
+    assert "**`llwlc`, µs a link** | **{:.1f}** | **{:.1f}** |".format(*ours) in page
+    for text, form in ((readme, "| {:.0f} | {:.0f} |"), (page, "| {:.0f} × | {:.0f} × |")):
+        assert form.format(*recipe) in text
+        assert form.format(*lobpcg) in text
+    assert "| {:.0f} × | {:.0f} × |".format(*eigsh) in page
+    assert "| {:.0f} × | {:.0f} × |".format(*reference) in page
 
 
 def test_learned_separations_and_their_spread():
@@ -72,7 +106,7 @@ def test_learned_separations_and_their_spread():
     counts = [len(separated[seed]) for seed in sorted(separated)]
     mean, spread = compute_mean_and_spread([float(count) for count in counts])
     every, some = set.intersection(*separated.values()), set.union(*separated.values())
-    text = re.sub(r"\s+", " ", (ROOT / "docs" / "expressivity.md").read_text())
+    text = re.sub(r"\s+", " ", note("expressivity").read_text())
     assert f"**{mean:.1f} ± {spread:.1f} of 400**" in text
     assert f"({', '.join(map(str, counts))}; {len(every)} by all of them, {len(some)} by any)" in text
 
@@ -93,9 +127,16 @@ def accuracies(rows: list[list[str]], method: str, graphs: tuple[str, ...]) -> l
 
 def test_recommendations_are_the_stored_ones(recommendations):
     lines = ["| " + " | ".join([row[0], *row[2:]]) + " |" for row in recommendations if row[1] == "llwlc"]
-    page = (ROOT / "docs" / "recommend.md").read_text()
+    page = note("recommendations").read_text()
     assert len(lines) >= 18
     assert [line for line in lines if line not in page] == []
+
+
+def test_predicted_and_observed_shares_of_the_page_are_the_stored_ones(recommendations):
+    page = (ROOT / "docs" / "howto" / "probabilities.md").read_text()
+    shares = {row[0]: row[2] for row in recommendations if row[1] == "llwlc" and len(row) == 5}
+    assert len(shares) == 9
+    assert [graph for graph, cell in shares.items() if f"| {graph} | {cell} |" not in page] == []
 
 
 def test_the_readmes_recommendations_are_the_stored_ones(recommendations):
@@ -130,11 +171,11 @@ def test_recommendations_of_the_baselines_are_the_stored_ones(recommendations, m
     both = accuracies(recommendations, method, ("cora", "citeseer"))
     cells = [c[1] for c in both] + [c[at].split(",")[0] for at in (4, 5) for c in both]
     cells += [c[6].split(" ")[0] for c in both]
-    assert f"| {title} | {' | '.join(cells)} |" in (ROOT / "docs" / "opponents.md").read_text()
+    assert f"| {title} | {' | '.join(cells)} |" in note("baselines").read_text()
 
 
 def test_fidelity_of_explanations_is_the_stored_one():
-    page = (ROOT / "docs" / "explain.md").read_text()
+    page = note("explanations").read_text()
     for text in (RESULTS / "explanations.jsonl").read_text().splitlines():
         line = json.loads(text)
         pairs = ["fidelity+", "fidelity-", "probability+", "probability-"]
@@ -146,6 +187,6 @@ def test_fidelity_of_explanations_is_the_stored_one():
 def test_budgets_are_the_stored_ones(capsys):
     benchmark("budget").table(RESULTS / "budget.jsonl")
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
-    page = (ROOT / "docs" / "budget.md").read_text()
+    page = note("time-budgets").read_text()
     assert len(lines) > 50
     assert [line for line in lines if line not in page] == []

@@ -306,6 +306,9 @@ def cost_sentences():
     longer = [Cell("energy", "cora", "paper", "paper", options) for options in ({}, {"steps": 20}, {"steps": 40})]
     shares = [next(100 * line["share"] for line in LINES if line.cell == cell) for cell in longer]
     yield f"in 10, 20, 40 of them: {', '.join(f'{share:.0f}' for share in shares)} % on Cora"
+
+
+def time_sentences():
     epochs = [
         next(line["epoch_seconds"] for line in LINES if line.cell == Cell("time", "pubmed", "paper", method, options))
         for method, options in (
@@ -329,7 +332,43 @@ def baseline_sentences():
     yield f"have {further[0]}, {further[1]} and {further[2]}, and all eight {all_eight:.2f±}"
 
 
+def summary_sentences():
+    """The page on accuracy: rows of the note's table, and what constraints gain."""
+    for protocol, seeds, about in (
+        ("paper", UNUSED, "`anchored`"),
+        ("seal", UNUSED, "`anchored`, a new split a seed"),
+        ("buddy", FURTHER, "`anchored` (10, 10, 3 seeds)"),
+    ):
+        yield f"| `{protocol}` | {about} | {bold(protocol, seeds)} |"
+    both = {x: (*FURTHER[x], *UNUSED[x]) for x in PLANETOID}
+    shown = [f"{anchored(x, 'ncn', both[x]):.2f±}" for x in PLANETOID]
+    yield f"| `ncn` | `anchored` (15, 15, 6 seeds) | {shown[0]} | **{shown[1]}** | {shown[2]} |"
+    yield each(".2f±", (anchored(x, "heart", FURTHER[x], "mrr") for x in PLANETOID), " | ")
+    for options in ({}, {"constraints": "vertex_deleted"}):
+        rises = [mean(paper(x, **options)) - mean(free(x)) for x in ("cora", "pubmed")]
+        yield f"| +{rises[0]:.1f} Cora, +{rises[1]:.1f} Pubmed |"
+    columns = [
+        gain(row("cora", "ncn", "paper", EARLY, metric=m), row("cora", "ncn", "unconstrained", EARLY, metric=m))
+        for m in ("hits@100", "auc")
+    ]
+    yield f"{columns[0]} HR@100, {columns[1]} AUC"
+    yield ", ".join(f"−{removed(x, 'hits@100')} {x.capitalize()}" for x in SMALL)
+
+
+def mean(r: Row) -> float:
+    return compute_mean_and_spread(list(r.values.values()))[0]
+
+
+def baseline_page_sentences():
+    titles = {"seal": "SEAL", "buddy": "BUDDY", "ncnc": "NCNC", "gae": "GAE", "gcn": "GCN"}
+    yield ", ".join(f"{t} {each('.1f', (row(x, 'paper', m) for x in PLANETOID))}" for m, t in titles.items())
+
+
 def readme_sentences():
+    rises = [mean(paper(x)) - mean(free(x)) for x in ("cora", "pubmed")]
+    rises.append(mean(paper("pubmed", constraints="vertex_deleted")) - mean(free("pubmed")))
+    yield "(Cora +{:.1f} with Neumann columns, Pubmed +{:.1f}, or +{:.1f} with vertex-deleted ones)".format(*rises)
+    yield "is {} higher on Cora and {} on Citeseer".format(*(removed(x, "hits@100") for x in SMALL))
     for protocol, seeds in (("paper", UNUSED), ("seal", UNUSED), ("ncn", None)):
         chosen = seeds or {x: (*FURTHER[x], *UNUSED[x]) for x in PLANETOID}
         for x in PLANETOID:
@@ -337,13 +376,16 @@ def readme_sentences():
 
 
 PAGES = {
-    accuracy_sentences: "docs/accuracy.md",
-    leads_sentences: "docs/accuracy.md",
-    holds_sentences: "docs/what_holds.md",
-    gap_sentences: "docs/what_holds.md",
+    accuracy_sentences: "research/notes/2026-11-19-accuracy.md",
+    summary_sentences: "docs/accuracy.md",
+    baseline_page_sentences: "docs/baselines.md",
+    leads_sentences: "research/notes/2026-11-19-accuracy.md",
+    holds_sentences: "docs/paper.md",
+    gap_sentences: "research/notes/2026-11-19-gap-to-the-paper.md",
     row_sentences: "research/notes/2026-11-19-the-paper-row-by-row.md",
-    cost_sentences: "docs/what_holds.md",
-    baseline_sentences: "docs/opponents.md",
+    cost_sentences: "docs/paper.md",
+    time_sentences: "research/notes/2026-11-19-gap-to-the-paper.md",
+    baseline_sentences: "research/notes/2026-11-19-baselines.md",
     readme_sentences: "README.md",
 }
 

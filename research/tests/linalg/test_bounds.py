@@ -237,7 +237,7 @@ def test_theorem_2_needs_beta():
 
 
 def test_theorem_2_as_printed_fails_on_few_random_graphs_all_with_repeated_eigenvalues():
-    """docs/what_holds.md: 24 cases, up to 8.0 times. At a repeated eigenvalue the printed bound depends on the choice
+    """docs/paper.md: 24 cases, up to 8.0 times. At a repeated eigenvalue the printed bound depends on the choice
     of eigenvectors, so another LAPACK may count others.
     """
     violated, total, worst = 0, 0, 1.0

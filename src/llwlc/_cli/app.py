@@ -12,6 +12,7 @@ from llwlc._cli.data import data
 from llwlc._cli.evaluate import evaluate
 from llwlc._cli.explain import explain
 from llwlc._cli.fit import OPTIONS_HELP, fit
+from llwlc._cli.help_screens import make_command_class
 from llwlc._cli.moved_commands import ANY_ARGUMENTS, MOVED_COMMANDS, refuse_moved_command
 from llwlc._cli.recommend import recommend
 from llwlc._cli.report import report
@@ -34,8 +35,10 @@ app = typer.Typer(
 )
 app.add_typer(data, name="data")
 app.add_typer(cache, name="cache")
-app.command(epilog=OPTIONS_HELP)(fit)
-for command in (tune, score, recommend, explain, report, serve, evaluate):
+app.command(cls=make_command_class("fit"), epilog=OPTIONS_HELP)(fit)
+for command in (tune, score, recommend):
+    app.command(cls=make_command_class(command.__name__))(command)
+for command in (explain, report, serve, evaluate):
     app.command()(command)
 for name in MOVED_COMMANDS:
     # without --help of its own: whatever follows, the answer is the same

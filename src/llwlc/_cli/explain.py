@@ -33,6 +33,9 @@ def explain(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 8,
     edges: Annotated[int, typer.Option(min=0, help="Edges of the subgraph to remove one by one, nearest first.")] = 500,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="On the screen: eigenvectors and learned filters too; files have them.")
+    ] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Explains why a pair of nodes gets its score.
@@ -58,7 +61,7 @@ def explain(
         u, v, population=population, prior=prior, missing_share=missing_share, max_edges=edges
     )
     if out is None:
-        for line in explanation.to_text(top).splitlines():
+        for line in explanation.to_text(top, spectrum=verbose).splitlines():
             print_text(line)
         return
     kind = out.suffix.lower()

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llwlc._cli import process
-from llwlc._cli.console import OUT, print_rows
+from llwlc._cli.console import OUT, print_rows, print_status
 from llwlc._cli.epoch_bar import EpochBar
 from llwlc._cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc._cli.options import (
     PluginOption,
     SeedOption,
     SetOption,
+    VerboseOption,
     complete_preset,
     get_option_help,
     get_settable_options,
@@ -25,7 +26,7 @@ from llwlc._cli.options import (
     refuse_options,
 )
 from llwlc._cli.relations import fit_relations
-from llwlc._cli.tables import describe_expected_links, show_links, show_ranking, show_result
+from llwlc._cli.tables import describe_expected_links, show_links, show_ranking, show_result, show_trust
 from llwlc._cli.torchrun import join_processes
 from llwlc._io.database_url import redact
 from llwlc._support.registry import Registry, listed
@@ -152,33 +153,34 @@ def fit(
         typer.Option(help="Column of link types: links from source to target are then predicted for one type or any."),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    verbose: VerboseOption = False,
     plugin: PluginOption = None,
     *,
     graph_options: GraphOptions,
 ) -> None:
-    """Fits a model to a graph, evaluates it on held-out links, and lists the ten likeliest missing links.
+    """Fits a model to a graph and lists the ten likeliest missing links, with how far to trust them.
 
     An interrupted fit continues when the same command is run again. Examples:
 
-    `llwlc fit cora --out run`
+    `llwlc fit edges.csv --out run`
 
-    `llwlc fit edges.csv --source from --target to --features nodes.csv --out run`
+    `llwlc fit edges.csv --source from --target to --features nodes.csv`
 
-    `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
-
-    `llwlc fit sqlite:///shop.db --query "select customer, item from orders" --out run`
-
-    `llwlc fit edges.csv --negatives known_non_links.csv --out run`
-
-    `llwlc fit follows.csv --directed --out run`
-
-    `llwlc fit dense.csv --minutes 30`
+    `llwlc fit sqlite:///shop.db --query "select customer, item from orders"`
 
     `llwlc fit cora --model gae --out gae`
 
-    `llwlc fit facts.csv --relation type --out run`
+    `llwlc fit edges.tsv.gz --no-header --protocol temporal --time 3 --set epochs=20`
 
-    `torchrun --nproc-per-node 4 -m llwlc fit edges.csv --out run`
+    `llwlc fit edges.csv --negatives known_non_links.csv`
+
+    `llwlc fit follows.csv --directed`
+
+    `llwlc fit dense.csv --minutes 30`
+
+    `llwlc fit facts.csv --relation type`
+
+    `torchrun --nproc-per-node 4 -m llwlc fit edges.csv`
     """
     begin = process.take_start()
     load_plugins(plugin)
@@ -220,16 +222,13 @@ def fit(
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
-                show_forecast(name, full_graph, split, forecast, forecast.seconds)
+                show_forecast(name, full_graph, split, forecast, forecast.seconds, verbose=verbose)
                 bar.open()
 
             def show_plan(plan: FitPlan) -> None:
-                show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most)
-                OUT.print(
-                    f"Plan for {plan.minutes:g} {'minute' if plan.minutes == 1 else 'minutes'}: {plan.sentence}.",
-                    markup=False,
-                    highlight=False,
-                )
+                show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most, verbose=verbose)
+                minutes = "minute" if plan.minutes == 1 else "minutes"
+                print_status(f"Plan for {plan.minutes:g} {minutes}: {plan.sentence}.")
                 bar.open(plan.preset.train.epochs)
 
             predictor.fit(
@@ -248,25 +247,33 @@ def fit(
             )
         if ranks is None or ranks.first:
             with watch("listing"):
-                show_outcome(predictor, out)
+                show_outcome(predictor, out, verbose=verbose)
 
 
-def show_outcome(model: LinkPredictor, out: Path) -> None:
-    """Prints the metrics, and the likeliest missing links."""
-    show_result(model)
-    ranking = model.metrics_.ranking
-    if ranking is not None and ranking.candidates:
-        OUT.print("Recommendations, evaluated on the test links:", markup=False)
-        show_ranking(ranking)
+def show_outcome(model: LinkPredictor, out: Path, *, verbose: bool) -> None:
+    """Prints the likeliest missing links, how far to trust them, and, if asked for, all that was measured."""
     best = model.recommend(top=10, sources=model.model_.limits.sources)
     if best:
         show_links(best, f"The {len(best)} likeliest missing links")
     OUT.print(describe_expected_links(best), markup=False, highlight=False)
+    show_trust(model)
+    if verbose:
+        show_result(model)
+        ranking = model.metrics_.ranking
+        if ranking is not None and ranking.candidates:
+            OUT.print("Recommendations, evaluated on the test links:", markup=False)
+            show_ranking(ranking)
     OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)
+    if not verbose:
+        OUT.print(f"All that was measured: llwlc evaluate {out}", markup=False, soft_wrap=True)
 
 
-def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, most: float) -> None:
-    """Prints what the fit will compute, and how long that is expected to take: an upper bound in seconds."""
+def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, most: float, *, verbose: bool) -> None:
+    """Prints how long the fit is expected to take, an upper bound in seconds, and, if asked for, what it computes."""
+    if not verbose:
+        counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} links"
+        print_status(f"{name}: {counts}; time expected: {format_expected_time(forecast, most)}")
+        return
     links = " / ".join(f"{len(p):,}" for p in (split.train_pos, split.valid_pos, split.test_pos))
     print_rows(
         f"{name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} links; protocol {split.protocol}, seed {split.seed}",

@@ -66,6 +66,9 @@ SafeOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option(min=0, max=2**40, help="Seed of the split, of training and of all other random draws.")
 ]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Print the details too: forecast, all metrics, all methods.")
+]
 MAX_NUMBER = 10**9
 """Options are numbers from 0 to this one: larger ones would overflow."""
 PriorHelp = "Share of the given pairs that are expected to be links; probabilities are calibrated for it."

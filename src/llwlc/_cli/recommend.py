@@ -86,9 +86,7 @@ def recommend(
 ) -> None:
     """Lists the likeliest missing links of a graph, or of one node.
 
-    Every node proposes partners: nodes with similar features (smoothed over the neighbourhood), nodes that random walks
-    reach, nodes with many links. The model ranks the most promising pairs. A probability is the chance that a
-    candidate is a missing link, if the share --missing-share of all links is missing. Examples:
+    A probability is the chance that a candidate is a missing link if --missing-share of all links is missing. Examples:
 
     `llwlc recommend run --top 100 -o top.csv`
 

@@ -38,6 +38,15 @@ def show_result(model: LinkPredictor) -> None:
         OUT.print(model.metrics_.direction.sentence, markup=False, highlight=False)
 
 
+def show_trust(model: LinkPredictor) -> None:
+    """Prints how far to trust the list of a run, in sentences; for a directed run, the directions too."""
+    from llwlc._runs.plain_summary import describe_trust
+
+    OUT.print(f"How far to trust this: {describe_trust(model.fitted_)}", markup=False, highlight=False)
+    if model.metrics_.direction is not None:
+        OUT.print(model.metrics_.direction.sentence, markup=False, highlight=False)
+
+
 def show_ranking(report: RankingReport) -> None:
     """Prints how well the list of each method finds hidden links, in percent."""
     from llwlc._runs.model_card import RANKING_COLUMNS, ranking_notes, ranking_rows

@@ -1,8 +1,8 @@
 """Plans: what a fit leaves out to end within a time budget, at the least measured cost in accuracy.
 
-Every choice below has a cost in points of AUC, from trials on dense graphs (`docs/budget.md`). Of all combinations that
-end in time and fit in memory, the one of least cost is taken. A plan is a preset: once it is saved, timing no longer
-affects the run.
+Every choice below has a cost in points of AUC, from trials on dense graphs (the note on time budgets in
+`research/notes`). Of all combinations that end in time and fit in memory, the one of least cost is taken. A plan is a
+preset: once it is saved, timing no longer affects the run.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from llwlc._runs.model_card import (
     result_notes,
     result_rows,
 )
+from llwlc._runs.plain_summary import describe_expected, describe_trust
 from llwlc._support import charts
 from llwlc._support.files import check_parent_folder, write_text
 from llwlc._support.text import html_text
@@ -69,7 +71,8 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title>'
         f"<style>{read_asset('report.css')}</style></head><body><header><h1>{title}</h1>"
-        '<nav><a href="#links">Missing links</a> <a href="#measured">Measured</a> <a href="#graph">Graph</a> <a'
+        '<nav><a href="#summary">Summary</a> <a href="#links">Missing links</a> <a href="#measured">Measured</a> <a'
+        ' href="#graph">Graph</a> <a'
         f' href="#card">Model card</a></nav></header><main>{body}</main>'
         f'<footer>llwlc {VERSION}</footer><script type="application/json"'
         f' id="data">{escape_for_script(data)}</script><script>{script}</script></body></html>\n'
@@ -78,7 +81,7 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
 
 def _sections(model: LinkPredictor, measurements: LinkMeasurements, found: Recommendations) -> list[str]:
     fitted, split, graph = model.fitted_, model.run_.split, model.graph_
-    parts = [_links_section(found)]
+    parts = [_summary_section(model, found), _links_section(found)]
     history = fitted.history
     curves = {"validation, random pairs": [(float(r.epoch), r.valid_auc) for r in history]}
     if history and history[0].valid_candidates is not None:
@@ -156,6 +159,23 @@ def list_graph_rows(model: LinkPredictor) -> list[tuple[str, str]]:
     if graph.weight is not None:
         rows.append(("links have weights", "yes"))
     return rows
+
+
+def _summary_section(model: LinkPredictor, found: Recommendations) -> str:
+    """What the report says to a reader who does not know the field, with its date."""
+    graph = model.graph_
+    about = (
+        f"{model.run_.info.graph_name} has {graph.num_nodes:,} nodes joined by {graph.num_edges:,} known links. This"
+        f" report lists the {len(found):,} pairs without a link that are most likely to be links missing from the data."
+        " Each is a suggestion to check, not a fact."
+    )
+    first = [f"{link.source} – {link.target} ({link.probability:.2f})" for link in found[:3]]
+    sentences = [about, describe_trust(model.fitted_)]
+    if first:
+        shown = f"The first, with their probabilities: {', '.join(first)}."
+        sentences.insert(1, f"{shown} {describe_expected(found)}")
+    paragraphs = "".join(f"<p>{html_text(sentence)}</p>" for sentence in sentences)
+    return f'<section id="summary"><h2>Summary, {date.today().isoformat()}</h2>{paragraphs}</section>'
 
 
 def _links_section(found: Recommendations) -> str:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from starlette.requests import Request
 
 from llwlc._predictor import LinkPredictor
+from llwlc._runs.plain_summary import describe_trust
 from llwlc._serve.limits import RequestError, RequestLimits
 from llwlc._serve.request_parsing import (
     check_parameters,
@@ -122,6 +123,7 @@ class Interface:
             "links": graph.num_edges,
             "protocol": model.run_.split.protocol,
             "measured": numbers,
+            "trust": describe_trust(model.fitted_),
             "limits": {"pairs": self.limits.pairs, "links": self.limits.links},
         }
 

@@ -38,13 +38,14 @@ class Explanation(Reasons):
         """All of it as JSON."""
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False, indent=1)
 
-    def to_text(self, top: int = TOP) -> str:
+    def to_text(self, top: int = TOP, *, spectrum: bool = True) -> str:
         """Lines of text, with names as they are: control characters in them reach the terminal.
 
         Args:
             top: rows of each table.
+            spectrum: whether eigenvectors and filters have tables.
         """
-        return as_text(self, top)
+        return as_text(self, top, spectrum=spectrum)
 
     def to_html(self, top: int = TOP) -> str:
         """A whole page that opens offline.

@@ -10,9 +10,9 @@ from llwlc.explain._records import DirectionReasons, Prediction, Reasons, Remova
 BAR = 20
 
 
-def as_text(reasons: Reasons, top: int) -> str:
+def as_text(reasons: Reasons, top: int, *, spectrum: bool = True) -> str:
     """The text, with names as they are: pass it through `_support.text.escape_controls` before printing it."""
-    return "\n".join(_lines(reasons, top)) + "\n"
+    return "\n".join(_lines(reasons, top, spectrum)) + "\n"
 
 
 def format_headline(reasons: Reasons) -> str:
@@ -40,7 +40,9 @@ def format_path(nodes: Sequence[str]) -> str:
     return " – ".join(map(shortened, nodes))
 
 
-def make_tables(reasons: Reasons, top: int) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
+def make_tables(
+    reasons: Reasons, top: int, spectrum: bool = True
+) -> Iterator[tuple[str, list[tuple[str, float, str]]]]:
     """Tables of (what, effect in log-odds, remark), under their titles; the largest effects of each."""
     yield (
         (
@@ -55,6 +57,8 @@ def make_tables(reasons: Reasons, top: int) -> Iterator[tuple[str, list[tuple[st
     yield "Edges, and what is lost without each", _removals(reasons.edges, top)
     yield "Common neighbours, and what is lost without both of their edges", _removals(reasons.common_neighbors, top)
     yield "Whole paths, and what is lost without all of their edges", _removals(reasons.paths, top)
+    if not spectrum:
+        return
     yield (
         "Eigenvectors of the constrained Laplacian, and what is lost without each",
         [
@@ -84,13 +88,13 @@ def _removals(removals: Sequence[Removal], top: int) -> list[tuple[str, float, s
     ]
 
 
-def _lines(reasons: Reasons, top: int) -> Iterator[str]:
+def _lines(reasons: Reasons, top: int, spectrum: bool) -> Iterator[str]:
     yield format_headline(reasons)
     yield ""
     for prediction in reasons.predictions:
         yield f"  probability {format_probability(prediction)}"
     yield f"  score {format_score(reasons)}"
-    for title, rows in make_tables(reasons, top):
+    for title, rows in make_tables(reasons, top, spectrum):
         if not rows:
             continue
         yield ""

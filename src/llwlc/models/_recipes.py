@@ -332,7 +332,7 @@ _SURELPLUS = Recipe(
 # Not the public command (three hops, learning rate 1e-4, sorted rows alone), which was not run to its end. On Cora's
 # validation links (`buddy`, seed 0) sorted rows alone were
 # worse with raw features than without, and best with dropout of the features and the ends read out:
-# docs/opponents.md has the numbers.
+# research/notes/2026-11-19-baselines.md has the numbers.
 _SEAL = Recipe(
     hops=1,
     hidden=64,

@@ -2,7 +2,7 @@
 // Names are put into the page as text only: no markup is ever made of data.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
-const state = { key: "rank", up: true, chosen: -1, vector: 0 };
+const state = { key: "rank", up: true, chosen: -1, vector: -1 };
 data.links.forEach((link, i) => { link.rank = i + 1; });
 
 function make(tag, text, options) {
@@ -123,8 +123,9 @@ function choose(link) {
     detail.append(make("p", "No reasons are given: " + data.unexplained + ".", { class: "dim" }));
     return;
   }
-  if (state.vector >= link.values.length) state.vector = 0;
-  const label = make("label", "Nodes coloured by the eigenvector of "), select = make("select", null, { id: "vector" });
+  if (state.vector >= link.values.length) state.vector = -1;
+  const label = make("label", "Colour nodes by an eigenvector "), select = make("select", null, { id: "vector" });
+  select.append(make("option", "none", { value: -1 }));
   link.values.forEach((v, k) => select.append(make("option", "λ = " + v.toFixed(3), { value: k })));
   select.value = String(state.vector);
   label.append(select);

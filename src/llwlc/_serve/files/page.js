@@ -279,8 +279,6 @@ function reasons(found) {
     ...effects("Lost without an edge", removals(found.edges)),
     ...effects("Lost without a common neighbour", removals(found.common_neighbors)),
     ...effects("Lost without a whole path", removals(found.paths)),
-    ...effects("Lost without an eigenvector", largest(found.eigenvectors).map((e) => ["λ = " + e.value.toFixed(3), e.lost, ""])),
-    ...effects("Lost without a filter", largest(found.filters).map((f) => [f.where + ", filter " + (f.index + 1), f.lost, ""])),
     ...effects("What features add to the cosine of the raw features" + (found.cosine === null ? "" : ", " + found.cosine.toFixed(3)), found.features.map((f) => [short(f.name), f.share, ""])));
   if (found.similar.length) {
     place.append(make("h3", "Existing links that the network reads most alike"));
@@ -288,6 +286,15 @@ function reasons(found) {
     table.append(make("tbody"));
     place.append(table);
     fill("similar", found.similar, (s) => [[short(s.source) + " – " + short(s.target), "pair"], ["distance " + s.distance.toFixed(2) + ", probability " + s.probability.toFixed(3), "dim"]], (s) => explain(s.source, s.target, "random"));
+  }
+  const spectrum = [
+    ...effects("Lost without an eigenvector", largest(found.eigenvectors).map((e) => ["λ = " + e.value.toFixed(3), e.lost, ""])),
+    ...effects("Lost without a filter", largest(found.filters).map((f) => [f.where + ", filter " + (f.index + 1), f.lost, ""])),
+  ];
+  if (spectrum.length) { // for those who ask
+    const more = make("details", null, { id: "spectrum" });
+    more.append(make("summary", "Eigenvectors and learned filters"), ...spectrum);
+    place.append(more);
   }
   for (const note of found.notes) place.append(make("p", note, { class: "dim" }));
 }
@@ -297,7 +304,7 @@ function blend(share) {
   return "rgb(" + full.map((c) => Math.round(255 + (c - 255) * Math.abs(share))).join(",") + ")";
 }
 function restyle() {
-  const { drawing, graph } = state, k = Number(byId("vector").value) || 0;
+  const { drawing, graph } = state, k = Number(byId("vector").value);
   const entries = drawing.nodes.map((n) => n.vectors[k] || 0), most = Math.max(1e-12, ...entries.map(Math.abs));
   const loud = Math.max(0, ...drawing.edges.map((e) => Math.abs(e[2] || 0)));
   graph.batch(() => {
@@ -321,7 +328,7 @@ function picture(found) {
   byId("graph").hidden = false;
   byId("colour-tools").hidden = !found.eigenvectors.length;
   const select = byId("vector");
-  select.replaceChildren(...found.eigenvectors.map((e) => make("option", "λ = " + e.value.toFixed(3), { value: e.index })));
+  select.replaceChildren(make("option", "none", { value: -1 }), ...found.eigenvectors.map((e) => make("option", "λ = " + e.value.toFixed(3), { value: e.index })));
   const few = drawing.nodes.length <= 40;
   const elements = drawing.nodes.map((n, i) => ({ group: "nodes", data: { id: "n" + i, at: i, label: i < 2 || (few && i < 14) ? short(n.name, 24) : "", name: shown(n.name) }, position: { x: side * n.x, y: side * n.y } }));
   drawing.edges.forEach(([a, b, lost], i) => elements.push({ group: "edges", data: { id: "e" + i, source: "n" + a, target: "n" + b, lost } }));
@@ -353,4 +360,6 @@ attempt(async () => {
   document.title = byId("title").textContent = shown(run.graph) + ": missing links";
   byId("about").textContent = run.nodes.toLocaleString("en") + " nodes, " + run.links.toLocaleString("en") + " links";
   byId("top").max = run.limits.links;
+  byId("trust").textContent = run.trust;
+  if (!state.listed) recommend(null); // unless a list was asked for meanwhile
 })();
