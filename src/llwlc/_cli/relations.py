@@ -167,12 +167,14 @@ def explain_relations(
     if out is not None:
         check_parent_folder(out)
     found = open_run(run).explain(source, target, relation, prior=prior)
-    text = {".json": found.to_json, ".html": lambda: found.to_html(top)}
     if out is None:
         for line in found.to_text(top).splitlines():
             print_text(line)
         return
-    write_text(out, text.get(out.suffix.lower(), lambda: found.to_text(top))())
+    if out.suffix.lower() == ".json":
+        write_text(out, found.to_json())
+    else:
+        write_text(out, found.to_html(top) if out.suffix.lower() == ".html" else found.to_text(top))
     print_status(f"written to {out}")
 
 

@@ -193,10 +193,10 @@ def read_graph(
         notes=(*edge_source.notes, *notes),
         keep_direction=directed,
     )
-    assert graph.report is not None
     if values is not None:
         both = torch.from_numpy(np.stack([codes[:m], codes[m : 2 * m]], 1))
         graph = replace(graph, attributes=LinkAttributes.of(numbers, both, values))
+    assert graph.report is not None
     graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates, may_have_sides=in_doubt))
     if not graph.num_edges:
         raise InputError(f"{path} has no edges ({m} rows, self-loops aside): an edge list needs at least one")

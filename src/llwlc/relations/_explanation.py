@@ -85,8 +85,9 @@ class TypedExplanation:
         return rows
 
     def as_dict(self) -> dict[str, object]:
-        """All numbers as plain values."""
-        return asdict(self) | {"patterns": [pattern._asdict() for pattern in self.patterns], "note": NOTE}
+        """All numbers as plain values, and `facts` as sentences."""
+        patterns = [pattern._asdict() for pattern in self.patterns]
+        return asdict(self) | {"patterns": patterns, "facts": self._facts(), "note": NOTE}
 
     def to_json(self) -> str:
         """The explanation as JSON."""

@@ -198,9 +198,10 @@ class RelationPredictor(Estimator):
     @property
     def evidence_(self) -> Evidence:
         """The patterns of the known links; made once."""
-        if getattr(self, "_evidence", None) is None or self._evidence.triples is not self.triples_:
-            self._evidence = Evidence(self.triples_)
-        return self._evidence
+        known: Evidence | None = self.__dict__.get("_evidence")
+        if known is None or known.triples is not self.triples_:
+            known = self._evidence = Evidence(self.triples_)
+        return known
 
     def with_links(self, added: Triples) -> RelationPredictor:
         """The predictor with further known links, between nodes that it knows or new ones: factors of new nodes are
