@@ -222,9 +222,7 @@ def test_the_command_line_fits_lists_and_scores(tmp_path):
     assert "--minutes has no effect with --relation" in llwlc(
         "fit", str(file), "--relation", "type", "--minutes", "3", "--out", run, code=2
     )
-    for words in (["report", run, "-o", str(tmp_path / "r.html")], ["explain", run, "a", "b"], ["evaluate", run]):
-        assert "is a run of typed links" in llwlc(*words, code=2)
-    assert not (tmp_path / "r.html").exists()
+    assert "is a run of typed links" in llwlc("evaluate", run, code=2)
 
 
 def test_what_became_of_rows_and_columns_is_said(tmp_path):

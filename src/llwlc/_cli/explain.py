@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from llwlc._cli.console import print_status, print_text
-from llwlc._cli.options import PluginOption, PriorHelp, RunArgument, load_plugins
+from llwlc._cli.options import PluginOption, PriorHelp, RunArgument, load_plugins, refuse_options
+from llwlc._cli.relations import explain_relations
 from llwlc.errors import InputError
+from llwlc.relations._run_folder import is_relation_run
 
 ENDINGS = (".json", ".html", ".txt")
 
 
 def explain(
+    ctx: typer.Context,
     run: RunArgument,
     u: Annotated[str, typer.Argument(metavar="U", help="Name of one node.")],
     v: Annotated[str, typer.Argument(metavar="V", help="Name of the other node.")],
@@ -27,6 +30,10 @@ def explain(
             "--candidates", help="Explain the probability among candidates (recommend), not among random pairs (score)."
         ),
     ] = False,
+    relation: Annotated[
+        str | None,
+        typer.Option(help="Of a run with --relation: the type of the link from U to V; by default the likeliest."),
+    ] = None,
     prior: Annotated[float, typer.Option(help=PriorHelp)] = 0.5,
     missing_share: Annotated[
         float | None, typer.Option(help="Assumed share of missing links, for the probability among candidates.")
@@ -47,10 +54,18 @@ def explain(
     `llwlc explain run Ada Bob`
 
     `llwlc explain run Ada Bob --candidates -o why.html`
+
+    `llwlc explain run "drug 7" "disease 1" --relation treats`
     """
     load_plugins(plugin)
     if out is not None and out.suffix.lower() not in ENDINGS:
         raise InputError(f"{out}: an explanation is written as {', '.join(ENDINGS)}: choose one of these endings")
+    if is_relation_run(run):
+        refuse_options(ctx, "candidates", "missing_share", "edges", why="on a run with --relation")
+        explain_relations(run, u, v, relation, out, prior=prior, top=top)
+        return
+    if relation is not None:
+        raise InputError("--relation is for a run of typed links: fit with --relation COLUMN")
     from llwlc._predictor import LinkPredictor
     from llwlc._support.files import check_parent_folder, write_text
 

@@ -214,6 +214,10 @@ def fit(
             preset, model=model, seed=seed, minutes=budget, directed=directed, device=device, **settings
         )
         known = predictor.make_model()  # refuses bad options before any work
+        if full_graph.attributes is not None and not known.reads_attributes:
+            raise InputError(
+                f"--link-attributes has no effect on {known.title}, which reads none: choose --model stack or blend"
+            )
         with watch("splitting"):
             split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)

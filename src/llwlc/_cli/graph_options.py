@@ -123,6 +123,13 @@ class GraphOptions:
             show_default="found out",
         ),
     ] = None
+    link_attributes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Columns of numbers of the links beyond the weight, as in years,calls, which the stack reads.",
+        ),
+    ] = None
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
     def open(self, name: str, *, directed: bool = False) -> Graph:
@@ -199,7 +206,17 @@ class GraphOptions:
                 unzipped_limit=gigabytes_to_bytes(self.unzipped_limit),
                 directed=directed,
                 bipartite=self.bipartite,
+                link_attributes=split_names(self.link_attributes),
             )
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Names between commas.
+
+    >>> split_names("years, calls"), split_names(None)
+    (('years', 'calls'), ())
+    """
+    return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def make_source(name: str | None, query: str | None, option: str) -> str | Query | None:

@@ -19,7 +19,7 @@ from llwlc._cli.options import (
     load_plugins,
     refuse_options,
 )
-from llwlc._cli.relations import recommend_relations
+from llwlc._cli.relations import recommend_relations, refuse_updates
 from llwlc._cli.tables import TableOutput, describe_expected_links, show_links
 from llwlc._io.database_url import is_database_url, redact
 from llwlc.errors import InputError
@@ -131,8 +131,9 @@ def recommend(
             "budget",
             "engine",
         )
-        refuse_options(ctx, *others, *vars(update), why="on a run with --relation")
-        recommend_relations(run, relation, top, node, delivery)
+        refuse_options(ctx, *others, why="on a run with --relation")
+        refuse_updates(ctx)
+        recommend_relations(run, update, relation, top, node, delivery)
         return
     if relation is not None:
         raise InputError("--relation is for a run of typed links: fit with --relation COLUMN")

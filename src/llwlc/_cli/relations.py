@@ -1,14 +1,14 @@
-"""Links of several types on the command line: `fit --relation`, and `recommend` and `score` of such a run."""
+"""Links of several types on the command line: `fit --relation`, and the other commands on such a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from llwlc._cli.console import OUT, print_rows, print_status
-from llwlc._cli.graph_options import GraphOptions, gigabytes_to_bytes, make_source, parse_separator
+from llwlc._cli.console import OUT, print_rows, print_status, print_text
+from llwlc._cli.graph_options import GraphOptions, UpdateOptions, gigabytes_to_bytes, make_source, parse_separator
 from llwlc._cli.options import refuse_options
 from llwlc._cli.tables import TableOutput
 from llwlc._io.database_url import redact
@@ -17,7 +17,7 @@ from llwlc.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from llwlc.relations import Triples, TypedLink
+    from llwlc.relations import RelationPredictor, Triples, TypedLink
 
 COLUMNS = ("source", "type", "target", "score", "probability")
 
@@ -86,37 +86,96 @@ def describe_repeats(triples: Triples) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
+def open_run(run: Path, update: UpdateOptions | None = None) -> RelationPredictor:
+    """A run of typed links, with the links of `--add`, which has the column of types that the run was fitted with."""
+    from llwlc.relations import RelationPredictor, read_triples
+
+    model = RelationPredictor.load(run)
+    added = None if update is None else make_source(update.add, update.add_query, "--add-query")
+    if update is None or added is None:
+        return model
+    triples = read_triples(
+        added,
+        model.relation_,
+        source=update.graph_source,
+        target=update.graph_target,
+        header=False if update.graph_no_header else None,
+        separator=parse_separator(update.graph_separator),
+        unzipped_limit=gigabytes_to_bytes(update.unzipped_limit),
+    )
+    newer, before = model.with_links(triples), model.triples_
+    print_status(
+        f"with the added links, {newer.triples_.num_nodes:,} nodes and {len(newer.triples_):,} links"
+        f" ({newer.triples_.num_nodes - before.num_nodes:+,} nodes, {len(newer.triples_) - len(before):+,} links);"
+        " factors of new nodes are trained on their links, others stay as they were fitted"
+    )
+    return newer
+
+
+def refuse_updates(ctx: typer.Context) -> None:
+    """Refuses the changes of a graph that a run of typed links cannot take."""
+    why = "on a run with --relation, which takes new links and their nodes by --add"
+    refuse_options(ctx, "graph", "graph_query", "node_list", "features", "new_nodes", "features_query", why=why)
+    refuse_options(ctx, "graph_weight", "graph_node", why=why)
+
+
 def recommend_relations(
-    run: Path, relation: str | None, top: int | None, node: str | None, delivery: TableOutput
+    run: Path, update: UpdateOptions, relation: str | None, top: int | None, node: str | None, delivery: TableOutput
 ) -> None:
     """Writes the likeliest missing links of a run of typed links."""
-    from llwlc.relations import RelationPredictor
+    from llwlc.relations._explanation import describe_population
 
-    links = RelationPredictor.load(run).recommend(relation, top=20 if top is None else top, node=node)
+    links = open_run(run, update).recommend(relation, top=20 if top is None else top, node=node)
     what = "of any type" if relation is None else f"of type {relation!r}"
-    print_status(f"{len(links):,} links {what}; probabilities assume as many known as random links")
+    print_status(f"{len(links):,} links {what}; probabilities hold {describe_population(0.5)}")
     delivery.write_out(as_table(links))
 
 
 def score_relations(
     run: Path,
+    update: UpdateOptions,
     pairs: str,
     query: str | None,
-    relation: str,
-    source: str | None,
-    target: str | None,
     delivery: TableOutput,
+    *,
+    prior: float,
+    unknown: str,
+    **columns: Any,
 ) -> None:
-    """Writes the scores of the typed links of a file."""
-    from llwlc.relations import RelationPredictor
-    from llwlc.relations._triples import read_columns
+    """Writes the typed links of a file with their scores and all other columns."""
+    from llwlc.relations._explanation import describe_population
 
     asked = make_source(pairs, query, "--query")
-    assert asked is not None
-    columns, _ = read_columns(asked, relation, source=source, target=target)
-    scored = RelationPredictor.load(run).score(list(zip(*(column.to_pylist() for column in columns), strict=True)))
-    print_status(f"{len(scored):,} typed links scored; probabilities assume as many known as random links")
-    delivery.write_out(as_table(scored))
+    found = open_run(run, update).score_table(asked, prior=prior, unknown=unknown, verbatim=delivery.text, **columns)
+    for name, renamed in found.renamed.items():
+        print_status(f"the column {name!r} of {redact(pairs)} is kept as {renamed!r}")
+    if found.note:
+        print_status(
+            f"Warning: {found.note} These rows {'are left out' if unknown == 'skip' else 'have no score'}",
+            style="yellow",
+        )
+    print_status(f"{found.scored:,} typed links scored; probabilities hold {describe_population(prior)} (--prior)")
+    delivery.write_out(found.table)
+
+
+def explain_relations(
+    run: Path, source: str, target: str, relation: str | None, out: Path | None, *, prior: float, top: int
+) -> None:
+    """Prints or writes why a typed link has its score."""
+    from llwlc._support.files import check_parent_folder, write_text
+
+    if out is not None:
+        check_parent_folder(out)
+    found = open_run(run).explain(source, target, relation, prior=prior)
+    if out is None:
+        for line in found.to_text(top).splitlines():
+            print_text(line)
+        return
+    if out.suffix.lower() == ".json":
+        write_text(out, found.to_json())
+    else:
+        write_text(out, found.to_html(top) if out.suffix.lower() == ".html" else found.to_text(top))
+    print_status(f"written to {out}")
 
 
 def as_table(links: list[TypedLink]) -> pa.Table:

@@ -10,6 +10,7 @@ import typer
 from llwlc._cli.console import print_status
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins
 from llwlc.errors import InputError
+from llwlc.relations._run_folder import is_relation_run
 
 
 def report(
@@ -28,10 +29,17 @@ def report(
     load_plugins(plugin)
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{out}: a report is an HTML file: choose a name that ends in .html")
-    from llwlc._predictor import LinkPredictor
-    from llwlc._report.page import write_report
     from llwlc._support.files import check_parent_folder
 
     check_parent_folder(out)
-    write_report(LinkPredictor.load(run), out, top=top)
+    if is_relation_run(run):
+        from llwlc._report.typed_page import write_typed_report
+        from llwlc.relations import RelationPredictor
+
+        write_typed_report(RelationPredictor.load(run), out, top=top)
+    else:
+        from llwlc._predictor import LinkPredictor
+        from llwlc._report.page import write_report
+
+        write_report(LinkPredictor.load(run), out, top=top)
     print_status(f"written to {out}, {out.stat().st_size / 1e6:.1f} MB")

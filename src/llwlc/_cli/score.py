@@ -26,7 +26,7 @@ from llwlc._cli.options import (
     load_plugins,
     refuse_options,
 )
-from llwlc._cli.relations import score_relations
+from llwlc._cli.relations import refuse_updates, score_relations
 from llwlc._cli.tables import TableOutput
 from llwlc._io.database_url import redact
 from llwlc.relations._run_folder import is_relation_run
@@ -60,7 +60,10 @@ def score(
     ] = "error",
     source: Annotated[str | None, typer.Option(help="Column of one end of a pair.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None,
-    relation: Annotated[str, typer.Option(help="Of a run with --relation: the column of link types.")] = "type",
+    relation: Annotated[
+        str | None,
+        typer.Option(help="Of a run with --relation: the column of link types.", show_default="as in the fit"),
+    ] = None,
     separator: Annotated[str | None, typer.Option(help="Separator of the columns; by default it is detected.")] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="The first line is a pair; columns are 1, 2, ...")
@@ -101,8 +104,22 @@ def score(
         return
     delivery = TableOutput.of(out, format, spreadsheet_safe=spreadsheet_safe)
     if is_relation_run(run):
-        refuse_options(ctx, "prior", "unknown", "separator", "no_header", *vars(update), why="on a run with --relation")
-        score_relations(run, pairs, query, relation, source, target, delivery)
+        refuse_updates(ctx)
+        score_relations(
+            run,
+            update,
+            pairs,
+            query,
+            delivery,
+            prior=prior,
+            unknown=unknown,
+            relation=relation,
+            source=source,
+            target=target,
+            header=False if no_header else None,
+            separator=parse_separator(separator),
+            unzipped_limit=gigabytes_to_bytes(update.unzipped_limit),
+        )
         return
     refuse_options(ctx, "relation", why="on a run that was fitted without --relation")
     asked_pairs = make_source(pairs, query, "--query")

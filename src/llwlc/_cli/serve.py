@@ -9,6 +9,7 @@ import typer
 from llwlc._cli.console import print_status
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins
 from llwlc.errors import MissingDependencyError
+from llwlc.relations._run_folder import is_relation_run
 
 
 def serve(
@@ -45,6 +46,7 @@ def serve(
     """
     load_plugins(plugin)
     from llwlc._predictor import LinkPredictor
+    from llwlc.relations import RelationPredictor
 
     try:
         from llwlc._serve.server import serve_run
@@ -53,6 +55,13 @@ def serve(
             "the page needs starlette and uvicorn: pip install 'llwlc[serve]'", name=error.name
         ) from error
 
+    typed = is_relation_run(run)
     serve_run(
-        LinkPredictor.load(run), host=host, port=port, names=name or (), require_token=require_token, say=print_status
+        RelationPredictor.load(run) if typed else LinkPredictor.load(run),
+        name=str(run) if typed else None,
+        host=host,
+        port=port,
+        names=name or (),
+        require_token=require_token,
+        say=print_status,
     )

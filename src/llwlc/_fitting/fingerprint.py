@@ -57,6 +57,9 @@ def _parts(graph: Graph, split: LinkSplit, node_types: Sequence[str] | None) -> 
         yield _tensor("time", graph.time)
     if graph.forward is not None:
         yield _tensor("forward", graph.forward)
+    if graph.attributes is not None:
+        yield (json.dumps(graph.attributes.names).encode(),)
+        yield _tensor("attributes", graph.attributes.values)
 
 
 def _names_as_json(names: Sequence[str]) -> Iterator[bytes]:

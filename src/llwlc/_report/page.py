@@ -116,14 +116,14 @@ def _sections(model: LinkPredictor, measurements: LinkMeasurements, found: Recom
         )
     parts.append(
         f'<section id="measured"><h2>What was measured</h2><p>{html_text(result_notes(fitted, split))}</p>'
-        f"{_table(result_columns(split), result_rows(fitted, split))}"
-        + ("" if ranking is None else f"<h3>Recommendations</h3>{_table(RANKING_COLUMNS, ranking_rows(ranking))}")
+        f"{format_table(result_columns(split), result_rows(fitted, split))}"
+        + ("" if ranking is None else f"<h3>Recommendations</h3>{format_table(RANKING_COLUMNS, ranking_rows(ranking))}")
         + f'<div class="figures">{"".join(figures)}</div>'
         + f"<h3>By distance between the ends</h3>{_bins(measurements.by_distance, 'distance')}"
         + f"<h3>By the smaller degree of the ends</h3>{_bins(measurements.by_degree, 'degree')}</section>"
     )
     parts.append(
-        f'<section id="graph"><h2>The graph in numbers</h2>{_table(("", ""), list_graph_rows(model))}</section>'
+        f'<section id="graph"><h2>The graph in numbers</h2>{format_table(("", ""), list_graph_rows(model))}</section>'
     )
     parts.append(
         f'<section id="card"><h2>Model card</h2><pre>{escape_lines(model_card(fitted, graph, split))}</pre></section>'
@@ -201,7 +201,7 @@ def _figure(svg: str, caption: str) -> str:
     return f"<figure>{svg}<figcaption>{html_text(caption)}</figcaption></figure>" if svg else ""
 
 
-def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def format_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "" if not any(columns) else f"<tr>{''.join(f'<th>{html_text(c)}</th>' for c in columns)}</tr>"
     lines = "".join(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="scroll"><table class="numbers">{head}{lines}</table></div>'
@@ -215,7 +215,7 @@ def _bins(bins: tuple[Bin, ...], what: str) -> str:
         "non-links",
         "of them wrongly above",
     )
-    return _table(
+    return format_table(
         columns,
         [
             (

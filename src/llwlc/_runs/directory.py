@@ -62,6 +62,7 @@ from llwlc._runs.format import (
 from llwlc._runs.model_card import model_card
 from llwlc._runs.plan_file import SavedPlan, read_plan, write_plan
 from llwlc._runs.reliability import draw_reliability
+from llwlc._runs.stored_attributes import attribute_tensors, read_attribute_tensors
 from llwlc._support.files import PARTIAL, remove, replace_file, write_tensors, write_text
 from llwlc._support.json_file import read_json
 from llwlc._support.lock import LOCK, hold_lock
@@ -262,7 +263,8 @@ def _links(folder: Path, config: RunConfig, stored: dict[str, Tensor]) -> Graph:
     names = json.loads(bytes(stored["names"].tolist())) if "names" in stored else None
     check_links(folder, stored, names)
     links = (stored["indptr"], stored["indices"], stored.get("weight"), stored.get("time"))
-    return Graph(*links, None, names, forward=stored.get("forward"))
+    attributes = read_attribute_tensors(folder, stored)
+    return Graph(*links, None, names, forward=stored.get("forward"), attributes=attributes)
 
 
 def load_split(path: Path, graph: Graph) -> LinkSplit:
@@ -295,7 +297,7 @@ def _graph_tensors(graph: Graph, features: Tensor | None, node_types: Sequence[s
     packed = graph.folder is not None
     links = {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "time": graph.time}
     links["forward"] = graph.forward
-    parts = {"features": features} | ({} if packed else links)
+    parts = {"features": features} | ({} if packed else links) | attribute_tensors(graph.attributes)
     for name, texts in (("names", None if packed else graph.names), ("node_types", node_types)):
         if texts is not None:
             parts[name] = torch.frombuffer(bytearray(json.dumps(list(texts)).encode()), dtype=torch.uint8)

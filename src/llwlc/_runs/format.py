@@ -108,8 +108,8 @@ def read_config(folder: Path, *, unfinished: str = "") -> RunConfig:
         raise RunFolderError(f"there is no run folder {folder}: make one with llwlc fit GRAPH --out {folder}")
     if is_relation_run(folder):
         raise RunFolderError(
-            f"{folder} is a run of typed links (fit --relation), for which there are llwlc recommend and llwlc score"
-            " alone (RelationPredictor in Python): for the rest, fit without --relation"
+            f"{folder} is a run of typed links (fit --relation), which llwlc recommend, score, explain, report"
+            " and serve take (RelationPredictor in Python): for the rest, fit without --relation"
         )
     if not (folder / CONFIG).exists() or not is_finished(folder):
         raise RunFolderError(

@@ -57,6 +57,8 @@ def updated_graph(
     limit = {name: columns[name] for name in ("unzipped_limit",) if name in columns}
     columns["directed"] = known.forward is not None
     columns["weight"] = None if known.weight is None else columns.get("weight", "auto")
+    attributes = () if known.attributes is None else known.attributes.names
+    columns["link_attributes"] = attributes
     parts = [known if graph is None else _read(graph, known, **columns)]
     if add is not None:
         parts.append(_read(add, known, **columns))
@@ -71,7 +73,10 @@ def updated_graph(
         node_list=names,
         directed=known.forward is not None,
         bipartite=False,
+        link_attributes=[f"attribute {at}" for at in range(len(attributes))],
     )
+    if new_graph.attributes is not None:
+        new_graph = replace(new_graph, attributes=replace(new_graph.attributes, names=attributes))
     new_graph = replace(new_graph, report=parts[-1].report if parts[-1] is not known else None)
     if known.x is None:
         if features is not None:
@@ -172,7 +177,14 @@ def _quietly(table: TableSource, **columns: Any) -> Graph:
 def _edges(graph: Graph) -> pa.Table:
     table = edge_table(replace(graph, time=None))
     columns = {name: table[name].cast(pa.string()) for name in ("source", "target")}
-    return pa.table(columns | {name: table[name] for name in table.column_names if name == "weight"})
+    columns |= {name: table[name] for name in table.column_names if name == "weight"}
+    if graph.attributes is not None:
+        listed = graph.edge_index[0] < graph.indices if graph.forward is None else graph.forward
+        values = graph.attributes.of_entries(graph.indptr, graph.indices)[listed].numpy()
+        lonely = np.zeros((table.num_rows - len(values), values.shape[1]))  # self-loops, whose values are dropped
+        for at, column in enumerate(np.concatenate([values, lonely]).T):
+            columns[f"attribute {at}"] = pa.array(column)
+    return pa.table(columns)
 
 
 def _places(known: Graph, graph: Graph) -> np.ndarray:

@@ -16,11 +16,13 @@ from starlette.routing import Route
 
 from llwlc._predictor import LinkPredictor
 from llwlc._serve.access import AccessMiddleware, AccessPolicy
-from llwlc._serve.interface import Endpoint, Interface, make_openapi
+from llwlc._serve.interface import Endpoint, Interface, NodeInterface, make_openapi
 from llwlc._serve.limits import RequestError, RequestLimits
+from llwlc._serve.typed_interface import TypedInterface
 from llwlc.errors import LLwLCError
+from llwlc.relations._predictor import RelationPredictor
 
-FILES = {
+FILES: dict[str, tuple[str, str]] = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -28,11 +30,16 @@ FILES = {
     "/licence": ("cytoscape.LICENSE", "text/plain; charset=utf-8"),
 }
 """All files that are served; they are read once, and requests cannot name others."""
+TYPED_FILES = FILES | {
+    "/": ("typed.html", "text/html; charset=utf-8"),
+    "/page.js": ("typed.js", "text/javascript; charset=utf-8"),
+}
+"""Those of a run of typed links."""
 LOG = logging.getLogger("llwlc._serve")
 
 
 def make_app(
-    model: LinkPredictor,
+    model: LinkPredictor | RelationPredictor,
     *,
     token: str | None = None,
     names: frozenset[str] = frozenset(),
@@ -42,7 +49,12 @@ def make_app(
     """The ASGI app of a fitted run; `names`: hosts that it answers to besides those of loopback; `token`, where
     requests need one.
     """
-    interface = Interface(model, limits or RequestLimits())
+    limits = limits or RequestLimits()
+    interface: NodeInterface
+    if isinstance(model, RelationPredictor):
+        interface, pages = TypedInterface(model, limits), TYPED_FILES
+    else:
+        interface, pages = Interface(model, limits), FILES
     document = make_openapi(interface.endpoints)
 
     @asynccontextmanager
@@ -52,7 +64,7 @@ def make_app(
         yield
         interface.worker.stop()
 
-    routes = [_file_route(path, name, kind) for path, (name, kind) in FILES.items()]
+    routes = [_file_route(path, name, kind) for path, (name, kind) in pages.items()]
     routes += [_route(point) for point in interface.endpoints]
     routes.append(Route("/openapi.json", lambda request: make_response(document), methods=["GET"]))
     app = Starlette(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,18 +43,69 @@ class Endpoint:
     required: tuple[str, ...] = ()
 
 
-class Interface:
+class NodeInterface:
+    """What is answered of any run: whether the server is there, and how nodes are called."""
+
+    def __init__(self, names: Sequence[str], limits: RequestLimits) -> None:
+        longest = max(map(len, names), default=0)
+        # every node can be asked for
+        self.limits = replace(limits, name=max(limits.name, longest))
+        self.worker = Worker(limits)
+        self._names = pa.array(names, pa.string())
+        self._lower = pc.utf8_lower(self._names)
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "/health", "GET", "Whether the server answers, and how many requests wait for the model.", self.health
+            ),
+            Endpoint(
+                "/nodes",
+                "GET",
+                "Nodes whose name contains a text.",
+                self.nodes,
+                query={"search": {"type": "string"}},
+                required=("search",),
+            ),
+        ]
+
+    async def health(self, request: Request) -> dict[str, Any]:
+        return {"status": "ok", "version": VERSION, "waiting": self.worker.waiting}
+
+    async def nodes(self, request: Request) -> dict[str, Any]:
+        given = self._query(request, ("search",))
+        word = parse_node(given.get("search"), "search", self.limits).lower()
+        hit = pc.match_substring(self._lower, word)
+        at = pc.indices_nonzero(hit)[: 50 * MAX_FOUND_NODES].to_pylist()
+        # those that begin with the text first, then the shorter ones
+        names = sorted((self._names[i].as_py() for i in at), key=lambda n: (not n.lower().startswith(word), len(n), n))
+        return {"nodes": names[:MAX_FOUND_NODES], "found": pc.sum(hit).as_py() or 0}
+
+    def warm(self) -> None:
+        """Starts computing what the first requests need."""
+
+    async def _do(self, key: tuple[Any, ...], work: Callable[[], dict[str, Any]], weight: int = 1) -> dict[str, Any]:
+        answer: dict[str, Any] = await self.worker.do(key, work, weight)
+        return answer
+
+    def _query(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
+        parameters = request.query_params
+        check_parameters(parameters, names)
+        twice = next((name for name in parameters if len(parameters.getlist(name)) > 1), None)
+        if twice is not None:
+            raise RequestError(400, f"{quote_value(twice)} is given twice")
+        return dict(parameters)
+
+
+class Interface(NodeInterface):
     """The answers to requests, from a fitted run."""
 
     def __init__(self, model: LinkPredictor, limits: RequestLimits) -> None:
         graph = model.graph_
         names = graph.names if graph.names is not None else [str(i) for i in range(graph.num_nodes)]
-        longest = max(map(len, names), default=0)
-        # every node can be asked for
-        self.model, self.limits = model, replace(limits, name=max(limits.name, longest))
-        self.worker = Worker(limits)
-        self._names = pa.array(names, pa.string())
-        self._lower = pc.utf8_lower(self._names)
+        super().__init__(names, limits)
+        self.model = model
 
     @property
     def endpoints(self) -> list[Endpoint]:
@@ -67,18 +118,8 @@ class Interface:
             "items": {"type": "array", "items": text, "minItems": 2, "maxItems": 2},
         }
         return [
-            Endpoint(
-                "/health", "GET", "Whether the server answers, and how many requests wait for the model.", self.health
-            ),
+            *super().endpoints,
             Endpoint("/run", "GET", "The run: its graph and what was measured.", self.run),
-            Endpoint(
-                "/nodes",
-                "GET",
-                "Nodes whose name contains a text.",
-                self.nodes,
-                query={"search": text},
-                required=("search",),
-            ),
             Endpoint(
                 "/score",
                 "POST",
@@ -109,9 +150,6 @@ class Interface:
             ),
         ]
 
-    async def health(self, request: Request) -> dict[str, Any]:
-        return {"status": "ok", "version": VERSION, "waiting": self.worker.waiting}
-
     async def run(self, request: Request) -> dict[str, Any]:
         model = self.model
         measured = model.metrics_.as_dict()
@@ -126,15 +164,6 @@ class Interface:
             "trust": describe_trust(model.fitted_),
             "limits": {"pairs": self.limits.pairs, "links": self.limits.links},
         }
-
-    async def nodes(self, request: Request) -> dict[str, Any]:
-        given = self._query(request, ("search",))
-        word = parse_node(given.get("search"), "search", self.limits).lower()
-        hit = pc.match_substring(self._lower, word)
-        at = pc.indices_nonzero(hit)[: 50 * MAX_FOUND_NODES].to_pylist()
-        # those that begin with the text first, then the shorter ones
-        names = sorted((self._names[i].as_py() for i in at), key=lambda n: (not n.lower().startswith(word), len(n), n))
-        return {"nodes": names[:MAX_FOUND_NODES], "found": pc.sum(hit).as_py() or 0}
 
     async def score(self, request: Request) -> dict[str, Any]:
         given = await read_body(request, self.limits)
@@ -196,18 +225,6 @@ class Interface:
             _ = self.model.explainer_.references, self.model.explainer_.links
 
         self.worker.begin("warm", work)
-
-    async def _do(self, key: tuple[Any, ...], work: Callable[[], dict[str, Any]], weight: int = 1) -> dict[str, Any]:
-        answer: dict[str, Any] = await self.worker.do(key, work, weight)
-        return answer
-
-    def _query(self, request: Request, names: tuple[str, ...]) -> dict[str, str]:
-        parameters = request.query_params
-        check_parameters(parameters, names)
-        twice = next((name for name in parameters if len(parameters.getlist(name)) > 1), None)
-        if twice is not None:
-            raise RequestError(400, f"{quote_value(twice)} is given twice")
-        return dict(parameters)
 
 
 def make_openapi(endpoints: list[Endpoint]) -> dict[str, Any]:

@@ -98,6 +98,24 @@ def parse_pairs(value: Any, limits: RequestLimits) -> list[tuple[str, str]]:
     return pairs
 
 
+def parse_triples(value: Any, limits: RequestLimits) -> list[tuple[str, str, str]]:
+    example = '[["Ada", "knows", "Bob"]]'
+    if not isinstance(value, list) or not value:
+        raise RequestError(400, f"triples is a list of source, type and target, as in {example}")
+    if len(value) > limits.pairs:
+        raise RequestError(
+            413,
+            f"a request may have {limits.pairs:,} triples, got {len(value):,}: send them in parts, or use llwlc score",
+        )
+    triples = []
+    for at, triple in enumerate(value, 1):
+        if not isinstance(triple, list) or len(triple) != 3:
+            raise RequestError(400, f"triple {at} is not a list of source, type and target")
+        source, kind, target = (parse_node(part, f"triple {at}", limits) for part in triple)
+        triples.append((source, kind, target))
+    return triples
+
+
 def parse_number(value: Any, what: str, default: float, low: float, high: float) -> float:
     """A number strictly between two bounds."""
     if value is None or value == "":

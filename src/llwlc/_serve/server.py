@@ -14,6 +14,7 @@ from llwlc._serve.app import make_app
 from llwlc._serve.connections import HEAD_SECONDS, make_connection_class
 from llwlc._serve.log_filter import limit_log
 from llwlc.errors import InputError
+from llwlc.relations._predictor import RelationPredictor
 
 QUEUE = 1024
 """Connections that the system keeps until they are accepted; a client beyond them tries again only after a second."""
@@ -72,8 +73,9 @@ class _Server(uvicorn.Server):
 
 
 def serve_run(
-    model: LinkPredictor,
+    model: LinkPredictor | RelationPredictor,
     *,
+    name: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8765,
     names: Sequence[str] = (),
@@ -84,7 +86,8 @@ def serve_run(
     printed address.
 
     Args:
-        model: A fitted predictor.
+        model: A fitted predictor, of links or of typed links.
+        name: What the run is called where its address is printed; by default as its graph.
         host: Address to listen on.
         port: 0 for any that is free.
         names: Host names and addresses that the server is called by, besides `host` and those of loopback.
@@ -102,9 +105,11 @@ def serve_run(
             say(f"{host} is not an address that other machines can reach: give one with --name, as in --name 192.0.2.7")
     shown = f"[{called}]" if ":" in called else called
     where = f"http://{shown}:{listening.getsockname()[1]}/"
-    say(
-        f"{model.run_.info.graph_name} is served at {where}{'' if token is None else '#token=' + token} (Ctrl-C"
-        " ends it)"
-    )
+    secret = "" if token is None else f"#token={token}"
+    say(f"{name or called_graph(model)} is served at {where}{secret} (Ctrl-C ends it)")
     with limit_log():
         make_server(app).run(sockets=[listening])
+
+
+def called_graph(model: LinkPredictor | RelationPredictor) -> str:
+    return "the run" if isinstance(model, RelationPredictor) else model.run_.info.graph_name

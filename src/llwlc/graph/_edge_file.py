@@ -24,6 +24,7 @@ from llwlc.graph._clean import assemble_graph, check_weights, issue_warnings
 from llwlc.graph._feature_file import FeatureTable, join_features, read_features, resolve_names
 from llwlc.graph._graph import Graph
 from llwlc.graph._id_spaces import keep_sides_apart
+from llwlc.graph._link_attributes import LinkAttributes, read_attributes
 from llwlc.graph._name_file import read_names
 from llwlc.graph._names import as_names, number_nodes
 from llwlc.graph._unused_columns import find_unused
@@ -64,6 +65,7 @@ class ReadOptions(TypedDict, total=False):
     unzipped_limit: int | None
     directed: bool
     bipartite: bool | None
+    link_attributes: Sequence[str]
 
 
 class EndColumns(NamedTuple):
@@ -92,6 +94,7 @@ def read_graph(
     unzipped_limit: int | None = UNZIPPED_LIMIT,
     directed: bool = False,
     bipartite: bool | None = None,
+    link_attributes: Sequence[str] = (),
 ) -> Graph:
     """The graph of a table, one edge a row, or of a file in a graph format.
 
@@ -125,6 +128,8 @@ def read_graph(
         directed: keep which way each row points, from its first end to its second.
         bipartite: whether the two columns number different things, such as users and items, so that user 7 and item 7
             are two nodes, L7 and R7. None finds out by the header and the values, and notes it.
+        link_attributes: columns of numbers of the links beyond the weight, which the topological stack reads; of rows
+            that repeat a pair, in either direction, the mean.
 
     >>> graph = read_graph([("Ada", "Bob"), ("Bob", "Cleo"), ("Cleo", "Ada"), ("Ada", "Cleo")])
     >>> graph, str(graph.report)
@@ -143,7 +148,8 @@ def read_graph(
         ends = find_ends(file, source, target)
         file, ends, notes = _first_line_may_be_an_edge(file, ends, header)
         weight, time = choose_column(file, "weight", weight), choose_column(file, "time", time)
-        extra = [name for name in (weight, time) if name is not None]
+        numbers = check_attribute_columns(file, link_attributes, {*ends[:2], weight, time})
+        extra = [*(name for name in (weight, time) if name is not None), *numbers]
         unused, dates = find_unused(file, {*ends[:2], *extra})
         table = file.read(columns=list(dict.fromkeys([*ends[:2], *extra])), text=ends[:2])
         heads = [as_names(table[name], where=f"{path}: column {quote_text(name)}") for name in ends[:2]]
@@ -151,6 +157,7 @@ def read_graph(
             None if weight is None else read_weights(table[weight], where=f"{path}: weight column {quote_text(weight)}")
         )
         times = None if time is None else read_times(table[time], where=f"{path}: time column {quote_text(time)}")
+        values = read_attributes(table, numbers, where=str(path)) if numbers else None
 
     in_doubt = False
     if edge_source.nodes is None and edge_source.directed is None:
@@ -186,6 +193,9 @@ def read_graph(
         notes=(*edge_source.notes, *notes),
         keep_direction=directed,
     )
+    if values is not None:
+        both = torch.from_numpy(np.stack([codes[:m], codes[m : 2 * m]], 1))
+        graph = replace(graph, attributes=LinkAttributes.of(numbers, both, values))
     assert graph.report is not None
     graph = replace(graph, report=replace(graph.report, unused=unused, dates=dates, may_have_sides=in_doubt))
     if not graph.num_edges:
@@ -282,6 +292,18 @@ def _first_line_may_be_an_edge(
     )
     plain = file.without_header()
     return plain, find_ends(plain), [note]
+
+
+def check_attribute_columns(file: TableFile, names: Sequence[str], taken: set[str | None]) -> tuple[str, ...]:
+    """The names of link attributes; one that is no column, given twice, or used already is refused."""
+    for at, name in enumerate(names):
+        require_column(file, name)
+        if name in taken or name in names[:at]:
+            raise InputError(
+                f"link attribute {quote_text(name)} is used already, as an end, a weight, a time or an attribute: leave"
+                " it out"
+            )
+    return tuple(names)
 
 
 def choose_column(file: TableFile, what: str, name: str | None) -> str | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from llwlc._io.feature_encoding import FeatureEncoding
     from llwlc._io.memory_table import TableSource
     from llwlc.graph._edge_file import ReadOptions
+    from llwlc.graph._link_attributes import LinkAttributes
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Graph:
     was loaded as, or is None. `encoding`: how a table became `x`, so that further rows are read alike, or None.
     `folder`: the packed graph that its arrays are mapped from, or those of the graph that it is a part of; None in
     memory. `forward [2m]`: whether the link from the row to the column is there, for a graph that keeps its direction;
-    else None.
+    else None. `attributes`: numbers of the links beyond their weight, or None.
 
     >>> graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["Ada", "Bob", "Cleo"])
     >>> graph, graph.degree.tolist(), graph.name(2)
@@ -67,6 +68,7 @@ class Graph:
     encoding: FeatureEncoding | None = None
     folder: Path | None = None
     forward: Tensor | None = None
+    attributes: LinkAttributes | None = None
 
     @classmethod
     def from_edges(
@@ -472,6 +474,7 @@ class Graph:
     def __repr__(self) -> str:
         extras = [k for k in ("weight", "time", "x", "names") if getattr(self, k) is not None]
         extras += [] if self.forward is None else ["directed"]
+        extras += [] if self.attributes is None else [f"{len(self.attributes.names)} link attributes"]
         return (
             f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{', ' if extras else ''}{', '.join(extras)})"
         )

@@ -82,7 +82,7 @@ def read_pairs(
                 file = file.without_header()
                 ends = find_ends(file)
         table = file.read(text=file.columns if verbatim else ends[:2])
-        if not verbatim and (codes := _codes(file, table)):
+        if not verbatim and (codes := find_codes(file, table)):
             table = file.read(text=[*ends[:2], *codes])
         if not table.num_rows:
             raise InputError(f"{file.path} has no pairs: give one pair a row")
@@ -98,13 +98,13 @@ def read_pairs(
     titles = list(table.column_names)
     if not file.has_header:
         titles = [{ends.source: "source", ends.target: "target"}.get(name, name) for name in titles]
-    renamed = _renamed(titles, reserved)
+    renamed = rename_reserved(titles, reserved)
     rows = np.flatnonzero(good)
     table = table.rename_columns([renamed.get(name, name) for name in titles])
     return PairTable(torch.from_numpy(at[rows]), rows, table, renamed, note)
 
 
-def _codes(file: TableFile, table: pa.Table) -> list[str]:
+def find_codes(file: TableFile, table: pa.Table) -> list[str]:
     """Columns of a text file that arrow reads as integers, though some have leading zeros: codes such as 007, which a
     number would lose.
     """
@@ -115,10 +115,10 @@ def _codes(file: TableFile, table: pa.Table) -> list[str]:
     return [name for name in whole if pc.any(pc.match_substring_regex(text[name], r"^\s*[+-]?0[0-9]")).as_py()]
 
 
-def _renamed(columns: Sequence[str], reserved: Sequence[str]) -> dict[str, str]:
+def rename_reserved(columns: Sequence[str], reserved: Sequence[str]) -> dict[str, str]:
     """New names for the columns that have a reserved one, none of them in use.
 
-    >>> _renamed(["score", "score_given", "age"], RESERVED_COLUMNS)
+    >>> rename_reserved(["score", "score_given", "age"], RESERVED_COLUMNS)
     {'score': 'score_given_given'}
     """
     new_names: dict[str, str] = {}

@@ -62,6 +62,8 @@ class LinkModel(ABC):
     """Of its scores: log-odds, as for every model trained by a likelihood, or a unit of its own."""
     compact_features: int | str = 64
     """The width of the compact node features that it reads; 0 for none, "raw" for the features as they are."""
+    reads_attributes: bool = False
+    """Whether it reads attributes of links beyond their weight."""
     candidate_pool: int = 2
     """Candidates that are drawn as negatives, for each training link."""
     trains_on_candidates: bool = False

@@ -89,6 +89,10 @@ class Blend(MemberLimits, WeightedParts):
         return max(copies[0].chunk for copies in parts)
 
     @property
+    def reads_attributes(self) -> bool:  # type: ignore[override]
+        return any(member.reads_attributes for member in self.members)
+
+    @property
     def title(self) -> str:
         return self.parts[0][0].title if len(self.parts) == 1 else self.name
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from llwlc._support.lazy import lazy
 
 if TYPE_CHECKING:
+    from llwlc.relations._explanation import TypedExplanation as TypedExplanation
     from llwlc.relations._predictor import RelationPredictor as RelationPredictor
     from llwlc.relations._predictor import TypedLink as TypedLink
     from llwlc.relations._triples import Triples as Triples
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "RelationPredictor": "_predictor",
     "Triples": "_triples",
+    "TypedExplanation": "_explanation",
     "TypedLink": "_predictor",
     "read_triples": "_triples",
 }

@@ -71,16 +71,23 @@ def train_factors(
     *,
     seed: int,
     config: FactorConfig | None = None,
+    start: ComplexFactors | None = None,
+    free: Tensor | None = None,
     on_epoch: Callable[[int, ComplexFactors], None] | None = None,
 ) -> ComplexFactors:
-    """The factors after `epochs` epochs on triples `[t, 3]`; `on_epoch` is called after each, counted from 1."""
+    """The factors after `epochs` epochs on triples `[t, 3]`; `on_epoch` is called after each, counted from 1.
+
+    With `free [n]`, only those nodes are trained, from `start`: other nodes and the types keep its factors.
+    """
     config = FactorConfig() if config is None else config
     generator = torch.Generator().manual_seed(seed)
     size = 2 * config.rank
-    nodes, types = (
-        (1e-2 * torch.randn(count, size, generator=generator)).requires_grad_() for count in (num_nodes, 2 * num_types)
-    )
-    optimizer = torch.optim.Adagrad([nodes, types], lr=config.learning_rate)
+    nodes, types = ((1e-2 * torch.randn(count, size, generator=generator)) for count in (num_nodes, 2 * num_types))
+    if start is not None and free is not None:
+        nodes, types = torch.where(free[:, None], nodes, start.nodes), start.types
+    nodes.requires_grad_()
+    types = types.clone().requires_grad_(free is None)
+    optimizer = torch.optim.Adagrad([nodes, types] if free is None else [nodes], lr=config.learning_rate)
     back = np.stack([rows[:, 2], rows[:, 1] + num_types, rows[:, 0]], 1)
     asked = torch.from_numpy(np.concatenate([rows, back]))
     factors = ComplexFactors(nodes.detach(), types.detach())
@@ -94,6 +101,8 @@ def train_factors(
                 loss = loss + config.penalty * torch.stack(cubes).sum() / len(batch)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
+                if free is not None and nodes.grad is not None:
+                    nodes.grad[~free] = 0
                 optimizer.step()
             if on_epoch is not None:
                 on_epoch(epoch, factors)

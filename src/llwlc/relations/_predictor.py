@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,29 +9,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from scipy.special import expit
 
+from llwlc._io.memory_table import TableSource
 from llwlc._support.bounds import LARGEST_SCORE, require_whole
 from llwlc._support.estimator import Estimator
-from llwlc._support.files import open_atomic_folder, write_tensors, write_text
-from llwlc._support.json_file import read_json
 from llwlc.errors import InputError, NotFittedError, RunFolderError
+from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
+from llwlc.relations._added_links import add_triples, fold_in, require_no_new_nodes
+from llwlc.relations._candidate_triples import list_candidates
+from llwlc.relations._evidence import Evidence
+from llwlc.relations._explanation import TypedExplanation
 from llwlc.relations._factors import ComplexFactors, train_factors
 from llwlc.relations._filtered_ranks import filtered_ranks, summarise
-from llwlc.relations._run_folder import ABOUT, FORMAT, MAX_EPOCHS, TENSORS, check_contents
+from llwlc.relations._run_folder import FORMAT, MAX_EPOCHS, read_run, write_run
+from llwlc.relations._triple_scores import score_triples
+from llwlc.relations._triple_table import read_triple_table
 from llwlc.relations._triples import Triples
-from llwlc.training._calibration import Calibration, fit_calibration
+from llwlc.training._calibration import Calibration, fit_calibration, log_odds
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 HELD_OUT = 0.1
 """Share of the links for validation, and the same for test."""
 FEWEST = 20
-MAX_PAIRS = 20_000_000
-"""Maximum number of pairs of a source and a target that one list may score."""
-QUESTIONS_AT_ONCE = 1024
 
 
 class TypedLink(NamedTuple):
@@ -111,6 +110,7 @@ class RelationPredictor(Estimator):
         self.epoch_, measured = best[1], best[2]
         self.metrics_: Mapping[str, float] = summarise(filtered_ranks(measured, rows[test], rows))
         self.triples_, self.node_types_ = triples, None if node_types is None else tuple(node_types)
+        self.relation_ = triples.relation
         self.factors_ = measured
         self.calibration_ = self._calibrate(triples.select(train), rows[valid])
         self.factors_ = train_factors(rows, n, kinds, self.epoch_, seed=self.seed)
@@ -123,39 +123,102 @@ class RelationPredictor(Estimator):
         other[np.arange(len(other)), place] = rng.integers(0, known.num_nodes, len(other))
         taken = {tuple(row) for row in self.triples_.rows.tolist()}
         other = other[[tuple(row) not in taken for row in other.tolist()]]
-        scores = [torch.from_numpy(self._scores(part, known.rows)) for part in (valid, other)]
+        scores = [torch.from_numpy(score_triples(self.factors_, part, known.rows)) for part in (valid, other)]
         return fit_calibration(scores[0], scores[1])
 
-    def _scores(self, asked: Integers, known: Integers) -> Floats:
-        """The mean of log(k + 1) + log p from both ends, `[m]`: p is the probability of the target among all nodes, k
-        the number of known links of the type from the source, so that both add up to the log of an expected number; the
-        same from the target.
-        """
-        n, kinds = self.triples_.num_nodes, len(self.triples_.types)
-        total, factors = np.zeros(len(asked)), self.factors_.double()
-        for near, far in ((0, 2), (2, 0)):
-            count = np.bincount(known[:, 1] * n + known[:, near], minlength=n * kinds)
-            question, at = np.unique(asked[:, 1] * n + asked[:, near], return_inverse=True)
-            order = np.argsort(at, kind="stable")
-            start = np.searchsorted(at[order], np.arange(len(question) + 1))
-            for begin in range(0, len(question), QUESTIONS_AT_ONCE):
-                some = question[begin : begin + QUESTIONS_AT_ONCE]
-                kind, node = np.divmod(some, n)
-                scores = factors.targets(node, kind) if near == 0 else factors.sources(kind, node)
-                log_share = torch.log_softmax(scores, 1).numpy()
-                rows = order[start[begin] : start[begin + len(some)]]
-                own = log_share[at[rows] - begin, asked[rows, far]]
-                total[rows] += np.log1p(count[question[at[rows]]]) + own
-        return total / 2
-
-    def score(self, triples: Any) -> list[TypedLink]:
+    def score(self, triples: Any, *, prior: float = 0.5) -> list[TypedLink]:
         """The triples with their scores and probabilities, in their order.
 
         Args:
             triples: source, type and target of each, by name.
+            prior: the share of links that probabilities assume; the others have one end replaced by a random node.
         """
         self._require_fitted()
-        return self._links(self.triples_.find(triples))
+        return self._links(self.triples_.find(triples), prior)
+
+    def score_table(
+        self,
+        table: TableSource,
+        *,
+        relation: str | None = None,
+        prior: float = 0.5,
+        unknown: str = "error",
+        **reading: Any,
+    ) -> ScoredTable:
+        """The typed links of a table, with all its columns and their scores.
+
+        Args:
+            table: a file, a frame, an arrow table or a query, one typed link a row.
+            relation: the column of types; by default that of the fit.
+            prior: the share of links that probabilities assume.
+            unknown: what happens to a row with a node or a type that the run does not know: error, skip or blank.
+            **reading: options of `read_triples` on columns.
+        """
+        self._require_fitted()
+        odds = log_odds(prior)
+        found = read_triple_table(table, self.triples_, relation or self.relation_, unknown=unknown, **reading)
+        scores = torch.from_numpy(self._checked_scores(found.pairs.numpy()))
+        both = Scores(self.calibration_.log_odds(scores), self.calibration_.at(scores, odds))
+        return add_scores(found, both, unknown=unknown, source=table)
+
+    def explain(self, source: str, target: str, relation: str | None = None, *, prior: float = 0.5) -> TypedExplanation:
+        """Why a typed link has its score: its places in both rankings, and what known links say for it.
+
+        Args:
+            source: name of one node.
+            target: name of the other.
+            relation: the type; by default the likeliest of this pair.
+            prior: the share of links that the probability assumes.
+        """
+        self._require_fitted()
+        triples = self.triples_
+        if relation is None:
+            relation = max(self.score([(source, t, target) for t in triples.types]), key=lambda link: link.score).type
+        asked = triples.find([(source, relation, target)])
+        link, (head, kind, tail) = self._links(asked, prior)[0], asked[0].tolist()
+        ranks = filtered_ranks(self.factors_, asked, triples.rows)
+        ours = triples.rows[triples.rows[:, 1] == kind]
+        known = bool((ours == asked[0]).all(1).any())
+        out, into = int((ours[:, 0] == head).sum()), int((ours[:, 2] == tail).sum())
+        pairs = len(np.unique(ours[:, 0])) * len(np.unique(ours[:, 2]))
+        return TypedExplanation(
+            *link,
+            known,
+            prior,
+            float(ranks[0]),
+            triples.num_nodes - out + known,
+            float(ranks[1]),
+            triples.num_nodes - into + known,
+            out,
+            into,
+            len(ours) / max(pairs, 1),
+            self.evidence_.patterns(head, kind, tail),
+        )
+
+    @property
+    def evidence_(self) -> Evidence:
+        """The patterns of the known links; made once."""
+        known: Evidence | None = self.__dict__.get("_evidence")
+        if known is None or known.triples is not self.triples_:
+            known = self._evidence = Evidence(self.triples_)
+        return known
+
+    def with_links(self, added: Triples) -> RelationPredictor:
+        """The predictor with further known links, between nodes that it knows or new ones: factors of new nodes are
+        trained on their links, all others stay.
+
+        Args:
+            added: the links, of types that it knows.
+        """
+        self._require_fitted()
+        triples, moved = add_triples(self.triples_, added)
+        if self.node_types_ is not None:
+            require_no_new_nodes(self.triples_, added)
+        other = type(self)(epochs=self.epochs, seed=self.seed)
+        other.__dict__ |= {name: value for name, value in vars(self).items() if name.endswith("_")}
+        other.factors_ = fold_in(self.factors_, triples, moved, seed=self.seed)
+        other.triples_ = triples
+        return other
 
     def recommend(self, relation: str | None = None, *, top: int = 20, node: str | None = None) -> list[TypedLink]:
         """The likeliest missing links, best first.
@@ -173,7 +236,7 @@ class RelationPredictor(Estimator):
         parts, scores = [np.zeros((0, 3), dtype=np.int64)], [np.zeros(0)]
         for kind in kinds:
             asked = self.candidates(kind, node=end)
-            found = self._scores(asked, triples.rows)
+            found = score_triples(self.factors_, asked, triples.rows)
             best = np.argsort(-found, kind="stable")[:top]
             parts.append(asked[best])
             scores.append(found[best])
@@ -187,44 +250,24 @@ class RelationPredictor(Estimator):
             kind: number of the type.
             node: number of a node that is one end; None for all.
         """
-        triples, n = self.triples_, self.triples_.num_nodes
-        known = triples.rows[triples.rows[:, 1] == kind]
-        label = None
-        if self.node_types_ is None:
-            starts, ends = np.unique(known[:, 0]), np.unique(known[:, 2])
-        else:
-            _, label = np.unique(np.asarray(self.node_types_), return_inverse=True)
-            starts, ends = (np.flatnonzero(np.isin(label, label[known[:, place]])) for place in (0, 2))
-        if node is None and len(starts) * len(ends) > MAX_PAIRS:
-            raise InputError(
-                f"{len(starts):,} sources and {len(ends):,} targets of {triples.types[kind]!r} are too many for one"
-                " list: name a node"
-            )
-        own = () if node is None else (np.array([node]),)
-        blocks = (
-            [(starts, ends)] if not own else [(np.intersect1d(starts, own), ends), (starts, np.intersect1d(ends, own))]
-        )
-        grids = [np.stack(np.meshgrid(*block, indexing="ij"), -1).reshape(-1, 2) for block in blocks]
-        pairs = np.concatenate(grids)
-        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-        if label is not None:
-            joined = np.unique(label[known[:, 0]] * n + label[known[:, 2]])
-            pairs = pairs[np.isin(label[pairs[:, 0]] * n + label[pairs[:, 1]], joined)]
-        pairs = pairs[~np.isin(pairs[:, 0] * n + pairs[:, 1], known[:, 0] * n + known[:, 2])]
-        return np.stack([pairs[:, 0], np.full(len(pairs), kind), pairs[:, 1]], 1)
+        return list_candidates(self.triples_, self.node_types_, kind, node)
 
     def _kind(self, relation: str) -> int:
         first = self.triples_.names[0]
         return int(self.triples_.find([(first, relation, first)])[0, 1])
 
-    def _links(self, rows: Integers) -> list[TypedLink]:
-        triples, scores = self.triples_, self._scores(rows, self.triples_.rows)
+    def _checked_scores(self, rows: Integers) -> Floats:
+        scores = score_triples(self.factors_, rows, self.triples_.rows)
         if not (np.abs(scores) <= LARGEST_SCORE).all():
             raise RunFolderError("some scores are NaN, infinite or huge: the run is damaged, fit again")
-        odds = self.calibration_.log_odds(torch.from_numpy(scores)).double().numpy()
+        return scores
+
+    def _links(self, rows: Integers, prior: float = 0.5) -> list[TypedLink]:
+        triples, scores = self.triples_, self._checked_scores(rows)
+        chances = self.calibration_.probability(torch.from_numpy(scores), prior).tolist()
         return [
-            TypedLink(triples.names[h], triples.types[r], triples.names[t], float(score), float(expit(odd)))
-            for (h, r, t), score, odd in zip(rows.tolist(), scores, odds, strict=True)
+            TypedLink(triples.names[h], triples.types[r], triples.names[t], float(score), chance)
+            for (h, r, t), score, chance in zip(rows.tolist(), scores, chances, strict=True)
         ]
 
     def _require_fitted(self) -> None:
@@ -243,22 +286,15 @@ class RelationPredictor(Estimator):
             "epochs": self.epochs,
             "seed": self.seed,
             "epoch": self.epoch_,
+            "relation": self.relation_,
             "metrics": dict(self.metrics_),
             "calibration": [self.calibration_.slope, self.calibration_.offset],
             "names": self.triples_.names,
             "types": self.triples_.types,
             "node_types": self.node_types_,
         }
-        tensors = {
-            "nodes": self.factors_.nodes.contiguous(),
-            "types": self.factors_.types.contiguous(),
-            "triples": torch.from_numpy(self.triples_.rows),
-        }
-        if Path(folder).exists():
-            raise RunFolderError(f"{folder} exists already: choose another folder, or delete it")
-        with open_atomic_folder(Path(folder)) as partial:
-            write_tensors(partial / TENSORS, tensors)
-            write_text(partial / ABOUT, json.dumps(about, ensure_ascii=False) + "\n")
+        tensors = {"nodes": self.factors_.nodes, "types": self.factors_.types}
+        write_run(Path(folder), about, tensors | {"triples": torch.from_numpy(self.triples_.rows)})
 
     @classmethod
     def load(cls, folder: Path | str) -> RelationPredictor:
@@ -267,16 +303,12 @@ class RelationPredictor(Estimator):
         Args:
             folder: what `save`, or `llwlc fit --relation`, wrote.
         """
-        where = Path(folder)
-        try:
-            about, tensors = read_json(where / ABOUT), load_file(where / TENSORS)
-            check_contents(about, tensors)
-        except (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, SafetensorError) as error:
-            raise RunFolderError(f"{folder} is no readable run of typed links ({error}): fit again") from error
+        about, tensors = read_run(Path(folder))
         model = cls(epochs=about["epochs"], seed=about["seed"])
         model.triples_ = Triples(tensors["triples"].numpy(), tuple(about["names"]), tuple(about["types"]))
         model.factors_ = ComplexFactors(tensors["nodes"], tensors["types"])
         model.calibration_ = Calibration(*map(float, about["calibration"]))
+        model.relation_ = about.get("relation", "type")
         model.epoch_, model.metrics_ = about["epoch"], about["metrics"]
         model.node_types_ = None if about["node_types"] is None else tuple(about["node_types"])
         return model

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from llwlc._support.files import open_atomic_folder, write_tensors, write_text
+from llwlc._support.json_file import read_json
+from llwlc.errors import RunFolderError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,6 +22,28 @@ MAX_EPOCHS = 10_000
 def is_relation_run(folder: Path | str) -> bool:
     """Whether a folder is a run of typed links."""
     return (Path(folder) / ABOUT).is_file()
+
+
+def write_run(folder: Path, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Writes a new folder."""
+    if folder.exists():
+        raise RunFolderError(f"{folder} exists already: choose another folder, or delete it")
+    with open_atomic_folder(folder) as partial:
+        write_tensors(partial / TENSORS, {name: tensor.contiguous() for name, tensor in tensors.items()})
+        write_text(partial / ABOUT, json.dumps(about, ensure_ascii=False) + "\n")
+
+
+def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What `write_run` wrote, checked."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        about, tensors = read_json(folder / ABOUT), load_file(folder / TENSORS)
+        check_contents(about, tensors)
+    except (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, SafetensorError) as error:
+        raise RunFolderError(f"{folder} is no readable run of typed links ({error}): fit again") from error
+    return about, tensors
 
 
 def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -31,6 +58,7 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
     size = nodes.shape[-1]
     wrong = {
         "format": about["format"] != FORMAT,
+        "column of types": not isinstance(about.get("relation", "type"), str),
         "node types": labels is not None and not (_are_texts(labels) and len(labels) == n),
         "epochs": not (_is_whole(epochs, 1, MAX_EPOCHS) and _is_whole(about["epoch"], 1, epochs)),
         "seed": not _is_whole(about["seed"], 0, 2**63),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from llwlc._io.edge_source import open_edges
 from llwlc._io.file_bytes import UNZIPPED_LIMIT
 from llwlc._io.memory_table import TableSource
-from llwlc._io.table_file import arrow_errors
+from llwlc._io.table_file import TableFile, arrow_errors
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._edge_file import find_ends, require_column
@@ -26,7 +26,8 @@ Integers = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class Triples:
     """Distinct links `rows [t, 3]`: numbers of source, type and target; `names` of the nodes and `types` of the links,
-    both sorted. `num_rows` of the table that they were read from, and its columns that are `unused`.
+    both sorted. `num_rows` of the table that they were read from, its column of types (`relation`), and its columns
+    that are `unused`.
 
     >>> Triples.of([("Ada", "knows", "Bob"), ("Ada", "pays", "Bob"), ("Ada", "knows", "Bob")])
     Triples(nodes=2, types=2, links=2)
@@ -37,6 +38,7 @@ class Triples:
     types: tuple[str, ...]
     num_rows: int = 0
     unused: tuple[str, ...] = ()
+    relation: str = "type"
 
     @classmethod
     def of(cls, triples: Sequence[tuple[str, str, str]]) -> Triples:
@@ -115,7 +117,7 @@ def read_triples(
     columns, unused = read_columns(
         path, relation, source=source, target=target, header=header, separator=separator, unzipped_limit=unzipped_limit
     )
-    return replace(_number(*columns), unused=unused)
+    return replace(_number(*columns), unused=unused, relation=relation)
 
 
 def read_columns(
@@ -132,8 +134,7 @@ def read_columns(
     file = open_edges(path, header=header, separator=separator, unzipped_limit=unzipped_limit).file
     with arrow_errors(file.path):
         require_column(file, relation)
-        free = replace(file, columns=tuple(name for name in file.columns if name != relation))
-        ends = find_ends(free, source, target)
+        ends = find_ends(without_column(file, relation), source, target)
         columns = [ends.source, relation, ends.target]
         table = file.read(columns=columns, text=columns)
         one, other = (as_names(table[name], where=f"{file.path}: column {quote_text(name)}") for name in columns[::2])
@@ -141,6 +142,11 @@ def read_columns(
     if not len(one):
         raise InputError(f"{file.path} has no rows: typed links need at least one")
     return (one, kind, other), tuple(name for name in file.columns if name and name not in columns)
+
+
+def without_column(file: TableFile, relation: str) -> TableFile:
+    """The file as if it lacked the column of types, which is no end of a link."""
+    return replace(file, columns=tuple(name for name in file.columns if name != relation))
 
 
 def _number(source: pa.Array, relation: pa.Array, target: pa.Array) -> Triples:

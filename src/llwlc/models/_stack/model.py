@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -34,7 +35,8 @@ SECONDS_PER_ROW, SECONDS_PER_SCORE = 1e-4, 2e-5
 
 class Stack(LinkModel):
     """The topological stack: some fifty statistics of a pair and its ends (common neighbours, paths, walks, PageRank,
-    degrees, spectral coordinates), and trees that learn which of them tell links from non-links on this graph.
+    degrees, spectral coordinates; of each attribute of the links, means and products), and trees that learn which of
+    them tell links from non-links on this graph.
 
     The training links are divided into five folds. Those of a fold are the positives on the graph without that fold,
     beside `negatives` non-links for each. A pair that is linked in the graph it is scored on is scored on that graph
@@ -53,6 +55,7 @@ class Stack(LinkModel):
 
     name = "stack"
     compact_features = 0
+    reads_attributes = True
     chunk = 1 << 16
     inductive: Literal[True] = True
 
@@ -62,6 +65,7 @@ class Stack(LinkModel):
         self.negatives, self.max_links = int(negatives), int(max_links)
         self.trees: Trees | None = None
         self.features = self.sides = False
+        self.attributes: tuple[str, ...] = ()
         self._known: tuple[Graph, dict[int | None, PairStatistics]] | None = None  # of the graph scored on last
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,6 +90,7 @@ class Stack(LinkModel):
     def fit(self, split: LinkSplit, features: NodeFeatures, *, seed: int, resources: Resources, **how: Any) -> Self:
         graph = split.train_graph
         self.features, self.sides, self._known = graph.x is not None, reads_sides(graph), None
+        self.attributes = read_names(graph)
         with resources.watch("statistics"):
             rows, label = self._training_rows(split, np.random.default_rng([seed, 11]))
         with resources.watch("training"):
@@ -99,7 +104,12 @@ class Stack(LinkModel):
         graph, pairs = split.train_graph, split.train_pos[:PROBE].numpy()
         PairStatistics(Graph.from_edges(RING), features=False)(RING.numpy())
         with time_block() as preparing:
-            statistics = PairStatistics(graph, features=graph.x is not None, sides=reads_sides(graph))
+            statistics = PairStatistics(
+                graph,
+                features=graph.x is not None,
+                sides=reads_sides(graph),
+                attributes=graph.attributes is not None,
+            )
         each = measure_rate(lambda some: statistics(pairs[:some]), len(pairs))
         links = min(len(split.train_pos), self.max_links)
         folds = min(FOLDS, -(-self.max_links * FOLDS // max(len(split.train_pos), 1)))
@@ -135,7 +145,7 @@ class Stack(LinkModel):
         return np.concatenate(rows), found
 
     def _statistics(self, graph: Graph) -> PairStatistics:
-        return PairStatistics(graph, features=self.features, sides=self.sides)
+        return PairStatistics(graph, features=self.features, sides=self.sides, attributes=bool(self.attributes))
 
     def score(self, graph: Graph, pairs: Tensor, population: Population = RANDOM) -> Tensor:
         """Log-odds, at equal numbers of links and non-links."""
@@ -146,6 +156,11 @@ class Stack(LinkModel):
         if self.sides and find_sides(graph) is None:
             raise InputError(
                 "this stack was fitted on a bipartite graph, and this one has an odd cycle or no link: fit again"
+            )
+        if self.attributes and read_names(graph) != self.attributes:
+            raise InputError(
+                f"this stack was fitted with the link attributes {', '.join(self.attributes)}, and the graph has"
+                " others: read it with these (--link-attributes)"
             )
         last = self._known  # as a name of this call: another thread may score on another graph meanwhile
         if last is None or last[0] is not graph:
@@ -165,25 +180,34 @@ class Stack(LinkModel):
     def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> Stack:
         other = Stack(**self.config)
         other.trees, other.features, other.sides = self.trees, self.features, self.sides
+        other.attributes = self.attributes
         return other
 
     def state(self) -> dict[str, Tensor]:
         if self.trees is None:
             raise NotFittedError("this stack is not fitted yet: call fit, or from_state")
-        return self.trees.state() | {"features": torch.tensor([self.features, self.sides])}
+        names = torch.frombuffer(bytearray(json.dumps(self.attributes).encode()), dtype=torch.uint8)
+        extra = {"attributes": names} if self.attributes else {}
+        return self.trees.state() | {"features": torch.tensor([self.features, self.sides])} | extra
 
     @classmethod
     def from_state(
         cls, config: Mapping[str, Any], state: Mapping[str, Tensor], graph: Graph, features: NodeFeatures
     ) -> Stack:
         model, arrays = cls(**config), dict(state)
-        with_features = arrays.pop("features", None)
+        with_features, names = arrays.pop("features", None), arrays.pop("attributes", None)
         if with_features is None or with_features.shape != (2,):
             raise RunFolderError("the stack does not say what it reads: copy the run again, or fit again")
         model.features, model.sides = (bool(flag) for flag in with_features)
-        columns = PairStatistics.names(features=model.features, sides=model.sides)
+        model.attributes = () if names is None else tuple(map(str, json.loads(bytes(names.tolist()))))
+        columns = PairStatistics.names(features=model.features, sides=model.sides, attributes=model.attributes)
         model.trees = Trees.from_state(arrays, len(columns))
         return model
+
+
+def read_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the attributes of a graph's links."""
+    return () if graph.attributes is None else graph.attributes.names
 
 
 def reads_sides(graph: Graph) -> bool:

@@ -13,6 +13,7 @@ from llwlc.heuristics._item_cosine import item_cosine
 from llwlc.heuristics._local_walks import WALKS, compute_walk_statistics
 from llwlc.heuristics._pair_statistics import compute_pair_statistics
 from llwlc.heuristics._paths import compute_path_lengths
+from llwlc.models._stack.attribute_statistics import AttributeStatistics
 from llwlc.models._stack.coordinates import Coordinates
 from llwlc.models._stack.node_statistics import NODE_STATISTICS, compute_node_statistics
 from llwlc.models._stack.page_ranks import compute_page_ranks
@@ -42,15 +43,18 @@ class PairStatistics:
     2.0
     """
 
-    def __init__(self, graph: Graph, *, features: bool = False, sides: bool = False) -> None:
+    def __init__(self, graph: Graph, *, features: bool = False, sides: bool = False, attributes: bool = False) -> None:
         self.graph, self.features = graph, features
         self.nodes = compute_node_statistics(graph)
         self.coordinates = Coordinates.of(graph)
         self.factors = factors_of(graph) if sides else None
+        self.attributes = AttributeStatistics(graph) if attributes else None
 
     @staticmethod
-    def names(*, features: bool, sides: bool = False) -> tuple[str, ...]:
-        """The names of the columns; `features`: of a graph with node features, `sides`: of a bipartite graph."""
+    def names(*, features: bool, sides: bool = False, attributes: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The names of the columns; `features`: of a graph with node features, `sides`: of a bipartite graph,
+        `attributes`: of one whose links have these.
+        """
         return (
             *NEIGHBOURHOOD,
             *WALKS[:2],
@@ -62,6 +66,7 @@ class PairStatistics:
             *(f"{name}, {which}" for which in ("smaller", "larger") for name in NODE_STATISTICS),
             *(("cosine of features", "cosine of smoothed features") if features else ()),
             *(("implicit factors", "cosine of items") if sides else ()),
+            *AttributeStatistics.names(attributes),
         )
 
     def __call__(self, pairs: Integers) -> NDArray[np.float32]:
@@ -84,6 +89,8 @@ class PairStatistics:
         if self.factors is not None:
             both = self.factors.scores(pairs), item_cosine(self.graph, torch.from_numpy(pairs)).numpy()
             parts += [column[:, None] for column in both]
+        if self.attributes is not None:
+            parts.append(self.attributes(pairs))
         return np.concatenate(parts, 1).astype(np.float32)
 
 
