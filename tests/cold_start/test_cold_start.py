@@ -49,12 +49,12 @@ def parts():
 
 
 def test_links_of_new_nodes_are_told_from_other_pairs(parts):
-    model, newcomers, hidden = parts
-    graph = model.updated_graph(new_nodes=newcomers)
+    model, new_nodes, hidden = parts
+    graph = model.updated_graph(new_nodes=new_nodes)
     assert graph.num_nodes == 160
     rng = np.random.default_rng(1)
     linked = {frozenset(pair) for pair in hidden}
-    other = [(str(rng.choice(newcomers.node)), f"r{rng.integers(140):03d}") for _ in range(400)]
+    other = [(str(rng.choice(new_nodes.node)), f"r{rng.integers(140):03d}") for _ in range(400)]
     other = [pair for pair in other if frozenset(pair) not in linked]
     found, reverse = (
         model.score(hidden + other, graph=graph),
@@ -72,15 +72,15 @@ def test_links_of_new_nodes_are_told_from_other_pairs(parts):
 
 
 def test_pairs_of_known_nodes_are_scored_as_before(parts):
-    model, newcomers, _ = parts
+    model, new_nodes, _ = parts
     pairs = [("r000", "r004"), ("r001", "r050")]
-    graph = model.updated_graph(new_nodes=newcomers)
+    graph = model.updated_graph(new_nodes=new_nodes)
     assert torch.equal(model.score(pairs).score, model.score(pairs, graph=graph).score)
 
 
 def test_a_list_of_one_new_node_and_of_all(parts):
-    model, newcomers, hidden = parts
-    graph = model.updated_graph(new_nodes=newcomers)
+    model, new_nodes, hidden = parts
+    graph = model.updated_graph(new_nodes=new_nodes)
     found = model.recommend(node="r143", top=10, graph=graph)
     assert len(found) == 10
     assert all(link.source == "r143" for link in found)
@@ -89,8 +89,8 @@ def test_a_list_of_one_new_node_and_of_all(parts):
     score = model.score([(found[3].source, found[3].target)], graph=graph)
     assert found[3].score == pytest.approx(float(score.score))
     assert found[3].probability_low <= found[3].probability <= found[3].probability_high
-    everyone = model.recommend(source_nodes=list(newcomers.node), top=60, graph=graph)
-    assert {link.source for link in everyone} <= set(newcomers.node)
+    everyone = model.recommend(source_nodes=list(new_nodes.node), top=60, graph=graph)
+    assert {link.source for link in everyone} <= set(new_nodes.node)
     ends = {frozenset((link.source, link.target)) for link in everyone}
     assert len(ends) == 60
     true = len(ends & {frozenset(pair) for pair in hidden})
@@ -102,8 +102,8 @@ def test_a_list_of_one_new_node_and_of_all(parts):
 
 
 def test_new_nodes_with_links_are_scored_by_the_model(parts):
-    model, newcomers, _ = parts
-    graph = model.updated_graph(new_nodes=newcomers, add=[("r140", "r000"), ("r140", "r004")])
+    model, new_nodes, _ = parts
+    graph = model.updated_graph(new_nodes=new_nodes, add=[("r140", "r000"), ("r140", "r004")])
     pair = [("r140", "r008")]
     own = model.fitted_.calibration.log_odds(model.model_.score(graph, torch.tensor([[140, 8]])))
     assert model.score(pair, graph=graph).score == pytest.approx(own)
@@ -146,12 +146,12 @@ def test_what_was_measured_is_what_hidden_nodes_give():
 
 
 def test_without_features_a_new_node_needs_links(parts):
-    _, newcomers, _ = parts
+    _, new_nodes, _ = parts
     model = LinkPredictor(model=MODEL).fit(Graph.read(town()[0]))
     with pytest.raises(InputError, match=r"fitted without features.*--add"):
-        model.updated_graph(new_nodes=newcomers)
+        model.updated_graph(new_nodes=new_nodes)
     with pytest.raises(InputError, match="features already"):
-        model.updated_graph(new_nodes=newcomers, features=newcomers)
+        model.updated_graph(new_nodes=new_nodes, features=new_nodes)
 
 
 def test_the_commands(tmp_path):

@@ -9,10 +9,13 @@ from starlette.testclient import TestClient
 from test_model import planted
 from typer.testing import CliRunner
 
+from browsing import browser, quiet_page, serving
 from llwlc import Graph, LinkPredictor, predict_missing_links
 from llwlc._cli.app import app
 from llwlc._report.measurements import measure_test_links
+from llwlc._report.page import report_html, write_report
 from llwlc._serve.app import make_app
+from llwlc._support.text import html_text
 from llwlc.errors import InputError, RunFolderError
 
 MODEL = "adamic-adar"
@@ -131,7 +134,7 @@ def test_parts_that_do_not_belong_together_are_refused(run, tmp_path):
         if change == "remove":
             file.unlink()
         else:
-            file.write_text(json.dumps(json.loads(file.read_text()) | {"pointing": [1e400]}))
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"antisymmetric": [1e400]}))
         write_manifest(copy)
         with pytest.raises(RunFolderError, match="direction"):
             LinkPredictor.load(copy)
@@ -172,6 +175,62 @@ def test_a_report_measures_whether_there_is_a_link_as_without_direction(graph, r
     assert ours.reliability == expected.reliability
     done = CliRunner().invoke(app, ["report", str(run), "-o", str(tmp_path / "report.html"), "--top", "3"])
     assert done.exit_code == 0, done.output
+
+
+def test_a_report_shows_which_way_links_point_and_why(graph, run):
+    """The column, the measured sentence, the numbers of the graph and the reasons: those of the library."""
+    model = LinkPredictor.load(run)
+    page, found = report_html(model, top=5), model.recommend(top=5)
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert data["directed"]
+    assert '<button data-key="way">direction</button>' in page
+    assert html_text(model.metrics_.direction.sentence) in page
+    both = len(graph.arcs) - graph.num_edges
+    assert f"<td>links one way, both ways</td><td>{graph.num_edges - both:,}, {both:,}</td>" in page
+    for row, link in zip(data["links"], found, strict=True):
+        assert (data["names"][row["u"]], data["names"][row["v"]]) == (link.source, link.target)
+        assert row["way"] == pytest.approx(link.direction, abs=1e-4)
+        pair = torch.tensor([[graph.names.index(link.source), graph.names.index(link.target)]])
+        chances = model.run_.directions(pair)
+        assert row["direction"]["probabilities"] == pytest.approx([float(part[0]) for part in chances], abs=1e-4)
+        effects = model.run_.directions.effects(pair[0])
+        for name, effect, _ in row["direction"]["parts"]:
+            assert effect == pytest.approx(effects[name], abs=0.01)
+    plain = report_html(LinkPredictor(model=MODEL).fit(graph.without_direction()), top=2)
+    assert "direction</button>" not in plain
+    assert "both ways" not in plain
+
+
+def test_the_report_and_the_served_page_have_a_column_of_directions(graph, run, tmp_path):
+    model = LinkPredictor.load(run)
+    with client_of(model) as client:
+        told = client.get("/run").json()
+        assert told["directed"]
+        assert told["direction"] == model.metrics_.direction.sentence
+    with client_of(LinkPredictor(model=MODEL).fit(graph.without_direction())) as client:
+        told = client.get("/run").json()
+        assert (told["directed"], told["direction"]) == (False, None)
+    found = model.recommend(top=20)
+    wanted = [f"{link.direction:.3f}" for link in found]
+    write_report(model, tmp_path / "report.html", top=20)
+    with browser() as opened, serving(model) as (address, _):
+        page, complaints = quiet_page(opened)
+        page.goto((tmp_path / "report.html").as_uri())
+        assert page.locator("#table tbody tr td:nth-child(8)").all_inner_texts() == wanted
+        assert page.locator("#detail h3").first.inner_text() == f"{found[0].source} → {found[0].target}"
+        assert f"{found[0].source} → {found[0].target} {found[0].direction:.3f}" in page.inner_text("#detail")
+        page.goto(address)
+        page.wait_for_selector("#direction-about")
+        page.click("#everyone")
+        page.wait_for_selector("#links tbody tr")
+        assert page.locator("#links tbody tr td:nth-child(7)").all_inner_texts() == wanted
+        assert "Direction: right for" in page.inner_text("#direction-about")
+        page.fill("#pairs", "n000, n055")
+        page.click("#score")
+        page.wait_for_selector("#scores tbody tr")
+        scored = model.score([("n000", "n055")]).direction
+        assert page.locator("#scores tbody tr td:nth-child(5)").all_inner_texts() == [f"{float(scored[0]):.3f}"]
+        assert complaints == []
 
 
 def test_a_graph_that_lost_its_direction_is_refused(graph):

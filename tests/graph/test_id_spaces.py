@@ -102,7 +102,7 @@ def test_a_doubtful_file_is_asked_about(tmp_path):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_small_file_without_a_header_is_asked_about(tmp_path, seed):
-    """With so few rows, those with equal numbers may be self-loops: nothing is decided, and the reader is asked once."""
+    """With so few rows, those with equal numbers may be self-loops: nothing is decided, the reader is asked."""
     rows = ratings(seed, users=12, items=20, count=60)
     equal = int((rows[:, 0] == rows[:, 1]).sum())
     asked = f"Columns 1 and 2 share {len({*rows[:, 0]} & {*rows[:, 1]})} numbers"

@@ -115,6 +115,7 @@ class Interface:
         model = self.model
         measured = model.metrics_.as_dict()
         numbers = {name: measured[name] for name in ("auc", "ap", "mrr", "hits@100") if name in measured}
+        direction = model.metrics_.direction
         graph = model.graph_
         return {
             "graph": model.run_.info.graph_name,
@@ -122,6 +123,8 @@ class Interface:
             "links": graph.num_edges,
             "protocol": model.run_.split.protocol,
             "measured": numbers,
+            "directed": model.directed,
+            "direction": None if direction is None else direction.sentence,
             "limits": {"pairs": self.limits.pairs, "links": self.limits.links},
         }
 

@@ -80,7 +80,7 @@ def keep_sides_apart(
     if not why:
         return SideNames(ends, "", in_doubt=integers)
     note = (
-        f"{titles} number two kinds of nodes, {why}: 7 of the first is called L7 here, 7 of the second R7. If equal"
+        f"{titles} number two node types, {why}: 7 of the first is called L7 here, 7 of the second R7. If equal"
         " numbers are one node, say --no-bipartite (bipartite=False)."
     )
     named = make_side_names(pa.chunked_array([ends[0]]), LEFT), make_side_names(pa.chunked_array([ends[1]]), RIGHT)
@@ -112,8 +112,8 @@ def look_like_two_spaces(first: np.ndarray, second: np.ndarray) -> tuple[int, fl
 
 
 def _equal_by_chance(first: np.ndarray, second: np.ndarray) -> tuple[int, float] | None:
-    """The two counts of `look_like_two_spaces`, however small, if both columns may number two things and rows with equal
-    numbers, at least one, and rows that occur turned around are about as frequent as by chance; else None.
+    """The two counts of `look_like_two_spaces`, however small, if both columns may number two things, and rows with
+    equal numbers (at least one) and rows that occur turned around are about as frequent as by chance; else None.
     """
     equal = int((first == second).sum())
     if not (equal and _may_be_two_spaces(first, second)):

@@ -1,9 +1,9 @@
 """The weighted sum of implicit factors and the regression of items; the weight is chosen on hidden links.
 
 With f(u, i) of `implicit_als` and r(u, i) of the regression of items, each divided by its standard deviation over all
-pairs of a user and an item, the score is w f + (1 − w) r. Which of the two ranks better depends on the graph: a tenth of
-the links is hidden `REPEATS` times, and w is the weight with the lowest mean logarithm of the rank of a hidden link
-among all unlinked pairs across the sides.
+pairs of a user and an item, the score is w f + (1 − w) r. Which of the two ranks better depends on the graph: a tenth
+of the links is hidden `REPEATS` times, and w is the weight with the lowest mean logarithm of the rank of a hidden link
+among all unlinked pairs across the sides; w = 1, unless another weight is clearly better.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from llwlc.heuristics._pair_statistics import check_inside
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 WEIGHTS = (0.5, 0.6, 0.75, 0.9, 1.0)
-"""The weights of the factors that are compared, at least one half: links at the top of a list are few, so no part is left
-out but the regression."""
+"""The weights of the factors that are compared. The factors always count for at least one half: the logarithm of the
+rank says little of the first places of a list, which few hidden links reach."""
 EQUAL, MIN_LINKS = 0.5, 100
 """The weight on a graph of fewer than `MIN_LINKS` links."""
 HIDDEN, REPEATS, MANY_LINKS = 0.1, 3, 10_000
