@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 from browsing import browser, quiet_page, serving
 from llwlc import Graph, LinkPredictor, predict_missing_links
 from llwlc._cli.app import app
+from llwlc._direction.columns import ArcColumns
 from llwlc._report.measurements import measure_test_links
 from llwlc._report.page import report_html, write_report
+from llwlc._runs import fit_run
 from llwlc._serve.app import make_app
 from llwlc._support.text import html_text
 from llwlc.errors import InputError, RunFolderError
@@ -50,6 +52,75 @@ def test_existence_is_that_of_the_undirected_fit(graph, run):
         assert torch.allclose(found.probability, exists * way)
         assert torch.allclose(found.direction, way)
         assert torch.allclose(torch.sigmoid(found.score), found.probability)
+
+
+@pytest.mark.parametrize("options", [{"model": "llwlc", "epochs": 1, "steps": 4}, {"model": "stack"}])
+def test_scores_of_existence_are_the_bits_of_the_undirected_fit(graph, options):
+    """So the AUC of existence is that of the undirected fit on every graph, and not only within its error."""
+    directed, without = (
+        LinkPredictor(minutes=None, cache=None, **options, **further).fit(graph) for further in ({"directed": True}, {})
+    )
+    pairs = torch.cat([graph.edges, torch.randint(90, (300, 2), generator=torch.Generator().manual_seed(1))])
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    for population in ("random", "candidates"):
+        one, other = (run.fitted_.model.score(run.graph_, pairs, population) for run in (directed, without))
+        assert torch.equal(one, other)
+    assert directed.fitted_.calibration == without.fitted_.calibration
+    assert directed.metrics_.test.as_dict() == without.metrics_.test.as_dict()
+
+
+def test_an_undirected_fit_computes_and_stores_nothing_of_directions(graph, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a column of directions was computed")
+
+    monkeypatch.setattr(ArcColumns, "at", refuse)
+    model = LinkPredictor(model=MODEL).fit(graph, out=tmp_path / "run")  # of a graph that knows its directions
+    assert model.graph_.forward is None
+    assert all(part.forward is None for part in (model.run_.split.train_graph, model.run_.split.test_graph))
+    model.recommend(top=5)
+    report_html(model, top=2)
+    assert model.score(graph.edges[:5]).direction is None
+    assert not (tmp_path / "run" / "direction.json").exists()
+    assert "directions" not in model.metrics_.stages
+    with pytest.raises(AssertionError, match="column of directions"):
+        LinkPredictor(model=MODEL, directed=True).fit(graph)
+
+
+@pytest.mark.parametrize(("model", "next_step"), [(None, "make_new_plan"), ("stack", "fit_model")])
+def test_directions_are_fitted_inside_the_time_budget(graph, monkeypatch, model, next_step):
+    """The plan, or the training of a model without one, is for the time that the model of directions leaves."""
+    steps = []
+    monkeypatch.setattr(fit_run, "fit_directions", lambda *_, **__: steps.append("directions"))
+
+    def stop(*_, **__):
+        steps.append(next_step)
+        raise InputError("enough")
+
+    monkeypatch.setattr(fit_run, next_step, stop)
+    with pytest.raises(InputError, match="enough"):
+        LinkPredictor(model=model, minutes=1, directed=True, cache=None).fit(graph)
+    assert steps == ["directions", next_step]
+
+
+def test_tune_compares_existence_and_its_command_fits_directions(graph, tmp_path):
+    options = {"models": [MODEL, "katz"], "minutes": None, "trials": 2}
+    found = LinkPredictor(model=MODEL, directed=True).tune(graph, **options)
+    without = LinkPredictor(model=MODEL).tune(graph, **options)
+    assert [trial.scores for trial in found] == [trial.scores for trial in without]
+    assert "--directed" in found.command()
+    assert "--directed" not in without.command()
+    assert LinkPredictor(**found.parameters).directed
+    with pytest.raises(InputError, match="directed=True"):
+        LinkPredictor(model=MODEL, directed=True).tune(graph.without_direction(), **options)
+    edges, shell = tmp_path / "follows.csv", CliRunner()
+    graph.to_csv(edges)
+    words = ["tune", str(edges), "--directed", "--model", MODEL, "--trials", "1", "--folds", "1"]
+    tuned = shell.invoke(app, words)
+    assert tuned.exit_code == 0, tuned.output
+    assert "--directed --model" in " ".join(tuned.output.split())
+    refused = shell.invoke(app, [*words, "--bipartite"])
+    assert refused.exit_code == 2
+    assert "leave one of them out" in " ".join(refused.output.split())
 
 
 def test_a_stored_run_scores_the_same(graph, run, tmp_path):
