@@ -154,6 +154,29 @@ def test_without_features_a_new_node_needs_links(parts):
         model.updated_graph(new_nodes=new_nodes, features=new_nodes)
 
 
+def test_values_that_are_filled_in_are_named(tmp_path):
+    """Of the table of new nodes: which nodes lack which columns, and which nodes lack a row."""
+    links, people = town()
+    known = [link for link in links if max(link) < "r140"]
+    (tmp_path / "links.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in known))
+    people[people.node < "r139"].to_csv(tmp_path / "people.csv", index=False)  # one node of the links has no row
+    new = people[people.node >= "r140"].copy()
+    new.loc[new.node == "r150", "i0"] = None
+    new.loc[new.node.isin(["r150", "r151"]), "i5"] = None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    shell, run = CliRunner(), str(tmp_path / "run")
+    options = ["--features", str(tmp_path / "people.csv"), "--isolated", "keep", "--model", MODEL, "--out", run]
+    fitted = shell.invoke(app, ["fit", str(tmp_path / "links.csv"), *options])
+    assert "has no row for 1 of 140 nodes ('r139')" in " ".join(fitted.output.split())
+    (tmp_path / "since.csv").write_text("source,target\nzoe,r000\n")  # a new node without a row
+    words = ["--new-nodes", str(tmp_path / "new.csv"), "--add", str(tmp_path / "since.csv"), "--top", "3", "-o", "-"]
+    listed = shell.invoke(app, ["recommend", run, *words])
+    assert listed.exit_code == 0, listed.output
+    said = " ".join(listed.output.split())
+    assert "3 missing values (1 in 'i0', 2 in 'i5') of 2 nodes ('r150', 'r151') got the mean that their column" in said
+    assert "1 new node has no row of features ('zoe')" in said
+
+
 def test_the_commands(tmp_path):
     links, people = town()
     known = [link for link in links if max(link) < "r140"]
