@@ -2,9 +2,14 @@
 
 import os
 import shutil
+import threading
+import time
 from contextlib import contextmanager
 
 import pytest
+
+from llwlc._serve.app import make_app
+from llwlc._serve.server import bind_socket, make_server
 
 CHROMIUM = os.environ.get("LLWLC_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -34,3 +39,21 @@ def quiet_page(opened, **options):
     page.on("dialog", lambda dialog: (complaints.append("dialog"), dialog.dismiss()))
     page.set_default_timeout(120_000)
     return page, complaints
+
+
+@contextmanager
+def serving(model):
+    """A running server of a model: its address, and what stops it."""
+    listening = bind_socket("127.0.0.1", 0)
+    made = make_server(make_app(model))
+    thread = threading.Thread(target=lambda: made.run(sockets=[listening]), daemon=True)
+    thread.start()
+    while not made.started:
+        time.sleep(0.02)
+
+    def stop():
+        made.should_exit = made.force_exit = True
+        thread.join(20)
+
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/", stop
+    stop()

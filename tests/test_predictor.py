@@ -410,19 +410,19 @@ def test_an_updated_graph_has_weights_where_the_run_has_them(plain):
         other.score(pair, graph=graph)
 
 
-def with_newcomer(graph: Graph, *, x: bool) -> Graph:
+def with_new_node(graph: Graph, *, x: bool) -> Graph:
     edges = torch.cat([graph.edges, torch.tensor([[90, 1], [90, 2]])])
     known = people().x
     return Graph.from_edges(edges, x=torch.cat([known, known[1:2]]) if x else None, names=[*graph.names, "Newcomer"])
 
 
-def test_a_newcomer_needs_features_only_where_the_model_has_them(model, plain):
+def test_a_new_node_needs_features_only_where_the_model_has_them(model, plain):
     pair = [("Newcomer", "Person 03")]
-    assert plain.score(pair, graph=with_newcomer(plain.graph_, x=False)).score.isfinite().all()
-    assert model.score(pair, graph=with_newcomer(model.graph_, x=True)).score.isfinite().all()
+    assert plain.score(pair, graph=with_new_node(plain.graph_, x=False)).score.isfinite().all()
+    assert model.score(pair, graph=with_new_node(model.graph_, x=True)).score.isfinite().all()
     with pytest.raises(InputError, match="1 nodes without known features, such as 'Newcomer'"):
-        model.score(pair, graph=with_newcomer(model.graph_, x=False))
-    wide = with_newcomer(model.graph_, x=True)
+        model.score(pair, graph=with_new_node(model.graph_, x=False))
+    wide = with_new_node(model.graph_, x=True)
     with pytest.raises(InputError, match="4 columns, but the model was fitted on 6"):
         model.score(pair, graph=replace(wide, x=wide.x[:, :4]))
 

@@ -198,7 +198,7 @@ def test_score_with_a_prior_and_on_an_updated_graph(here):
     assert read(here / "new_scores.csv")[0]["score"] != read(here / "even.csv")[0]["score"]
 
 
-def test_score_on_a_graph_with_a_newcomer_asks_for_features(here):
+def test_score_on_a_graph_with_a_new_node_asks_for_features(here):
     (here / "pairs.csv").write_text(f'source,target\nNewcomer,"{name(70)}"\n')
     (here / "new.csv").write_text((here / "edges.csv").read_text() + f'Newcomer,"{name(3)}"\n')
     asked = llwlc("score", "run", "pairs.csv", "--graph", "new.csv")

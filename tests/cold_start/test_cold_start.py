@@ -49,12 +49,12 @@ def parts():
 
 
 def test_links_of_new_nodes_are_told_from_other_pairs(parts):
-    model, newcomers, hidden = parts
-    graph = model.updated_graph(new_nodes=newcomers)
+    model, new_nodes, hidden = parts
+    graph = model.updated_graph(new_nodes=new_nodes)
     assert graph.num_nodes == 160
     rng = np.random.default_rng(1)
     linked = {frozenset(pair) for pair in hidden}
-    other = [(str(rng.choice(newcomers.node)), f"r{rng.integers(140):03d}") for _ in range(400)]
+    other = [(str(rng.choice(new_nodes.node)), f"r{rng.integers(140):03d}") for _ in range(400)]
     other = [pair for pair in other if frozenset(pair) not in linked]
     found, reverse = (
         model.score(hidden + other, graph=graph),
@@ -72,15 +72,15 @@ def test_links_of_new_nodes_are_told_from_other_pairs(parts):
 
 
 def test_pairs_of_known_nodes_are_scored_as_before(parts):
-    model, newcomers, _ = parts
+    model, new_nodes, _ = parts
     pairs = [("r000", "r004"), ("r001", "r050")]
-    graph = model.updated_graph(new_nodes=newcomers)
+    graph = model.updated_graph(new_nodes=new_nodes)
     assert torch.equal(model.score(pairs).score, model.score(pairs, graph=graph).score)
 
 
 def test_a_list_of_one_new_node_and_of_all(parts):
-    model, newcomers, hidden = parts
-    graph = model.updated_graph(new_nodes=newcomers)
+    model, new_nodes, hidden = parts
+    graph = model.updated_graph(new_nodes=new_nodes)
     found = model.recommend(node="r143", top=10, graph=graph)
     assert len(found) == 10
     assert all(link.source == "r143" for link in found)
@@ -89,8 +89,8 @@ def test_a_list_of_one_new_node_and_of_all(parts):
     score = model.score([(found[3].source, found[3].target)], graph=graph)
     assert found[3].score == pytest.approx(float(score.score))
     assert found[3].probability_low <= found[3].probability <= found[3].probability_high
-    everyone = model.recommend(source_nodes=list(newcomers.node), top=60, graph=graph)
-    assert {link.source for link in everyone} <= set(newcomers.node)
+    everyone = model.recommend(source_nodes=list(new_nodes.node), top=60, graph=graph)
+    assert {link.source for link in everyone} <= set(new_nodes.node)
     ends = {frozenset((link.source, link.target)) for link in everyone}
     assert len(ends) == 60
     true = len(ends & {frozenset(pair) for pair in hidden})
@@ -102,8 +102,8 @@ def test_a_list_of_one_new_node_and_of_all(parts):
 
 
 def test_new_nodes_with_links_are_scored_by_the_model(parts):
-    model, newcomers, _ = parts
-    graph = model.updated_graph(new_nodes=newcomers, add=[("r140", "r000"), ("r140", "r004")])
+    model, new_nodes, _ = parts
+    graph = model.updated_graph(new_nodes=new_nodes, add=[("r140", "r000"), ("r140", "r004")])
     pair = [("r140", "r008")]
     own = model.fitted_.calibration.log_odds(model.model_.score(graph, torch.tensor([[140, 8]])))
     assert model.score(pair, graph=graph).score == pytest.approx(own)
@@ -146,12 +146,35 @@ def test_what_was_measured_is_what_hidden_nodes_give():
 
 
 def test_without_features_a_new_node_needs_links(parts):
-    _, newcomers, _ = parts
+    _, new_nodes, _ = parts
     model = LinkPredictor(model=MODEL).fit(Graph.read(town()[0]))
     with pytest.raises(InputError, match=r"fitted without features.*--add"):
-        model.updated_graph(new_nodes=newcomers)
+        model.updated_graph(new_nodes=new_nodes)
     with pytest.raises(InputError, match="features already"):
-        model.updated_graph(new_nodes=newcomers, features=newcomers)
+        model.updated_graph(new_nodes=new_nodes, features=new_nodes)
+
+
+def test_values_that_are_filled_in_are_named(tmp_path):
+    """Of the table of new nodes: which nodes lack which columns, and which nodes lack a row."""
+    links, people = town()
+    known = [link for link in links if max(link) < "r140"]
+    (tmp_path / "links.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in known))
+    people[people.node < "r139"].to_csv(tmp_path / "people.csv", index=False)  # one node of the links has no row
+    new = people[people.node >= "r140"].copy()
+    new.loc[new.node == "r150", "i0"] = None
+    new.loc[new.node.isin(["r150", "r151"]), "i5"] = None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    shell, run = CliRunner(), str(tmp_path / "run")
+    options = ["--features", str(tmp_path / "people.csv"), "--isolated", "keep", "--model", MODEL, "--out", run]
+    fitted = shell.invoke(app, ["fit", str(tmp_path / "links.csv"), *options])
+    assert "has no row for 1 of 140 nodes ('r139')" in " ".join(fitted.output.split())
+    (tmp_path / "since.csv").write_text("source,target\nzoe,r000\n")  # a new node without a row
+    words = ["--new-nodes", str(tmp_path / "new.csv"), "--add", str(tmp_path / "since.csv"), "--top", "3", "-o", "-"]
+    listed = shell.invoke(app, ["recommend", run, *words])
+    assert listed.exit_code == 0, listed.output
+    said = " ".join(listed.output.split())
+    assert "3 missing values (1 in 'i0', 2 in 'i5') of 2 nodes ('r150', 'r151') got the mean that their column" in said
+    assert "1 new node has no row of features ('zoe')" in said
 
 
 def test_the_commands(tmp_path):

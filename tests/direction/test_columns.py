@@ -6,7 +6,7 @@ import torch
 from scipy.sparse import csr_array
 
 from llwlc._direction.arcs import arc_matrix, arcs_of
-from llwlc._direction.columns import POINTING, RETURNING, ArcColumns
+from llwlc._direction.columns import ANTISYMMETRIC, SYMMETRIC, ArcColumns
 from llwlc._direction.leave_out import DirectionColumns
 from llwlc._direction.node_order import RANK, leading_patterns, node_levels
 from llwlc.errors import InputError
@@ -67,10 +67,10 @@ def test_columns_are_those_of_plain_loops():
     levels = node_levels(arc_matrix(graph))
     pairs = np.array([(u, v) for u in range(20) for v in range(20) if u != v])
     found = ArcColumns(arc_matrix(graph)).at(pairs)
-    assert found.pointing.shape == (len(pairs), len(POINTING))
-    assert found.returning.shape == (len(pairs), len(RETURNING))
+    assert found.antisymmetric.shape == (len(pairs), len(ANTISYMMETRIC))
+    assert found.symmetric.shape == (len(pairs), len(SYMMETRIC))
     three = scaled @ scaled.T @ scaled
-    for (u, v), row in zip(pairs, found.pointing, strict=True):
+    for (u, v), row in zip(pairs, found.antisymmetric, strict=True):
         balance = (out - into) / (out + into + 1)
         voted = like[v] @ signed[u] - like[u] @ signed[v]
         voters = like[v] @ linked[u] + like[u] @ linked[v]
@@ -83,7 +83,7 @@ def test_columns_are_those_of_plain_loops():
             "similar sources": (three[u, v] - three[v, u]) / (three[u, v] + three[v, u] + 1e-3),
             "similar nodes": voted / (voters + 0.5),
         }
-        got = dict(zip(POINTING, row, strict=True))
+        got = dict(zip(ANTISYMMETRIC, row, strict=True))
         assert {name: got[name] for name in expected} == pytest.approx(expected, abs=1e-9)
 
 
@@ -93,8 +93,8 @@ def test_exchanging_the_ends_changes_the_sign_of_one_kind_and_nothing_of_the_oth
     features = np.random.default_rng(0).standard_normal((graph.num_nodes, 3)).astype(np.float32)
     columns = ArcColumns(arc_matrix(graph), features)
     there, back = columns.at(pairs), columns.at(pairs[:, ::-1])
-    np.testing.assert_array_equal(there.pointing, -back.pointing)
-    np.testing.assert_array_equal(there.returning, back.returning)
+    np.testing.assert_array_equal(there.antisymmetric, -back.antisymmetric)
+    np.testing.assert_array_equal(there.symmetric, back.symmetric)
 
 
 def test_columns_do_not_depend_on_the_batch(monkeypatch):
@@ -104,13 +104,13 @@ def test_columns_do_not_depend_on_the_batch(monkeypatch):
     monkeypatch.setattr("llwlc._direction.columns.WORK", 100)
     columns = DirectionColumns(graph, NodeFeatures())
     alone = [columns.at(pair[None]) for pair in pairs]
-    np.testing.assert_array_equal(whole.pointing, np.concatenate([part.pointing for part in alone]))
-    np.testing.assert_array_equal(whole.returning, np.concatenate([part.returning for part in alone]))
+    np.testing.assert_array_equal(whole.antisymmetric, np.concatenate([part.antisymmetric for part in alone]))
+    np.testing.assert_array_equal(whole.symmetric, np.concatenate([part.symmetric for part in alone]))
 
 
 def test_no_pairs_have_no_columns():
     columns = DirectionColumns(random_graph(), NodeFeatures()).at(torch.zeros(0, 2, dtype=torch.long))
-    assert columns.pointing.shape == (0, len(POINTING))
+    assert columns.antisymmetric.shape == (0, len(ANTISYMMETRIC))
 
 
 def test_a_link_does_not_see_which_way_it_points():
@@ -123,8 +123,8 @@ def test_a_link_does_not_see_which_way_it_points():
     mine = fold_numbers(graph, arcs, 5) == 2
     turned = Graph.from_edges(torch.cat([arcs[~mine], arcs[mine].flip(1)]), num_nodes=graph.num_nodes, directed=True)
     before, after = (DirectionColumns(g, NodeFeatures()).at(links[fold]) for g in (graph, turned))
-    np.testing.assert_array_equal(before.pointing, after.pointing)
-    np.testing.assert_array_equal(before.returning, after.returning)
+    np.testing.assert_array_equal(before.antisymmetric, after.antisymmetric)
+    np.testing.assert_array_equal(before.symmetric, after.symmetric)
 
 
 def test_a_graph_without_directions_is_refused():

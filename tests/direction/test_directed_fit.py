@@ -9,10 +9,15 @@ from starlette.testclient import TestClient
 from test_model import planted
 from typer.testing import CliRunner
 
+from browsing import browser, quiet_page, serving
 from llwlc import Graph, LinkPredictor, predict_missing_links
 from llwlc._cli.app import app
+from llwlc._direction.columns import ArcColumns
 from llwlc._report.measurements import measure_test_links
+from llwlc._report.page import report_html, write_report
+from llwlc._runs import fit_run
 from llwlc._serve.app import make_app
+from llwlc._support.text import html_text
 from llwlc.errors import InputError, RunFolderError
 
 MODEL = "adamic-adar"
@@ -47,6 +52,75 @@ def test_existence_is_that_of_the_undirected_fit(graph, run):
         assert torch.allclose(found.probability, exists * way)
         assert torch.allclose(found.direction, way)
         assert torch.allclose(torch.sigmoid(found.score), found.probability)
+
+
+@pytest.mark.parametrize("options", [{"model": "llwlc", "epochs": 1, "steps": 4}, {"model": "stack"}])
+def test_scores_of_existence_are_the_bits_of_the_undirected_fit(graph, options):
+    """So the AUC of existence is that of the undirected fit on every graph, and not only within its error."""
+    directed, without = (
+        LinkPredictor(minutes=None, cache=None, **options, **further).fit(graph) for further in ({"directed": True}, {})
+    )
+    pairs = torch.cat([graph.edges, torch.randint(90, (300, 2), generator=torch.Generator().manual_seed(1))])
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    for population in ("random", "candidates"):
+        one, other = (run.fitted_.model.score(run.graph_, pairs, population) for run in (directed, without))
+        assert torch.equal(one, other)
+    assert directed.fitted_.calibration == without.fitted_.calibration
+    assert directed.metrics_.test.as_dict() == without.metrics_.test.as_dict()
+
+
+def test_an_undirected_fit_computes_and_stores_nothing_of_directions(graph, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a column of directions was computed")
+
+    monkeypatch.setattr(ArcColumns, "at", refuse)
+    model = LinkPredictor(model=MODEL).fit(graph, out=tmp_path / "run")  # of a graph that knows its directions
+    assert model.graph_.forward is None
+    assert all(part.forward is None for part in (model.run_.split.train_graph, model.run_.split.test_graph))
+    model.recommend(top=5)
+    report_html(model, top=2)
+    assert model.score(graph.edges[:5]).direction is None
+    assert not (tmp_path / "run" / "direction.json").exists()
+    assert "directions" not in model.metrics_.stages
+    with pytest.raises(AssertionError, match="column of directions"):
+        LinkPredictor(model=MODEL, directed=True).fit(graph)
+
+
+@pytest.mark.parametrize(("model", "next_step"), [(None, "make_new_plan"), ("stack", "fit_model")])
+def test_directions_are_fitted_inside_the_time_budget(graph, monkeypatch, model, next_step):
+    """The plan, or the training of a model without one, is for the time that the model of directions leaves."""
+    steps = []
+    monkeypatch.setattr(fit_run, "fit_directions", lambda *_, **__: steps.append("directions"))
+
+    def stop(*_, **__):
+        steps.append(next_step)
+        raise InputError("enough")
+
+    monkeypatch.setattr(fit_run, next_step, stop)
+    with pytest.raises(InputError, match="enough"):
+        LinkPredictor(model=model, minutes=1, directed=True, cache=None).fit(graph)
+    assert steps == ["directions", next_step]
+
+
+def test_tune_compares_existence_and_its_command_fits_directions(graph, tmp_path):
+    options = {"models": [MODEL, "katz"], "minutes": None, "trials": 2}
+    found = LinkPredictor(model=MODEL, directed=True).tune(graph, **options)
+    without = LinkPredictor(model=MODEL).tune(graph, **options)
+    assert [trial.scores for trial in found] == [trial.scores for trial in without]
+    assert "--directed" in found.command()
+    assert "--directed" not in without.command()
+    assert LinkPredictor(**found.parameters).directed
+    with pytest.raises(InputError, match="directed=True"):
+        LinkPredictor(model=MODEL, directed=True).tune(graph.without_direction(), **options)
+    edges, shell = tmp_path / "follows.csv", CliRunner()
+    graph.to_csv(edges)
+    words = ["tune", str(edges), "--directed", "--model", MODEL, "--trials", "1", "--folds", "1"]
+    tuned = shell.invoke(app, words)
+    assert tuned.exit_code == 0, tuned.output
+    assert "--directed --model" in " ".join(tuned.output.split())
+    refused = shell.invoke(app, [*words, "--bipartite"])
+    assert refused.exit_code == 2
+    assert "leave one of them out" in " ".join(refused.output.split())
 
 
 def test_a_stored_run_scores_the_same(graph, run, tmp_path):
@@ -131,7 +205,7 @@ def test_parts_that_do_not_belong_together_are_refused(run, tmp_path):
         if change == "remove":
             file.unlink()
         else:
-            file.write_text(json.dumps(json.loads(file.read_text()) | {"pointing": [1e400]}))
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"antisymmetric": [1e400]}))
         write_manifest(copy)
         with pytest.raises(RunFolderError, match="direction"):
             LinkPredictor.load(copy)
@@ -172,6 +246,62 @@ def test_a_report_measures_whether_there_is_a_link_as_without_direction(graph, r
     assert ours.reliability == expected.reliability
     done = CliRunner().invoke(app, ["report", str(run), "-o", str(tmp_path / "report.html"), "--top", "3"])
     assert done.exit_code == 0, done.output
+
+
+def test_a_report_shows_which_way_links_point_and_why(graph, run):
+    """The column, the measured sentence, the numbers of the graph and the reasons: those of the library."""
+    model = LinkPredictor.load(run)
+    page, found = report_html(model, top=5), model.recommend(top=5)
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert data["directed"]
+    assert '<button data-key="way">direction</button>' in page
+    assert html_text(model.metrics_.direction.sentence) in page
+    both = len(graph.arcs) - graph.num_edges
+    assert f"<td>links one way, both ways</td><td>{graph.num_edges - both:,}, {both:,}</td>" in page
+    for row, link in zip(data["links"], found, strict=True):
+        assert (data["names"][row["u"]], data["names"][row["v"]]) == (link.source, link.target)
+        assert row["way"] == pytest.approx(link.direction, abs=1e-4)
+        pair = torch.tensor([[graph.names.index(link.source), graph.names.index(link.target)]])
+        chances = model.run_.directions(pair)
+        assert row["direction"]["probabilities"] == pytest.approx([float(part[0]) for part in chances], abs=1e-4)
+        effects = model.run_.directions.effects(pair[0])
+        for name, effect, _ in row["direction"]["parts"]:
+            assert effect == pytest.approx(effects[name], abs=0.01)
+    plain = report_html(LinkPredictor(model=MODEL).fit(graph.without_direction()), top=2)
+    assert "direction</button>" not in plain
+    assert "both ways" not in plain
+
+
+def test_the_report_and_the_served_page_have_a_column_of_directions(graph, run, tmp_path):
+    model = LinkPredictor.load(run)
+    with client_of(model) as client:
+        told = client.get("/run").json()
+        assert told["directed"]
+        assert told["direction"] == model.metrics_.direction.sentence
+    with client_of(LinkPredictor(model=MODEL).fit(graph.without_direction())) as client:
+        told = client.get("/run").json()
+        assert (told["directed"], told["direction"]) == (False, None)
+    found = model.recommend(top=20)
+    wanted = [f"{link.direction:.3f}" for link in found]
+    write_report(model, tmp_path / "report.html", top=20)
+    with browser() as opened, serving(model) as (address, _):
+        page, complaints = quiet_page(opened)
+        page.goto((tmp_path / "report.html").as_uri())
+        assert page.locator("#table tbody tr td:nth-child(8)").all_inner_texts() == wanted
+        assert page.locator("#detail h3").first.inner_text() == f"{found[0].source} → {found[0].target}"
+        assert f"{found[0].source} → {found[0].target} {found[0].direction:.3f}" in page.inner_text("#detail")
+        page.goto(address)
+        page.wait_for_selector("#direction-about")
+        page.click("#everyone")
+        page.wait_for_selector("#links tbody tr")
+        assert page.locator("#links tbody tr td:nth-child(7)").all_inner_texts() == wanted
+        assert "Direction: right for" in page.inner_text("#direction-about")
+        page.fill("#pairs", "n000, n055")
+        page.click("#score")
+        page.wait_for_selector("#scores tbody tr")
+        scored = model.score([("n000", "n055")]).direction
+        assert page.locator("#scores tbody tr td:nth-child(5)").all_inner_texts() == [f"{float(scored[0]):.3f}"]
+        assert complaints == []
 
 
 def test_a_graph_that_lost_its_direction_is_refused(graph):

@@ -21,7 +21,7 @@ from llwlc.training._node_features import NodeFeatures
 
 
 def planted(n: int = 150, m: int = 900, *, both: float = 0.0, seed: int = 0) -> Graph:
-    """A ring of three groups, each pointing to the next: in- and out-degrees say nothing of the direction. A share
+    """A ring of three groups, each linking to the next: in- and out-degrees say nothing of the direction. A share
     `both` of the links points both ways."""
     rng = np.random.default_rng(seed)
     source = rng.integers(0, n, m)
@@ -89,7 +89,7 @@ def test_effects_add_up_to_the_log_odds():
 
 
 def test_node_features_can_tell_the_direction():
-    """Random links, each pointing to the larger feature."""
+    """Random links, each towards the larger feature."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal(200).astype(np.float32)
     links = rng.integers(0, 200, (900, 2))
@@ -104,7 +104,7 @@ def test_a_stored_model_is_the_same_and_a_damaged_one_is_refused():
     model = fitted(planted()).model
     data = model.as_dict()
     assert DirectionModel.from_dict(data, 0) == model
-    for change in ({"pointing": [1.0]}, {"columns": ["x"]}, {"constant": float("nan")}):
+    for change in ({"antisymmetric": [1.0]}, {"columns": ["x"]}, {"constant": float("nan")}):
         with pytest.raises(InputError):
             DirectionModel.from_dict(data | change, 0)
 

@@ -100,6 +100,20 @@ def test_a_doubtful_file_is_asked_about(tmp_path):
     assert any("say --bipartite" in note for note in graph.report.warnings)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_file_without_a_header_is_asked_about(tmp_path, seed):
+    """With so few rows, those with equal numbers may be self-loops: nothing is decided, the reader is asked."""
+    rows = ratings(seed, users=12, items=20, count=60)
+    equal = int((rows[:, 0] == rows[:, 1]).sum())
+    asked = f"Columns 1 and 2 share {len({*rows[:, 0]} & {*rows[:, 1]})} numbers"
+    graph = Graph.read(write(tmp_path / "r.csv", rows))
+    assert look_like_two_spaces(*rows.T) is None
+    assert graph.num_nodes == len({*rows.ravel()})
+    assert [asked in note for note in graph.report.warnings if "--bipartite" in note] == [True] * (equal > 1)
+    proper = rows[rows[:, 0] != rows[:, 1]]  # no self-loop: most likely one set of nodes
+    assert not any(asked in note for note in Graph.read(write(tmp_path / "p.csv", proper)).report.warnings)
+
+
 def test_pairs_are_named_by_the_numbers_of_the_file():
     graph = Graph.read([(1, 1), (1, 2), (2, 1)], bipartite=True)
     by_number, by_name = (

@@ -8,9 +8,10 @@ import torch
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.graph._sides import find_sides, is_two_sided
-from llwlc.heuristics import HEURISTICS, _item_regression, implicit_als, item_cosine, users_items
+from llwlc.heuristics import HEURISTICS, _item_regression, _users_items, implicit_als, item_cosine, users_items
 from llwlc.heuristics._implicit_als import ImplicitFactors, factors_of, solve_side
 from llwlc.heuristics._item_regression import ItemRegression
+from llwlc.heuristics._users_items import WEIGHTS, UsersItems, choose_weight, unlinked_pairs
 
 USERS, ITEMS = 30, 20
 SIDED = ("implicit-als", "item-cosine", "users-items")
@@ -148,3 +149,50 @@ def test_the_smaller_side_is_regressed_and_a_large_one_is_not(monkeypatch):
     assert ItemRegression.fit(graph) is None
     alone = users_items(Graph.from_edges(graph.edges, num_nodes=50), pairs)
     torch.testing.assert_close(alone, implicit_als(graph, pairs) / factors_of(graph).spread)
+
+
+@pytest.mark.parametrize("seed", [7, 8])
+def test_the_weight_is_that_of_plain_ranks_of_hidden_links(seed):
+    """Ranks are counted one by one in the dense matrix of scores; the factors alone stay unless others gain clearly."""
+    graph, matrix = likes(seed, count=200)
+    logarithms = []
+    for repeat in range(3):
+        hidden = np.random.default_rng(repeat).random(graph.num_edges) < 0.1
+        left = graph.with_edges(graph.edges[torch.from_numpy(~hidden)])
+        dense = [part.scores(all_pairs().numpy()) for part in (ImplicitFactors.fit(left), ItemRegression.fit(left))]
+        f, r = ((part / part.std()).reshape(USERS, ITEMS) for part in dense)
+        for u, i in graph.edges[torch.from_numpy(hidden)].tolist():
+            sums = [w * f + (1 - w) * r for w in WEIGHTS]
+            logarithms.append([np.log2(2 + (s[matrix == 0] > s[u, i - USERS]).sum()) for s in sums])
+    gain = np.array(logarithms)[:, -1:] - logarithms
+    clear = gain.mean(0) > gain.std(0) / np.sqrt(len(gain))
+    wanted = WEIGHTS[np.argmax(np.where(clear, gain.mean(0), -1))] if clear.any() else 1.0
+    assert choose_weight(graph) == wanted
+    factors, regression = factors_of(graph), ItemRegression.fit(graph)
+    sums = wanted * factors.scores(all_pairs().numpy()) / factors.spread
+    sums += (1 - wanted) * regression.scores(all_pairs().numpy()) / regression.spread
+    np.testing.assert_allclose(users_items(graph, all_pairs()).numpy(), sums, atol=1e-9)
+
+
+def test_unlinked_pairs_are_all_or_some_at_random(monkeypatch):
+    graph, matrix = likes(9)
+    pairs, total = unlinked_pairs(graph, np.random.default_rng(0))
+    assert total == len(pairs) == (matrix == 0).sum()
+    assert {tuple(pair) for pair in pairs} == {(u, i + USERS) for u, i in np.argwhere(matrix == 0)}
+    monkeypatch.setattr(_users_items, "MAX_PAIRS", 100)
+    some, total = unlinked_pairs(graph, np.random.default_rng(0))
+    assert (len(some) <= 100, total) == (True, len(pairs))
+    assert {tuple(pair) for pair in some} <= {tuple(pair) for pair in pairs}
+
+
+def test_a_regression_that_ranks_better_has_a_weight_and_few_links_are_not_asked():
+    """Items come in pairs that the same users like: each item is a copy of its twin, which only a regression with few
+    items in it learns, as factors of a ridge of ten leave rare items out."""
+    rng = np.random.default_rng(3)
+    likes_pair = rng.random((120, 15)) < 0.12
+    matrix = np.repeat(likes_pair, 2, 1)
+    user, item = np.nonzero(matrix & (rng.random(matrix.shape) < 0.95))
+    graph = Graph.from_edges(np.stack([user, item + 120], 1), num_nodes=150)
+    assert UsersItems.fit(graph).weight < 1
+    few = graph.with_edges(graph.edges[:99])
+    assert choose_weight(few) == 0.5

@@ -2,17 +2,12 @@
 
 import csv
 import io
-import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from browsing import browser, quiet_page
+from browsing import browser, quiet_page, serving
 from hostile_names import HOSTILE, hostile_model, model_named
-from llwlc._serve.app import make_app
-from llwlc._serve.server import bind_socket, make_server
 
 
 @pytest.fixture
@@ -20,23 +15,6 @@ def server():
     """A running server: its address, and what stops it."""
     with serving(hostile_model()) as made:
         yield made
-
-
-@contextmanager
-def serving(model):
-    listening = bind_socket("127.0.0.1", 0)
-    made = make_server(make_app(model))
-    thread = threading.Thread(target=lambda: made.run(sockets=[listening]), daemon=True)
-    thread.start()
-    while not made.started:
-        time.sleep(0.02)
-
-    def stop():
-        made.should_exit = made.force_exit = True
-        thread.join(20)
-
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}/", stop
-    stop()
 
 
 def column(page, table: str, at: int) -> list[str]:

@@ -13,6 +13,7 @@ from llwlc._cli.console import OUT, print_rows, print_status
 from llwlc._cli.epoch_bar import EpochBar
 from llwlc._cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc._cli.options import (
+    DirectedOption,
     PluginOption,
     SeedOption,
     SetOption,
@@ -33,7 +34,6 @@ from llwlc._support.registry import Registry, listed
 from llwlc._support.stopwatch import STARTING, current_watch
 from llwlc.bases._starts import STARTS
 from llwlc.constraints._registry import FAMILIES
-from llwlc.errors import InputError
 from llwlc.models._llwlc.presets import PRESETS
 from llwlc.models._registry import MODELS
 from llwlc.nn._registry import READOUTS
@@ -142,12 +142,7 @@ def fit(
             metavar="PAIRS", help="File of known non-links, one per row: used to train and evaluate, never recommended."
         ),
     ] = None,
-    directed: Annotated[
-        bool,
-        typer.Option(
-            "--directed", help="Links point from the first end to the second: predict the link and its direction."
-        ),
-    ] = False,
+    directed: DirectedOption = False,
     relation: Annotated[
         str | None,
         typer.Option(help="Column of link types: links from source to target are then predicted for one type or any."),
@@ -187,11 +182,6 @@ def fit(
     if relation is not None:
         fit_relations(ctx, graph, relation, out, seed, graph_options, node_type)
         return
-    if directed and graph_options.bipartite:
-        raise InputError(
-            "--directed has nothing to tell with --bipartite, as all links lead from the first column to the second:"
-            " leave one of them out"
-        )
     planned = model is None or MODELS[model].planned
     if model not in (None, "llwlc"):
         refuse_options(ctx, "preset", why="with --model, as presets are those of our network")

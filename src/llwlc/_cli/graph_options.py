@@ -136,6 +136,11 @@ class GraphOptions:
         """The dataset of that name, or the graph of that file or query; its counts and warnings are printed on
         stderr. `directed`: keep which way its links point.
         """
+        if directed and self.bipartite:
+            raise InputError(
+                "--directed has nothing to tell with --bipartite, as all links lead from the first column to the"
+                " second: leave one of them out"
+            )
         if is_database_url(name):
             found = self._read(name, directed=directed)
             print_report(redact(name), found)

@@ -28,6 +28,12 @@ OutOption = Annotated[
         ),
     ),
 ]
+DirectedOption = Annotated[
+    bool,
+    typer.Option(
+        "--directed", help="Links point from the first end to the second: predict the link and its direction."
+    ),
+]
 FormatOption = Annotated[
     str | None,
     typer.Option(

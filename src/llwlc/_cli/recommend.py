@@ -100,7 +100,7 @@ def recommend(
 
     `llwlc recommend run --add links_since.csv -o - --format jsonl`
 
-    `llwlc recommend run --new-nodes newcomers.csv --top 50 -o first_links.csv`
+    `llwlc recommend run --new-nodes new_nodes.csv --top 50 -o first_links.csv`
 
     `llwlc recommend run --relation treats --top 50`
 
@@ -158,11 +158,11 @@ def recommend(
         model = LinkPredictor.load(run)
         graph = update.apply(model)
         if update.new_nodes is not None and graph is not None and node is None and from_ is None:
-            from llwlc._runs.new_nodes import choose_newcomers
+            from llwlc._runs.new_nodes import choose_new_nodes
             from llwlc.graph._name_file import read_names
 
             names = read_names(update.new_nodes, node=update.graph_node).to_pylist()
-            scope["source_nodes"] = choose_newcomers(model.graph_, graph, names)
+            scope["source_nodes"] = choose_new_nodes(model.graph_, graph, names)
         recommendations = model.recommend(**options, **scope, graph=graph)
     whose = f" of {node}" if node else ""
     if not recommendations and precision is not None and recommendations.candidates:

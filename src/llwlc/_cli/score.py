@@ -90,7 +90,7 @@ def score(
     `llwlc score run pairs.parquet -o scores.parquet --prior 0.01 --graph new_edges.csv --graph-source from
     --graph-target to`
 
-    `llwlc score run pairs.csv --add links_since.csv --node-list newcomers.csv`
+    `llwlc score run pairs.csv --add links_since.csv --node-list new_nodes.csv`
 
     `llwlc score run pairs.parquet -o scores --engine ray --graph packed`
     """

@@ -12,6 +12,7 @@ from rich.table import Table
 from llwlc._cli.console import OUT, print_status, print_table, print_text
 from llwlc._cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc._cli.options import (
+    DirectedOption,
     FormatOption,
     OutOption,
     PluginOption,
@@ -70,6 +71,7 @@ def tune(
     ] = None,
     node_type: Annotated[str | None, typer.Option(help="Column of node types in the features file.")] = None,
     fit_minutes: Annotated[float, typer.Option(help="Time budget of the fit that the printed command runs.")] = 10.0,
+    directed: DirectedOption = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     out: OutOption = None,
     format: FormatOption = None,
@@ -90,11 +92,11 @@ def tune(
     delivery = TableOutput.of(out, format)
     from llwlc._predictor import LinkPredictor
 
-    known = graph_options.open(graph)
+    known = graph_options.open(graph, directed=directed)
     labels = None if node_type is None else graph_options.read_node_types(known, node_type)
     first = None if preset is not None or not model or "llwlc" in model else model[0]
     predictor = LinkPredictor(
-        preset, model=first, seed=seed, minutes=fit_minutes, device=device, **parse_settings(set_)
+        preset, model=first, seed=seed, minutes=fit_minutes, directed=directed, device=device, **parse_settings(set_)
     )
     tuning = predictor.tune(
         known,

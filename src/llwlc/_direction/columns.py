@@ -16,7 +16,7 @@ from llwlc._direction.arcs import Floats, Integers
 from llwlc._direction.node_order import degrees, leading_patterns, node_levels
 from llwlc._support.threads import use_one_blas_thread
 
-POINTING = {
+ANTISYMMETRIC = {
     "out-degree": "logarithm of the number of links from it",
     "in-degree": "logarithm of the number of links to it",
     "balance": "share of its links from it minus the share to it",
@@ -29,7 +29,7 @@ POINTING = {
 """The columns that predict which way a link points: each changes its sign when the ends are exchanged."""
 DEGREES = ("out-degree", "in-degree")
 """The columns of the baseline: degrees alone."""
-RETURNING = {
+SYMMETRIC = {
     "both ways, sum": "sum, over both ends, of the share of links that point both ways",
     "both ways, product": "product of the same shares",
     "smaller degree": "of the two ends, as a logarithm",
@@ -44,10 +44,10 @@ WORK = 20_000_000
 
 
 class PairColumns(NamedTuple):
-    """The columns of pairs: `pointing [m, 8 + d]`, where d is the width of node features, and `returning [m, 7]`."""
+    """The columns of pairs: `antisymmetric [m, 8 + d]`, d being the width of node features, and `symmetric [m, 7]`."""
 
-    pointing: Floats
-    returning: Floats
+    antisymmetric: Floats
+    symmetric: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class ArcColumns:
         voted = _overlap(like_v, known.signed[u]) - _overlap(like_u, known.signed[v])
         voters = _overlap(like_v, known.linked[u]) + _overlap(like_u, known.linked[v])
         three = three_ahead + three_back + 1e-3
-        pointing = [
+        antisymmetric = [
             *(values[u] - values[v] for values in (known.log_out, known.log_in, known.balance, known.level)),
             (ahead - back) / (np.abs(ahead) + np.abs(back) + 0.05),
             np.log1p(two_ahead) - np.log1p(two_back),
@@ -90,18 +90,18 @@ class ArcColumns:
             voted / (voters + 0.5),
         ]
         if self.features is not None:
-            pointing += list((self.features[u].astype(np.float64) - self.features[v]).T)
+            antisymmetric += list((self.features[u].astype(np.float64) - self.features[v]).T)
         degree = known.log_degree
-        returning = [
-            known.returning[u] + known.returning[v],
-            known.returning[u] * known.returning[v],
+        symmetric = [
+            known.reciprocity[u] + known.reciprocity[v],
+            known.reciprocity[u] * known.reciprocity[v],
             np.minimum(degree[u], degree[v]),
             np.maximum(degree[u], degree[v]),
             np.abs(known.level[u] - known.level[v]),
             np.minimum(ahead, back),
             np.minimum(three_ahead, three_back) / three,
         ]
-        return np.stack(pointing, 1), np.stack(returning, 1)
+        return np.stack(antisymmetric, 1), np.stack(symmetric, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class _NodeColumns:
     log_degree: Floats
     balance: Floats
     level: Floats
-    returning: Floats
+    reciprocity: Floats
     work: Floats
 
     @classmethod

@@ -13,7 +13,7 @@ from scipy.special import expit
 from torch import Tensor
 
 from llwlc._direction.arcs import Floats
-from llwlc._direction.columns import DEGREES, POINTING, RETURNING, PairColumns
+from llwlc._direction.columns import ANTISYMMETRIC, DEGREES, SYMMETRIC, PairColumns
 from llwlc._direction.logistic import fit_logistic
 from llwlc._support.threads import use_one_blas_thread
 from llwlc.errors import InputError
@@ -37,29 +37,29 @@ class DirectionModel:
     """Two logistic regressions: does a link point both ways, and if not, which way?
 
     With h antisymmetric and g symmetric in the two ends, P(both) = σ(g), P(u → v alone) = (1 − σ(g)) σ(h), and h has no
-    constant, so that exchanging the ends exchanges the probabilities exactly. `pointing` and `returning` are the
+    constant, so that exchanging the ends exchanges the probabilities exactly. `antisymmetric` and `symmetric` are the
     weights of the columns, `constant` that of g.
     """
 
-    pointing: tuple[float, ...]
-    returning: tuple[float, ...]
+    antisymmetric: tuple[float, ...]
+    symmetric: tuple[float, ...]
     constant: float
 
     def probabilities(self, columns: PairColumns) -> DirectionProbabilities:
         """The probabilities of the directions of pairs."""
         ahead = expit(self.log_odds(columns))
-        both = expit(_weighted(columns.returning, self.returning) + self.constant)
+        both = expit(_weighted(columns.symmetric, self.symmetric) + self.constant)
         parts = (both + (1 - both) * ahead, both + (1 - both) * (1 - ahead), both)
         return DirectionProbabilities(*map(torch.from_numpy, parts))
 
     def log_odds(self, columns: PairColumns) -> Floats:
         """The log-odds `[m]` that a link which points one way points from the first end to the second."""
-        return _weighted(columns.pointing, self.pointing)
+        return _weighted(columns.antisymmetric, self.antisymmetric)
 
     def effects(self, columns: PairColumns) -> list[dict[str, float]]:
         """The term of each column in these log-odds, for each pair; those of node features are summed."""
-        terms = columns.pointing * np.array(self.pointing)
-        named = list(POINTING)
+        terms = columns.antisymmetric * np.array(self.antisymmetric)
+        named = list(ANTISYMMETRIC)
         rows = []
         for row in terms:
             effects = dict(zip(named, map(float, row), strict=False))
@@ -69,24 +69,24 @@ class DirectionModel:
     def as_dict(self) -> dict[str, Any]:
         """As `direction.json` has it."""
         return {
-            "pointing": list(self.pointing),
-            "returning": list(self.returning),
+            "antisymmetric": list(self.antisymmetric),
+            "symmetric": list(self.symmetric),
             "constant": self.constant,
-            "columns": [*POINTING, *RETURNING],
+            "columns": [*ANTISYMMETRIC, *SYMMETRIC],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], num_features: int) -> DirectionModel:
         """The inverse of `as_dict`, for a graph with `num_features` compact features; other columns are refused."""
-        pointing, returning = (tuple(map(float, data[name])) for name in ("pointing", "returning"))
+        antisymmetric, symmetric = (tuple(map(float, data[name])) for name in ("antisymmetric", "symmetric"))
         constant = float(data["constant"])
-        if data["columns"] != [*POINTING, *RETURNING] or len(returning) != len(RETURNING):
+        if data["columns"] != [*ANTISYMMETRIC, *SYMMETRIC] or len(symmetric) != len(SYMMETRIC):
             raise InputError("it has the columns of another version")
-        if len(pointing) != len(POINTING) + num_features:
-            raise InputError(f"it has {len(pointing)} weights for {len(POINTING) + num_features} columns")
-        if not np.isfinite([*pointing, *returning, constant]).all():
+        if len(antisymmetric) != len(ANTISYMMETRIC) + num_features:
+            raise InputError(f"it has {len(antisymmetric)} weights for {len(ANTISYMMETRIC) + num_features} columns")
+        if not np.isfinite([*antisymmetric, *symmetric, constant]).all():
             raise InputError("its weights are not finite")
-        return cls(pointing, returning, constant)
+        return cls(antisymmetric, symmetric, constant)
 
 
 class DescribedLinks(NamedTuple):
@@ -103,17 +103,17 @@ def fit_direction(links: DescribedLinks) -> DirectionModel:
     """The model of training links. No column depends on its own link, so no calibration is needed."""
     with use_one_blas_thread():
         one_way = links.forward ^ links.backward
-        pointing = _fit_scaled(links.columns.pointing[one_way], links.forward[one_way])
-        returning = _fit_scaled(links.columns.returning, links.forward & links.backward, constant=True)
-    return DirectionModel(tuple(pointing.tolist()), tuple(returning[:-1].tolist()), float(returning[-1]))
+        antisymmetric = _fit_scaled(links.columns.antisymmetric[one_way], links.forward[one_way])
+        symmetric = _fit_scaled(links.columns.symmetric, links.forward & links.backward, constant=True)
+    return DirectionModel(tuple(antisymmetric.tolist()), tuple(symmetric[:-1].tolist()), float(symmetric[-1]))
 
 
 def fit_degrees(links: DescribedLinks) -> DirectionModel:
     """The baseline: the same model on the two degrees alone."""
-    kept = np.isin(list(POINTING), DEGREES)
-    columns = np.zeros_like(links.columns.pointing)
-    columns[:, : len(kept)] = links.columns.pointing[:, : len(kept)] * kept
-    return fit_direction(links._replace(columns=links.columns._replace(pointing=columns)))
+    kept = np.isin(list(ANTISYMMETRIC), DEGREES)
+    columns = np.zeros_like(links.columns.antisymmetric)
+    columns[:, : len(kept)] = links.columns.antisymmetric[:, : len(kept)] * kept
+    return fit_direction(links._replace(columns=links.columns._replace(antisymmetric=columns)))
 
 
 def _weighted(columns: Floats, weights: Sequence[float]) -> Floats:

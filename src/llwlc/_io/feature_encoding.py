@@ -95,13 +95,13 @@ class FeatureEncoding:
 
 @dataclass(frozen=True)
 class EncodedFeatures:
-    """`x [r, F]`, the encoding that made it, and how many values were missing, by column; `unseen`: texts that the
+    """`x [r, F]`, the encoding that made it, and the rows of missing values, by column; `unseen`: how many texts the
     encoding has no column for.
     """
 
     x: np.ndarray
     encoding: FeatureEncoding
-    missing: dict[str, int]
+    missing: dict[str, np.ndarray]
     unseen: dict[str, int]
 
 
@@ -119,7 +119,7 @@ def encode_table(
     """
     blocks: list[np.ndarray] = []
     codes: list[ColumnCode] = []
-    missing: dict[str, int] = {}
+    missing: dict[str, np.ndarray] = {}
     unseen: dict[str, int] = {}
     columns = dict(zip(table.column_names, table.columns, strict=True))
     wanted = list(columns) if known is None else [code.name for code in known.columns]
@@ -149,7 +149,7 @@ def encode_table(
                     f"{where} {what} for node {quote_text(names[int(gaps[0])])}: fill it in, or leave --missing-values"
                     " at fill"
                 )
-            missing[name] = len(gaps)
+            missing[name] = gaps
         codes.append(code)
         blocks.append(block)
     if not blocks:
@@ -171,7 +171,7 @@ def encode_matrix(x: np.ndarray, known: FeatureEncoding | None = None) -> Encode
         )
     parts = [_numeric(str(i), column, code) for i, (column, code) in enumerate(zip(x.T, before, strict=True))]
     matrix = np.concatenate([block for _, block, _ in parts], 1) if parts else x
-    missing = {code.name: len(gaps) for code, _, gaps in parts if len(gaps)}
+    missing = {code.name: gaps for code, _, gaps in parts if len(gaps)}
     return EncodedFeatures(
         matrix,
         FeatureEncoding(tuple(code for code, _, _ in parts), False if known is None else known.no_row),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from llwlc._predictor import LinkPredictor
+from llwlc._runs.direction_reasons import explain_direction
 from llwlc._support.progress import track
 from llwlc.explain._explainer import why_not_explainable
-from llwlc.explain._records import Reasons, Removal
+from llwlc.explain._records import DirectionReasons, Reasons, Removal
+from llwlc.graph._pair_file import resolve_pairs
 from llwlc.ranking._recommendations import Recommendation, Recommendations
 
 EDGES, NODES, ROWS = 60, 36, 6
@@ -21,15 +23,32 @@ def explain_links(recommendations: Recommendations, model: LinkPredictor) -> tup
     if why_not_explainable(model.fitted_):
         about = f"among candidates, {recommendations.condition}"
         links = [
-            _describe_link(link, names) | {"predictions": [[about, round(link.probability, 4)]]}
+            _describe_link(link, names)
+            | {"predictions": [[about, round(link.probability, 4)]]}
+            | _describe_direction(_direction_of(link, model))
             for link in recommendations
         ]
         return list(names), links
     links = []
     for link in track(list(recommendations), "explaining links"):
         reasons = model.explain(link.source, link.target, population="candidates", max_edges=EDGES)
-        links.append(_describe_link(link, names) | _describe_reasons(reasons, names))
+        links.append(
+            _describe_link(link, names) | _describe_reasons(reasons, names) | _describe_direction(reasons.direction)
+        )
     return list(names), links
+
+
+def _direction_of(link: Recommendation, model: LinkPredictor) -> DirectionReasons | None:
+    return explain_direction(model.run_, resolve_pairs([(link.source, link.target)], model.graph_)[0])
+
+
+def _describe_direction(direction: DirectionReasons | None) -> dict[str, Any]:
+    """Nothing, where the run is not directed."""
+    if direction is None:
+        return {}
+    parts = [[part.name, round(part.effect, 2), part.about] for part in direction.parts[:ROWS]]
+    chances = [round(chance, 4) for chance in (direction.forward, direction.backward, direction.both)]
+    return {"way": round(direction.forward, 9), "direction": {"probabilities": chances, "parts": parts}}
 
 
 def _describe_link(link: Recommendation, names: dict[str, int]) -> dict[str, Any]:

@@ -57,7 +57,9 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
     names, links = explain_links(found, model)
     unexplained = why_not_explainable(model.fitted_)
     parts = [] if unexplained else [[part.name, part.about] for part in list_parts(model.explainer_.model.fitted)]
-    data = {"names": names, "links": links, "parts": parts, "unexplained": unexplained}
+    data = {
+        "names": names, "links": links, "parts": parts, "unexplained": unexplained, "directed": found.directed
+    }  # fmt: skip
     script = read_asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -116,7 +118,8 @@ def _sections(model: LinkPredictor, measurements: LinkMeasurements, found: Recom
         )
     parts.append(
         f'<section id="measured"><h2>What was measured</h2><p>{html_text(result_notes(fitted, split))}</p>'
-        f"{format_table(result_columns(split), result_rows(fitted, split))}"
+        + ("" if fitted.metrics.direction is None else f"<p>{html_text(fitted.metrics.direction.sentence)}</p>")
+        + f"{format_table(result_columns(split), result_rows(fitted, split))}"
         + ("" if ranking is None else f"<h3>Recommendations</h3>{format_table(RANKING_COLUMNS, ranking_rows(ranking))}")
         + f'<div class="figures">{"".join(figures)}</div>'
         + f"<h3>By distance between the ends</h3>{_bins(measurements.by_distance, 'distance')}"
@@ -158,6 +161,9 @@ def list_graph_rows(model: LinkPredictor) -> list[tuple[str, str]]:
         rows.append(("features per node", f"{graph.x.shape[1]:,}"))
     if graph.weight is not None:
         rows.append(("links have weights", "yes"))
+    if graph.forward is not None:
+        both = len(graph.arcs) - graph.num_edges
+        rows.append(("links one way, both ways", f"{graph.num_edges - both:,}, {both:,}"))
     return rows
 
 
@@ -180,9 +186,16 @@ def _summary_section(model: LinkPredictor, found: Recommendations) -> str:
 
 def _links_section(found: Recommendations) -> str:
     share, low, high = (100 * value for value in found.expected)
+    way = column = ""
+    if found.directed:
+        way = (
+            "\nA link points from source to target, and its probability is that of the link and of its direction. The"
+            "\ncolumn direction is the probability that a link of these two nodes, if there is one, points this way."
+        )
+        column = '<th><button data-key="way">direction</button></th>'
     return f"""<section id="links"><h2>The {len(found):,} likeliest missing links</h2>
 <p>Probability among candidates, {found.condition}: {share:.0f} % of these are expected to be missing links
-({low:.0f} to {high:.0f} % in nine cases of ten).</p>
+({low:.0f} to {high:.0f} % in nine cases of ten).{way}</p>
 <div class="tools"><label>Search <input id="search" type="search" placeholder="a name"></label>
 <label>Probability at least <input id="least" type="number" min="0" max="1" step="0.01" value="0"></label>
 <label>Ends <select id="kind"><option value="">all</option><option value="share">share a neighbour</option>
@@ -192,7 +205,7 @@ def _links_section(found: Recommendations) -> str:
 <th><button data-key="u">source</button></th><th><button data-key="v">target</button></th>
 <th><button data-key="p">probability</button></th><th>90 % range</th>
 <th><button data-key="cn" title="common neighbours">common</button></th>
-<th><button data-key="d">distance</button></th></tr></thead><tbody></tbody></table></div>
+<th><button data-key="d">distance</button></th>{column}</tr></thead><tbody></tbody></table></div>
 <aside id="detail" tabindex="-1" aria-live="polite">
 <p>Choose a link to see its surroundings and its reasons.</p></aside></div></section>"""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from llwlc._direction.columns import POINTING
+from llwlc._direction.columns import ANTISYMMETRIC
 from llwlc._runs.directory import Run
 from llwlc.explain._records import DirectionReasons, PartEffect
 
-ABOUT = POINTING | {"node features": "of the two ends"}
+ABOUT = ANTISYMMETRIC | {"node features": "of the two ends"}
 
 
 def explain_direction(run: Run, pair: Tensor) -> DirectionReasons | None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from llwlc._candidates.node_types import NodeTypes
-from llwlc._direction.fit import fit_directions
+from llwlc._direction.fit import DirectionFit, fit_directions
 from llwlc._fitting.fingerprint import content_digest, fingerprint
 from llwlc._fitting.fit import fit_model, prepare_features
 from llwlc._planning.forecast import Forecast, measure_forecast
@@ -71,29 +71,23 @@ def fit_run(
     allowed = None if labels is None else NodeTypes.from_links(labels, split.train_graph)
     with resources.watch("fingerprint"):
         content = content_digest(graph, split, labels)
-    written, prepared = None, None
+    written, prepared, directions = None, None, None
     if isinstance(model, Plannable):
         base = fingerprint(content, model, seed)
         written = _written(out, base, model, minutes, plan)
         if written is None and minutes is not None and not (out is not None and find_finished_run(out, base)):
+            with resources.watch("features"):
+                prepared = prepare_features(graph, model)
+            directions = _fit_directions(graph, split, prepared[1], seed, resources)  # the plan is for the time left
             with resources.watch("planning"):
-                written, prepared = make_new_plan(
-                    graph, split, model, minutes, base,
+                written = make_new_plan(
+                    split, prepared[1], model, minutes, base,
                     node_types=allowed, device=device, begin=begin, on_plan=on_plan,
                 )  # fmt: skip
         if written is not None:
             model = _by_plan(model, written)
     elif plan is not None:
         raise InputError(f"{model.title} takes no plan: leave it out; a time budget bounds its training")
-    elif minutes is not None:
-        prepared = prepare_features(graph, model)
-        expected = model.cost(split, prepared[1], resources=resources)
-        resources = replace(resources, seconds=60 * minutes - (time.perf_counter() - begin))
-        if expected > 1:
-            print_notice(
-                f"{model.title}: all of training is expected to take {expected:,.0f} s; no epoch begins after"
-                f" {minutes:g} minutes"
-            )
     mark = fingerprint(content, model, seed)
     finished = None if out is None else find_finished_run(out, mark)
     if out is not None and finished is not None:
@@ -102,6 +96,16 @@ def fit_run(
         if ranks is not None:
             ranks.announce(None)  # the other processes have nothing to do
         return run
+    if minutes is not None and written is None:
+        prepared = prepare_features(graph, model)
+        directions = _fit_directions(graph, split, prepared[1], seed, resources)
+        expected = model.cost(split, prepared[1], resources=resources)
+        resources = replace(resources, seconds=60 * minutes - (time.perf_counter() - begin))
+        if expected > 1:
+            print_notice(
+                f"{model.title}: all of training is expected to take {expected:,.0f} s; no epoch begins after"
+                f" {minutes:g} minutes"
+            )
     with nullcontext() if out is None else make_run_folder(out):
         if out is not None and written is not None:
             write_plan(out, written)
@@ -117,20 +121,37 @@ def fit_run(
             on_epoch=on_epoch,
             on_features=None if written is not None else _forecaster(model, split, allowed, device, on_forecast),
         )
-        direction = None
-        if graph.forward is not None:
-            direction, report = fit_directions(graph, split, fitted.features, seed=seed)
-            fitted = replace(fitted, metrics=replace(fitted.metrics, direction=report))
+        directions = directions or _fit_directions(graph, split, fitted.features, seed, resources)
+        if directions is not None:
+            fitted = replace(fitted, metrics=replace(fitted.metrics, direction=directions.report))
         # a plan names constraints and the like too, also where a heuristic took the place of the model that it was made
         # for
         planned = {} if written is None else written.preset.code
         info = RunInfo(graph_name, mark, parameters, list_needs({**fitted.model.code, **planned}))
-        run = Run(fitted, replace(graph, report=None), split, info, labels, written, direction)
+        run = Run(
+            fitted,
+            replace(graph, report=None),
+            split,
+            info,
+            labels,
+            written,
+            None if directions is None else directions.model,
+        )
         if out is not None:
             with resources.watch("saving"):
                 directory.save(out, run)
                 directory.remove_leftovers(out)
     return run
+
+
+def _fit_directions(
+    graph: Graph, split: LinkSplit, features: NodeFeatures, seed: int, resources: Resources
+) -> DirectionFit | None:
+    """The model of directions, whose fit is part of a time budget; None for an undirected graph, at no cost."""
+    if graph.forward is None:
+        return None
+    with resources.watch("directions"):
+        return fit_directions(graph, split, features, seed=seed)
 
 
 def _by_plan(model: LinkModel, plan: SavedPlan) -> LinkModel:

@@ -40,7 +40,7 @@ def are_new(run: Run, graph: Graph | None, node: int | None, sources: np.ndarray
     return bool(find_new_nodes(run.graph, graph)[torch.from_numpy(asked)].all())
 
 
-def choose_newcomers(known: Graph, graph: Graph, names: Sequence[str]) -> list[str]:
+def choose_new_nodes(known: Graph, graph: Graph, names: Sequence[str]) -> list[str]:
     """The names that the known graph does not have and that have no links, or all names if there are none; prints which
     are left out.
 

@@ -10,17 +10,14 @@ from pathlib import Path
 import torch
 
 from llwlc._candidates.node_types import NodeTypes
-from llwlc._fitting.fit import prepare_features
 from llwlc._planning.plan import FitPlan, apply_plan, make_plan
 from llwlc._runs import directory as run_directory
 from llwlc._runs.plan_file import SavedPlan, read_plan
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError, RunFolderError
-from llwlc.graph._graph import Graph
 from llwlc.models._base import LinkModel, MemberCost, Plannable, Reducible
 from llwlc.models._llwlc.presets import Preset
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.training._compact_features import Compactor
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 
@@ -62,8 +59,8 @@ def repeat_plan(run: Path, base: str, preset: Preset, kept: Collection[str]) -> 
 
 
 def make_new_plan(
-    graph: Graph,
     split: LinkSplit,
+    features: NodeFeatures,
     model: LinkModel,
     minutes: float,
     base: str,
@@ -72,15 +69,12 @@ def make_new_plan(
     device: str,
     begin: float,
     on_plan: OnPlan | None,
-) -> tuple[SavedPlan, tuple[Compactor | None, NodeFeatures]]:
-    """A plan from a short measurement, and the compact features that were computed for it; `begin`: when the budget
-    began.
-    """
+) -> SavedPlan:
+    """A plan from a short measurement; `begin`: when the budget began."""
     assert isinstance(model, Plannable)
-    prepared = prepare_features(graph, model)
     resources = Resources(torch.device(device))
     own = model if isinstance(model, Reducible) else None
-    costs = {} if own is None else own.member_costs(split, prepared[1], resources=resources)
+    costs = {} if own is None else own.member_costs(split, features, resources=resources)
     left_out = [] if own is None else choose_omitted(costs, own.most_time * 60 * minutes)
     members = sum(cost.idle for name, cost in costs.items() if name not in left_out)
 
@@ -89,7 +83,7 @@ def make_new_plan(
             split,
             model.preset,
             minutes,
-            features=prepared[1],
+            features=features,
             kept=model.explicit,
             node_types=node_types,
             device=device,
@@ -112,7 +106,7 @@ def make_new_plan(
         print_notice(f"left out of the blend, as time does not allow them: {', '.join(left_out)}")
     if on_plan is not None:
         on_plan(new_plan)
-    return SavedPlan.of(base, new_plan, tuple(left_out)), prepared
+    return SavedPlan.of(base, new_plan, tuple(left_out))
 
 
 def choose_omitted(costs: Mapping[str, MemberCost], room: float) -> list[str]:

@@ -68,5 +68,5 @@ def _scores(run: Run, numbers: Tensor, odds: float) -> Scores:
     if run.directions is None:
         return exists
     forward = run.directions(numbers).forward
-    pointing = torch.logit(torch.special.expit(exists.score.double()) * forward)
-    return Scores(pointing, exists.probability.double() * forward, forward)
+    directed = torch.logit(torch.special.expit(exists.score.double()) * forward)
+    return Scores(directed, exists.probability.double() * forward, forward)

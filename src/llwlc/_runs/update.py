@@ -16,6 +16,7 @@ from torch import Tensor
 from llwlc._direction.arcs import require_directions
 from llwlc._io.memory_table import TableSource
 from llwlc._runs.directory import Run
+from llwlc._support.progress import print_notice
 from llwlc._support.repeated_warnings import suppress_warnings
 from llwlc.errors import InputError
 from llwlc.graph._edge_file import edge_table, read_graph
@@ -95,6 +96,8 @@ def updated_graph(
             nodes=pa.array([new_graph.name(i) for i in range(new_graph.num_nodes)], pa.string()),
             **limit,
         )
+        for note in rows.notes:
+            print_notice(note)
     if rows is None and (_places(known, new_graph) >= 0).all():
         return new_graph
     return replace(new_graph, x=_features_of(new_graph, known, rows), encoding=known.encoding)
@@ -213,6 +216,10 @@ def _features_of(graph: Graph, known: Graph, table: FeatureTable | None) -> Tens
     lost = np.flatnonzero((rows < 0) & (before < 0))
     if len(lost) and not no_row:
         raise _lacks_features(graph, lost)
+    if len(lost):
+        whose = format_some_names([graph.name(int(i)) for i in lost], 3)
+        count = "1 new node has" if len(lost) == 1 else f"{len(lost):,} new nodes have"
+        print_notice(f"{count} no row of features ({whose}): the mean of each column stands for it, as in the fit")
     blank = np.zeros(old.shape[1], np.float32)
     if encoding is not None and no_row:
         blank = np.append(encoding.blank, np.float32(1))

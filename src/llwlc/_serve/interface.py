@@ -154,6 +154,7 @@ class Interface(NodeInterface):
         model = self.model
         measured = model.metrics_.as_dict()
         numbers = {name: measured[name] for name in ("auc", "ap", "mrr", "hits@100") if name in measured}
+        direction = model.metrics_.direction
         graph = model.graph_
         return {
             "graph": model.run_.info.graph_name,
@@ -162,6 +163,8 @@ class Interface(NodeInterface):
             "protocol": model.run_.split.protocol,
             "measured": numbers,
             "trust": describe_trust(model.fitted_),
+            "directed": model.directed,
+            "direction": None if direction is None else direction.sentence,
             "limits": {"pairs": self.limits.pairs, "links": self.limits.links},
         }
 

@@ -80,6 +80,8 @@ class Tuning(Sequence[Trial]):
     """How many links were hidden each time."""
     fit_words: tuple[str, ...] = ()
     """Arguments of `llwlc fit` beside the setting."""
+    directed: bool = False
+    """Whether the fit will predict directions too, which have no setting to compare."""
 
     @overload
     def __getitem__(self, at: int) -> Trial: ...
@@ -102,7 +104,8 @@ class Tuning(Sequence[Trial]):
     @property
     def parameters(self) -> dict[str, Any]:
         """The best setting as parameters of `LinkPredictor`."""
-        return {"preset": self.best.preset, "model": self.best.model, **dict(self.best.options)}
+        directed = {"directed": True} if self.directed else {}
+        return {"preset": self.best.preset, "model": self.best.model, **directed, **dict(self.best.options)}
 
     def command(self, graph: str = "GRAPH", *options: str) -> str:
         """The command that fits the best setting.
@@ -111,7 +114,8 @@ class Tuning(Sequence[Trial]):
             graph: the file or dataset.
             *options: further arguments of the command, such as those that name columns.
         """
-        return shlex.join(["llwlc", "fit", graph, *options, *self.best.words, *self.fit_words, "--out", "run"])
+        words = [*options, *(["--directed"] if self.directed else []), *self.best.words, *self.fit_words]
+        return shlex.join(["llwlc", "fit", graph, *words, "--out", "run"])
 
     def to_arrow(self) -> pa.Table:
         """The trials as an arrow table."""
@@ -141,6 +145,7 @@ class Tuning(Sequence[Trial]):
         return (
             f"{len(self)} settings, each fitted {self.folds} times on training and validation links and compared"
             f" on {self.links:,} hidden ones ({self.metric}, in percent); test links were not used"
+            + ("; the direction of links, which has no settings, was not compared" if self.directed else "")
         )
 
     @property

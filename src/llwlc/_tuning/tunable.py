@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from llwlc._direction.arcs import require_directions
 from llwlc._runs.fit_input import check_fit_input, make_fit_split
 from llwlc._runs.queries import Pairs, Queries
 from llwlc._support.bounds import require_whole
@@ -31,6 +32,7 @@ class Tunable(Queries):
     model: str | LinkModel | None
     seed: int
     minutes: float | None
+    directed: bool
     cache: Path | str | None
     verbose: bool
     options: dict[str, Any]
@@ -84,6 +86,8 @@ class Tunable(Queries):
             The settings, best first; `LinkPredictor(**tuning.parameters)` has the best one.
         """
         check_fit_input("tune", graph, node_types, seed=self.seed, minutes=self.minutes, cache=self.cache)
+        if self.directed:
+            require_directions(graph)
         require_minutes(minutes)
         require_whole("folds", folds, least=1, most=1000)
         if trials is not None:
@@ -108,7 +112,7 @@ class Tunable(Queries):
         )
         own = Setting(name, self.preset, tuple(self.options.items()))
         split = make_fit_split(graph, split, protocol, negatives, seed=self.seed)
-        found = search_settings(graph, split, own, options, node_types)
+        found = search_settings(graph.without_direction(), split, own, options, node_types)
         budget = ("--plan", "full") if self.minutes is None else ("--minutes", f"{self.minutes:g}")
         words = ("--protocol", protocol, "--seed", str(self.seed), *budget)
-        return replace(found, fit_words=words)
+        return replace(found, fit_words=words, directed=self.directed)

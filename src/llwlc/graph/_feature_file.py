@@ -194,7 +194,7 @@ def _read_table(
         raise InputError(f"{path} has no column besides the node ids {quote_text(node)}: there are no features in it")
     encoded = encode_table(path, others, names, categorical=categorical, fill=fill, known=known)
     if encoded.missing:
-        notes.append(_missing_note(path, encoded.missing))
+        notes.append(_missing_note(path, encoded.missing, names, known))
     for name, count in encoded.unseen.items():
         notes.append(
             f"{path}: {count:,} values of column {quote_text(name)} did not occur when the run was fitted, and are"
@@ -215,17 +215,28 @@ def _read_arrays(path: Path, limit: int | None, *, fill: bool, known: FeatureEnc
     encoded = encode_matrix(x.numpy(), known)
     if encoded.missing and not fill:
         return FeatureTable(path, names, x, tuple(str(i) for i in range(x.shape[1])))
-    notes = (_missing_note(path, encoded.missing),) if encoded.missing else ()
+    notes = (_missing_note(path, encoded.missing, names, known),) if encoded.missing else ()
     return FeatureTable(path, names, torch.from_numpy(encoded.x), encoded.encoding.titles, encoded.encoding, notes)
 
 
-def _missing_note(path: Path, missing: Mapping[str, int]) -> str:
-    """How many values were filled in, in one sentence."""
-    shown = ", ".join(f"{count:,} in {quote_text(name)}" for name, count in list(missing.items())[:5])
+def _missing_note(
+    path: Path, missing: Mapping[str, np.ndarray], names: pa.Array | None, known: FeatureEncoding | None
+) -> str:
+    """How many values were filled in and of which nodes, in one sentence; `known`: by the encoding of a run."""
+    shown = ", ".join(f"{len(rows):,} in {quote_text(name)}" for name, rows in list(missing.items())[:5])
     more = f" and {len(missing) - 5:,} columns more" if len(missing) > 5 else ""
+    rows = np.unique(np.concatenate(list(missing.values())))
+    whose = [f"row {row + 1}" for row in rows] if names is None else names.take(pa.array(rows)).to_pylist()
+    count = "1 node" if len(rows) == 1 else f"{len(rows):,} nodes"
+    about = (
+        f"{path}: {sum(map(len, missing.values())):,} missing values ({shown}{more}) of {count}"
+        f" ({format_some_names(whose, 3)}) got the mean"
+    )
+    if known is not None:
+        return f"{about} that their column had in the fit, or no value where it is text."
     return (
-        f"{path}: {sum(missing.values()):,} missing values ({shown}{more}) got the mean of their column, or no value"
-        " where it is text; an added column marks them (--missing-values error refuses)."
+        f"{about} of their column, or no value where it is text; an added column marks them (--missing-values error"
+        " refuses)."
     )
 
 

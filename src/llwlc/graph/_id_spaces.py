@@ -71,17 +71,16 @@ def keep_sides_apart(
         elif (equal := look_like_two_spaces(*values)) is not None:
             counts = f"{equal[0]:,} rows, {equal[1]:,.0f} expected"
             why = f"as equal numbers share a row no more often than by chance ({counts})"
-        elif has_header and not certain and _may_be_two_spaces(*values):
+        elif not certain and (_may_be_two_spaces(*values) if has_header else _equal_by_chance(*values)):
             return SideNames(
                 ends,
                 f"{titles} share {shared:,} numbers, each taken for one node. If they number different things, such as"
                 " customers and items, say --bipartite (bipartite=True).",
-                in_doubt=True,
             )
     if not why:
         return SideNames(ends, "", in_doubt=integers)
     note = (
-        f"{titles} number two kinds of nodes, {why}: 7 of the first is called L7 here, 7 of the second R7. If equal"
+        f"{titles} number two node types, {why}: 7 of the first is called L7 here, 7 of the second R7. If equal"
         " numbers are one node, say --no-bipartite (bipartite=False)."
     )
     named = make_side_names(pa.chunked_array([ends[0]]), LEFT), make_side_names(pa.chunked_array([ends[1]]), RIGHT)
@@ -108,10 +107,18 @@ def look_like_two_spaces(first: np.ndarray, second: np.ndarray) -> tuple[int, fl
     and where each edge is written once, the smaller number often comes first. Two columns number two things if neither
     is the case, and one column has more numbers than the other.
     """
-    if not _may_be_two_spaces(first, second):
+    counts = _equal_by_chance(first, second)
+    return counts if counts is not None and counts[1] >= MIN_EQUAL else None
+
+
+def _equal_by_chance(first: np.ndarray, second: np.ndarray) -> tuple[int, float] | None:
+    """The two counts of `look_like_two_spaces`, however small, if both columns may number two things, and rows with
+    equal numbers (at least one) and rows that occur turned around are about as frequent as by chance; else None.
+    """
+    equal = int((first == second).sum())
+    if not (equal and _may_be_two_spaces(first, second)):
         return None
     m = len(first)
-    equal = int((first == second).sum())
     top = int(max(first.max(), second.max()))
     share = [np.bincount(column, minlength=top + 1) / m for column in (first, second)]
     expected = m * float(share[0] @ share[1])
@@ -120,7 +127,7 @@ def look_like_two_spaces(first: np.ndarray, second: np.ndarray) -> tuple[int, fl
     turned = int((np.isin(other * (top + 1) + one, key) & (one != other)).sum())
     by_chance = float((m * share[0][other] * share[1][one]).sum())
     usual = expected / 2 <= equal <= 2 * expected and turned <= 2 * by_chance + 4
-    return (equal, expected) if expected >= MIN_EQUAL and usual else None
+    return (equal, expected) if usual else None
 
 
 def _may_be_two_spaces(first: np.ndarray, second: np.ndarray) -> bool:

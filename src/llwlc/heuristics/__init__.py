@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from llwlc.heuristics._cosine import feature_cosine as feature_cosine
     from llwlc.heuristics._implicit_als import implicit_als as implicit_als
     from llwlc.heuristics._item_cosine import item_cosine as item_cosine
-    from llwlc.heuristics._item_regression import users_items as users_items
     from llwlc.heuristics._local_walks import local_random_walk as local_random_walk
     from llwlc.heuristics._local_walks import three_paths as three_paths
     from llwlc.heuristics._neighbors import adamic_adar as adamic_adar
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from llwlc.heuristics._registry import HEURISTICS as HEURISTICS
     from llwlc.heuristics._registry import WALK_HEURISTICS as WALK_HEURISTICS
     from llwlc.heuristics._spectral import spectral_dot_product as spectral_dot_product
+    from llwlc.heuristics._users_items import users_items as users_items
     from llwlc.heuristics._walks import katz as katz
     from llwlc.heuristics._walks import rooted_page_rank as rooted_page_rank
 
@@ -42,7 +42,7 @@ _HOMES = {
     "shortest_path": "_paths",
     "spectral_dot_product": "_spectral",
     "three_paths": "_local_walks",
-    "users_items": "_item_regression",
+    "users_items": "_users_items",
 }
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""Linear regression of each item on all others, and its sum with implicit factors.
+"""Linear regression of each item on all others.
 
 With the 0/1 matrix R [users, items], the weights B with a zero diagonal that minimise ‖R − R B‖² + λ ‖B‖² are
 
@@ -15,16 +15,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import Tensor
 
 from llwlc._support.threads import use_one_blas_thread
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._adjacency import adjacency
-from llwlc.heuristics._implicit_als import factors_of, require_sides
-from llwlc.heuristics._pair_statistics import check_inside
+from llwlc.heuristics._implicit_als import require_sides
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -96,30 +93,3 @@ def regression_of(graph: Graph) -> ItemRegression | None:
     if graph not in _known:
         _known[graph] = ItemRegression.fit(graph)
     return _known[graph]
-
-
-def users_items(graph: Graph, pairs: Tensor) -> Tensor:
-    """The sum of `implicit_als` and of the linear regression of items on each other, each divided by the standard
-    deviation that it has over all pairs of a user and an item; 0 for two nodes of one side.
-
-    The pair's own link stays in the matrix, as in `implicit_als`.
-
-    Args:
-        graph: the links that are known, bipartite.
-        pairs: `[m, 2]`, or any shape `[..., 2]`.
-
-    Returns:
-        Scores `[m]`, or `[...]`.
-
-    >>> likes = [(user, item) for user in range(6) for item in range(6, 12) if (user < 3) == (item < 9)]
-    >>> graph = Graph.from_edges(torch.tensor([pair for pair in likes if pair != (0, 6)]))
-    >>> liked, other, same_side = users_items(graph, torch.tensor([[0, 6], [0, 9], [0, 1]])).tolist()
-    >>> liked > other, same_side
-    (True, 0.0)
-    """
-    flat = check_inside(pairs.reshape(-1, 2).cpu().numpy(), graph.num_nodes)
-    factors, regression = factors_of(graph), regression_of(graph)
-    total = factors.scores(flat) / max(factors.spread, 1e-12)
-    if regression is not None:
-        total = total + regression.scores(flat) / max(regression.spread, 1e-12)
-    return torch.from_numpy(total).reshape(pairs.shape[:-1])

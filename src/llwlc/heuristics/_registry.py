@@ -137,7 +137,7 @@ HEURISTICS.add(
     Heuristic(
         "users-items",
         "users and items: factors, and each item regressed on the others",
-        f"{_PACKAGE}._item_regression:users_items",
+        f"{_PACKAGE}._users_items:users_items",
         "users and items",
         sides=True,
     )

@@ -45,7 +45,7 @@ function list() {
   body.replaceChildren();
   for (const link of links) {
     const row = make("tr", null, { tabindex: "0", "data-rank": link.rank, "aria-selected": String(link.rank === state.chosen) });
-    const cells = [link.rank, nameOf(link.u), nameOf(link.v), link.p[0].toFixed(3), link.p[1].toFixed(3) + "–" + link.p[2].toFixed(3), link.cn, link.d === null ? "> 5" : link.d];
+    const cells = [link.rank, nameOf(link.u), nameOf(link.v), link.p[0].toFixed(3), link.p[1].toFixed(3) + "–" + link.p[2].toFixed(3), link.cn, link.d === null ? "> 5" : link.d, ...(data.directed ? [link.way.toFixed(3)] : [])];
     cells.forEach((cell, i) => row.append(i === 1 || i === 2 ? make("td", short(cell), { title: cell }) : make("td", cell)));
     row.addEventListener("click", () => choose(link));
     row.addEventListener("keydown", (event) => {
@@ -113,11 +113,16 @@ function choose(link) {
   state.chosen = link.rank;
   for (const row of byId("table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.rank) === link.rank));
   const detail = byId("detail");
-  detail.replaceChildren(make("h3", nameOf(link.u) + " – " + nameOf(link.v)));
+  detail.replaceChildren(make("h3", nameOf(link.u) + (data.directed ? " → " : " – ") + nameOf(link.v)));
   for (const [about, chance] of link.predictions) {
     const line = make("div");
     line.append(make("b", chance.toFixed(3)), " " + about);
     detail.append(line);
+  }
+  if (link.direction) {
+    const [forward, backward, both] = link.direction.probabilities, u = short(nameOf(link.u)), v = short(nameOf(link.v));
+    detail.append(make("div", "Direction, if there is a link: " + u + " → " + v + " " + forward.toFixed(3) + ", " + v + " → " + u + " " + backward.toFixed(3) + " (both " + both.toFixed(3) + ")"));
+    detail.append(effects("For " + u + " → " + v + " against the other direction, in log-odds", link.direction.parts));
   }
   if (data.unexplained) {
     detail.append(make("p", "No reasons are given: " + data.unexplained + ".", { class: "dim" }));

@@ -3,7 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.hash.slice(1)).get("token") || sessionStorage.getItem("token");
 if (token) { sessionStorage.setItem("token", token); history.replaceState(null, "", location.pathname); }
-const state = { links: [], node: undefined, about: "", scores: [], key: "", up: false, drawing: null, graph: null, asked: 0, listed: 0 };
+const state = { links: [], node: undefined, about: "", scores: [], key: "", up: false, drawing: null, graph: null, asked: 0, listed: 0, directed: false };
 
 function make(tag, text, options) {
   const node = document.createElement(tag);
@@ -135,10 +135,11 @@ function listLinks() {
   const rows = wanted(), key = state.key;
   byId("export-links").disabled = !rows.length;
   byId("links-about").textContent = state.about + (rows.length < state.links.length ? " " + rows.length + " of " + state.links.length + " links have that probability." : "");
-  fill("links", rows, (link) => [[link.source], [link.target], [link.probability.toFixed(3), "n"], [link.probability_low.toFixed(3) + "–" + link.probability_high.toFixed(3), "n wide"], [link.common_neighbors, "n"], [link.distance === null ? "> 5" : link.distance, "n"]],
+  fill("links", rows, (link) => [[link.source], [link.target], [link.probability.toFixed(3), "n"], [link.probability_low.toFixed(3) + "–" + link.probability_high.toFixed(3), "n wide"], [link.common_neighbors, "n"], [link.distance === null ? "> 5" : link.distance, "n"], ...way(link)],
     (link) => explain(link.source, link.target, "candidates"));
   for (const button of byId("links").querySelectorAll("th button")) button.parentElement.setAttribute("aria-sort", button.dataset.key === key ? (state.up ? "ascending" : "descending") : "none");
 }
+function way(item) { return state.directed ? [[item.direction.toFixed(3), "n"]] : []; }
 function fill(id, rows, cells, open) {
   const body = byId(id).tBodies[0];
   body.replaceChildren();
@@ -193,7 +194,7 @@ const scorePairs = attempt(async () => {
   state.scores = found.scores;
   byId("scores-about").textContent = found.scores.length + " pairs. Probability among " + found.population + ".";
   byId("export-scores").disabled = false;
-  fill("scores", found.scores.slice(0, 500), (s) => [[s.source], [s.target], [s.score.toFixed(3), "n"], [s.probability.toFixed(4), "n"]], (s) => explain(s.source, s.target, "random"));
+  fill("scores", found.scores.slice(0, 500), (s) => [[s.source], [s.target], [s.score.toFixed(3), "n"], [s.probability.toFixed(4), "n"], ...way(s)], (s) => explain(s.source, s.target, "random"));
   if (found.scores.length > 500) byId("scores-about").textContent += " The first 500 are shown; the export has all.";
 });
 byId("score").addEventListener("click", scorePairs);
@@ -232,8 +233,8 @@ function save(name, columns, rows) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
-byId("export-links").addEventListener("click", () => save("missing_links.csv", ["source", "target", "score", "probability", "probability_low", "probability_high", "candidate_score", "common_neighbors", "distance"], wanted()));
-byId("export-scores").addEventListener("click", () => save("scores.csv", ["source", "target", "score", "probability"], state.scores));
+byId("export-links").addEventListener("click", () => save("missing_links.csv", ["source", "target", "score", "probability", "probability_low", "probability_high", "candidate_score", "common_neighbors", "distance", ...(state.directed ? ["direction"] : [])], wanted()));
+byId("export-scores").addEventListener("click", () => save("scores.csv", ["source", "target", "score", "probability", ...(state.directed ? ["direction"] : [])], state.scores));
 
 // explanation
 const explain = attempt(async (u, v, population) => {
@@ -243,7 +244,7 @@ const explain = attempt(async (u, v, population) => {
   try { found = await ask("/explain", { u, v, population }); }
   catch (error) { if (mine === state.asked) about.textContent = ""; throw error; }
   if (mine !== state.asked) return;
-  byId("why").replaceChildren(make("bdi", short(found.source, 400)), " – ", make("bdi", short(found.target, 400)));
+  byId("why").replaceChildren(...ends(found));
   about.textContent = found.linked ? "Linked in the graph, explained as if it were not." : "Not linked in the graph.";
   const predictions = byId("predictions");
   predictions.replaceChildren();
@@ -256,6 +257,15 @@ const explain = attempt(async (u, v, population) => {
   picture(found);
   if (matchMedia("(max-width: 56rem)").matches) byId("detail").scrollIntoView();
 });
+function ends(found) { // of a directed run in the order in which they were asked for
+  const told = found.direction || found;
+  return [make("bdi", short(told.source, 400)), found.direction ? " → " : " – ", make("bdi", short(told.target, 400))];
+}
+function directed(d) {
+  const source = short(d.source), target = short(d.target);
+  return [make("div", "Direction, if there is a link: " + source + " → " + target + " " + d.forward.toFixed(3) + ", " + target + " → " + source + " " + d.backward.toFixed(3) + " (both " + d.both.toFixed(3) + ")"),
+    ...effects("For " + source + " → " + target + " against the other direction, in log-odds", d.parts.map((p) => [p.name, p.effect, p.about]))];
+}
 function effects(title, rows) {
   if (!rows.length) return [];
   const table = make("table"), most = Math.max(1e-9, ...rows.map((r) => Math.abs(r[1])));
@@ -275,6 +285,7 @@ function reasons(found) {
   const removals = (rows) => largest(rows).map((r) => [r.nodes.map((name) => short(name)).join(" – "), r.lost, "leaves " + r.probability.toFixed(3)]);
   const place = byId("reasons");
   place.replaceChildren(
+    ...(found.direction ? directed(found.direction) : []),
     ...effects("From an average random pair (" + found.reference.toFixed(2) + ") to this one (" + found.predictions[0].log_odds.toFixed(2) + "), in log-odds", found.parts.map((p) => [p.name, p.effect, p.about])),
     ...effects("Lost without an edge", removals(found.edges)),
     ...effects("Lost without a common neighbour", removals(found.common_neighbors)),
@@ -358,6 +369,13 @@ attempt(async () => {
   themed();
   const run = await ask("/run");
   document.title = byId("title").textContent = shown(run.graph) + ": missing links";
+  state.directed = run.directed;
+  if (run.directed) {
+    for (const part of document.querySelectorAll(".way")) part.hidden = false;
+    byId("direction-about").textContent = "A link points from source to target; its probability is that of the link and of its direction. " + run.direction;
+    byId("u-label").textContent = "From";
+    byId("v-label").textContent = "To";
+  }
   byId("about").textContent = run.nodes.toLocaleString("en") + " nodes, " + run.links.toLocaleString("en") + " links";
   byId("top").max = run.limits.links;
   byId("trust").textContent = run.trust;
