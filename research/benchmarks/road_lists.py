@@ -5,8 +5,8 @@
 
 A tenth of the links is hidden, the test links of the protocol `random` at `--seed`. Each model is fitted on a graph
 without them, and `recommend` lists what that graph lacks: links that a model is given are never on its list, whichever
-part of its split they are in. Coordinates are not in the file: nodes are placed by Kamada and Kawai's layout of the whole
-network, hidden links included. Only networks to tune on are taken. The data root is LLWLC_DATA.
+part of its split they are in. Coordinates are not in the file: nodes are placed by Kamada and Kawai's layout of the
+whole network, hidden links included. Only networks to tune on are taken. The data root is LLWLC_DATA.
 """
 
 from __future__ import annotations
