@@ -5,9 +5,10 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
+from llwlc._candidates import inner_product_index
 from llwlc._candidates.config import CandidateConfig
 from llwlc._candidates.node_types import NodeTypes
-from llwlc._candidates.retriever import HUBNESS_NEIGHBORS, CandidateRetriever
+from llwlc._candidates.retriever import HUBNESS_NEIGHBORS, UNREACHED, CandidateRetriever
 from llwlc._candidates.walks import PRECISION, TELEPORT
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._pagerank import page_rank
@@ -100,6 +101,8 @@ def brute_scores(
     """The score of every node in the list of every other one `[n, n]`, −inf where it may not be there."""
     n = len(graph)
     walk = np.log1p(ranks(of(graph)) / PRECISION)
+    if x is None and n - 1 <= 2 * config.budget and n <= inner_product_index.EXACT_NODES:
+        walk = np.maximum(walk, UNREACHED)
     if x is not None:
         vectors = dense_vectors(graph, x) if vectors is None else vectors
     like = np.zeros((n, n)) if vectors is None else vectors @ vectors.T

@@ -33,7 +33,7 @@ from llwlc._candidates.hidden_links import find_hits
 from llwlc._candidates.node_types import NodeTypes, detect_node_types
 from llwlc._candidates.pairing import compute_list_lengths
 from llwlc._candidates.retrieval import check_membership, find_candidates
-from llwlc._candidates.retriever import CandidateRetriever, Evidence, make_retriever
+from llwlc._candidates.retriever import UNREACHED, CandidateRetriever, Evidence, make_retriever
 from llwlc._candidates.smoothing import SmoothedFeatures
 from llwlc._candidates.walks import PRECISION, find_walk_ends
 from llwlc._candidates.weight_search import search_weights
@@ -203,11 +203,10 @@ def test_lists_do_not_depend_on_their_blocks(monkeypatch):
 def test_a_large_graph_without_features_has_the_same_lists_up_to_ties(graph, seed, length):
     node_types, config = some_kinds(len(graph), seed), CandidateConfig()
     retriever = make_retriever(of(graph), None, config, node_types=node_types)
-    score = brute_scores(graph, None, config, node_types)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inner_product_index, "EXACT_NODES", 0)
         assert not retriever.exact
-        check_lists(retriever, graph, score, length)
+        check_lists(retriever, graph, brute_scores(graph, None, config, node_types), length)
 
 
 class AllProducts:
@@ -341,6 +340,18 @@ def test_candidates_are_unlinked_pairs_of_the_ends_lists_within_the_budget(graph
     assert [pairs[i] for i in place[inside].tolist()] == [(v, u) for u, v in asked[inside].tolist()]
 
 
+@pytest.mark.parametrize("n", [60, 201])
+def test_a_small_graph_without_features_has_all_pairs_as_candidates_those_within_reach_first(n):
+    """Also those of separate components, and those so far apart that no walk of the usual precision gets there."""
+    graph = nx.disjoint_union(nx.path_graph(n - 20), nx.star_graph(19))
+    retriever = make_retriever(of(graph), None, CandidateConfig())
+    assert len(find_candidates(retriever)) == n * (n - 1) // 2 - graph.number_of_edges()
+    score = brute_scores(graph, None, CandidateConfig(), NodeTypes.any(n))
+    assert (score[: n - 20, n - 20 :] == UNREACHED).all()
+    check_lists(retriever, graph, score, n)
+    assert len(find_candidates(replace(retriever, config=CandidateConfig(budget=(n - 2) // 2)))) < n * n / 4
+
+
 def test_candidates_do_not_depend_on_their_blocks(monkeypatch):
     retriever = make_retriever(of(nx.gnp_random_graph(40, 0.1, seed=3)), features(40, 0), CandidateConfig(budget=4))
     whole = find_candidates(retriever)
@@ -351,12 +362,12 @@ def test_candidates_do_not_depend_on_their_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("featured", [False, True])
-def test_graphs_without_links_or_without_pairs_have_candidates_by_features_only(featured):
+def test_graphs_without_links_or_without_pairs_have_all_pairs_as_candidates(featured):
     for graph in (nx.empty_graph(0), nx.empty_graph(1), nx.empty_graph(4), nx.complete_graph(5)):
         n = len(graph)
         x = np.ones((n, 3), dtype=np.float32) if featured else None
         found = find_candidates(make_retriever(of(graph), x, CandidateConfig()))
-        assert len(found) == (6 if featured and n == 4 else 0)
+        assert len(found) == (6 if n == 4 else 0)
         assert found.pairs.shape == (len(found), 2)
 
 

@@ -30,6 +30,7 @@ from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._loop import OnEpoch, Schedule, train
 from llwlc.training._network_trainee import NetworkTrainee
 from llwlc.training._node_features import NodeFeatures
+from llwlc.training._optimizers import UnwrappedAdamW
 from llwlc.training._resources import Resources
 
 STEPS = 40
@@ -201,7 +202,7 @@ class GlobalTrainee(NetworkTrainee):
             seed=seed,
         )
         self.net = make_nets(config, seed)
-        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
+        self.optimizer: torch.optim.Optimizer = UnwrappedAdamW(
             self.net.parameters(), config.learning_rate, weight_decay=config.weight_decay
         )
         pairs = torch.cat([split.valid_pos, split.valid_neg.reshape(-1, 2)])

@@ -1,8 +1,6 @@
 """Adam on one vector takes the steps that torch's takes on every parameter, and leaves its state where torch would."""
 
 import copy
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -73,7 +71,7 @@ def test_it_goes_on_from_the_state_that_it_finds():
         assert torch.equal(a, b)
 
 
-def test_its_state_is_torch_s_and_making_it_imports_no_compiler():
+def test_its_state_is_torch_s():
     net, config = network(), TrainConfig(learning_rate=1e-2)
     ours, torchs = (
         make_optimizer(net, config),
@@ -83,9 +81,3 @@ def test_its_state_is_torch_s_and_making_it_imports_no_compiler():
     torchs.load_state_dict(ours.state_dict())
     ours.load_state_dict(torchs.state_dict())
     assert ours.state_dict()["param_groups"] == torchs.state_dict()["param_groups"]
-    made = (
-        "from llwlc.models._llwlc.training import UnwrappedAdam; import sys, torch;"
-        " UnwrappedAdam([torch.zeros(3)]).state_dict(); print('torch._dynamo' in sys.modules)"
-    )
-    found = subprocess.run([sys.executable, "-c", made], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ from llwlc.nn._net import LLwLCNet
 from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._loop import OnEpoch, Schedule, TrainingResult, ValidationScores, train
 from llwlc.training._node_features import NodeFeatures
+from llwlc.training._optimizers import UnwrappedAdam
 from llwlc.training._ranks import Ranks
 
 
@@ -136,22 +137,6 @@ def train_network(
     if ranks is not None:
         ranks.begin(None, ())
     return result
-
-
-def _plain(name: str) -> Any:
-    """A method of torch's optimizers without its wrapper, which imports torch's compiler: two seconds, for something
-    that is not used here.
-    """
-    method = getattr(torch.optim.Adam, name)
-    return getattr(method, "__wrapped__", method)
-
-
-class UnwrappedAdam(torch.optim.Adam):
-    """torch's own, quick to make."""
-
-    add_param_group, state_dict, load_state_dict = (
-        _plain(name) for name in ("add_param_group", "state_dict", "load_state_dict")
-    )
 
 
 def make_optimizer(net: LLwLCNet, config: TrainConfig) -> torch.optim.Optimizer:
