@@ -151,8 +151,8 @@ def test_deletion_reads_what_plain_bases_do_not():
         train(net, make_batches(graphs, targets, "train", model, "cpu"), epochs=1, rate=model.rate)
         found = compute_errors(net, make_batches(graphs, targets, "test", model, "cpu"), ("3-cycle", "5-cycle"))
         errors[name] = found["edge"]["5-cycle"]
-    assert errors["deleted"] < 0.002
-    assert errors["none"] > 0.01
+    assert errors["deleted"] < 0.01
+    assert errors["none"] > 2 * errors["deleted"]
 
 
 def test_no_count_is_among_the_inputs(graphs):
