@@ -28,6 +28,7 @@ NAMES = (
     "ladder",
     "leads",
     "worth",
+    "counting",
     "baselines",
 )
 """The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""

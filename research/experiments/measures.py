@@ -43,6 +43,7 @@ from llwlc.training._checkpoint import Checkpoint
 from llwlc.training._epoch_record import EpochRecord
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
+from research.counting.trial import measure_counting
 from research.experiments.cell import IDENTITY, Cell
 from research.experiments.graphs import load_graph
 from research.experiments.leaks import make_leaked_split
@@ -197,6 +198,7 @@ MEASURES: dict[str, Measure] = {
     "separation": separation,
     "energy": energy,
     "corpus": corpus,
+    "counting": measure_counting,
 }
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from llwlc.models._registry import MODELS
+from research.counting.section import CountingSection
+from research.counting.trial import GROUPS
 from research.experiments import published
 from research.experiments.accuracy_section import AccuracySection
 from research.experiments.baselines_section import BaselinesSection
@@ -326,6 +328,9 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
         WorthSection(f"What constraints gain in {network}{how}", make_worth_rows(method), by_graph)
         for method, network in (("anchored", "the default network"), ("paper", "the paper's network"))
         for by_graph, how in ((False, ""), (True, ", by graph"))
+    ),
+    "counting": tuple(
+        CountingSection(f"Counting {group} of random graphs, normalised error", group) for group in GROUPS
     ),
     "baselines": (
         BaselinesSection("Baselines under the protocol of their published numbers", _make_baseline_rows()),
