@@ -1,10 +1,10 @@
 """Four systems' own networks beside ours: the classes of their public code, given the weights of a fit of ours, score
 the test pairs of one split; the largest difference of scores, and HR@100 of both.
 
-    python research/benchmarks/public_code.py ocn OCN --data cora-planetoid
-    python research/benchmarks/public_code.py neognn Neo-GNNs
-    python research/benchmarks/public_code.py nbfnet NBFNet-PyG
-    python research/benchmarks/public_code.py surelplus SUREL_Plus
+    python -m research.benchmarks.public_code ocn OCN --data cora-planetoid
+    python -m research.benchmarks.public_code neognn Neo-GNNs
+    python -m research.benchmarks.public_code nbfnet NBFNet-PyG
+    python -m research.benchmarks.public_code surelplus SUREL_Plus
 
 The second argument is the folder of a checkout: qingpingmo/OCN, seongjunyun/Neo-GNNs, KiddoZhu/NBFNet-PyG (the authors'
 own form of NBFNet for PyG) and Graph-COM/SUREL_Plus. Of torch_sparse, torch_scatter and pygho, which they import and

@@ -1,11 +1,11 @@
-"""The public training code of OCN and Neo-GNN on one of our splits: its own `train` and `test`, network and options, and
-HR@100 on test links at the epoch that its own validation chooses, beside that of ours.
+"""The public training code of OCN and Neo-GNN on one of our splits: its own `train` and `test`, network and options; its
+HR@100 on test links, at the epoch that its own validation chooses.
 
-    python research/benchmarks/public_training.py neognn Neo-GNNs --seed 0 --epochs 100
-    python research/benchmarks/public_training.py ocn OCN --seed 0 --epochs 100
+    python -m research.benchmarks.public_training neognn Neo-GNNs --seed 0 --epochs 100
+    python -m research.benchmarks.public_training ocn OCN --seed 0 --epochs 100
 
-The second argument is the folder of a checkout (seongjunyun/Neo-GNNs, qingpingmo/OCN); see `public_code.py`. Neo-GNN has
-the options of its `main_collab.py`, as there are none for Cora, but for --input-dropout; OCN those of its read-me.
+The second argument is the folder of a checkout (seongjunyun/Neo-GNNs, qingpingmo/OCN); see `public_code.py`. Neo-GNN
+has the options of its `main_collab.py`, as there are none for Cora; OCN those of its read-me.
 """
 
 from __future__ import annotations
@@ -51,7 +51,18 @@ def links_of(split: LinkSplit) -> dict[str, dict[str, torch.Tensor]]:
     }
 
 
+def index_by_tensors() -> None:
+    """Lets scipy's matrices be indexed by tensors, as those of 2021 could be."""
+    plain = scipy.sparse.csr_matrix.__getitem__
+
+    def by_tensor(self: Any, key: Any) -> Any:
+        return plain(self, key.numpy() if isinstance(key, torch.Tensor) else key)
+
+    scipy.sparse.csr_matrix.__getitem__ = by_tensor  # type: ignore[method-assign]
+
+
 def neognn(split: LinkSplit, x: torch.Tensor, epochs: int, seed: int) -> list[Hits]:
+    index_by_tensors()
     there, models = importlib.import_module("main_collab"), importlib.import_module("models")
     n = split.train_graph.num_nodes
     how = types.SimpleNamespace(dataset="collab", f_edge_dim=8, f_node_dim=128, g_phi_dim=128)
