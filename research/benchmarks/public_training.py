@@ -1,5 +1,5 @@
-"""The public training code of OCN and Neo-GNN on one of our splits: its own `train` and `test`, network and options; its
-HR@100 on test links, at the epoch that its own validation chooses.
+"""The public training code of OCN and Neo-GNN on one of our splits, with its own `train`, `test`, network and options:
+its HR@100 on test links at the epoch that its own validation chooses.
 
     python -m research.benchmarks.public_training neognn Neo-GNNs --seed 0 --epochs 100
     python -m research.benchmarks.public_training ocn OCN --seed 0 --epochs 100
