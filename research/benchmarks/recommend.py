@@ -56,7 +56,7 @@ def measure(name: str, seed: int, protocol: str, device: str, method: str) -> di
     )
     valid = {}
     for heuristic in HEURISTICS.records():
-        if not heuristic.features or graph.x is not None:
+        if heuristic.applies_to(graph):
             hit = torch.isin(pair_number(pairs, n), pair_number(split.valid_pos, n))
             score = heuristic.load()(held.graph, pairs).double().numpy()
             valid[heuristic.title] = compute_list_quality(

@@ -1,11 +1,13 @@
 """Claims of the paper that need no training: arithmetic on its own tables, and what its formulas do."""
 
+from collections import Counter
 from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
+from networkx.generators.atlas import graph_atlas_g
 
 from llwlc import datasets
 from research.experiments.chain import SEAL_READOUT
@@ -104,3 +106,25 @@ def test_the_diffusion_maps_eigenvectors_are_not_those_of_the_laplacian_that_is_
     ring = nx.to_numpy_array(nx.cycle_graph(5))
     vectors = np.linalg.eigh(2 * np.eye(5) - ring)[1]
     assert max(np.linalg.norm(ring / 2 @ v - (v @ (ring / 2) @ v) * v) for v in vectors.T) < 1e-12
+
+
+def test_most_small_graphs_but_not_all_are_determined_by_their_laplacian_spectrum():
+    """The graphs with a cospectral mate, as Haemers and Spence count them (2004): the paper cites exponentially many
+    graphs that have none; nobody knows whether it is almost all.
+    """
+    spectra = {n: Counter[tuple[float, ...]]() for n in range(2, 8)}
+    for graph in graph_atlas_g():
+        if len(graph) > 1:
+            values = np.linalg.eigvalsh(nx.laplacian_matrix(graph).toarray().astype(float))
+            spectra[len(graph)][tuple(np.round(values, 6) + 0.0)] += 1
+    mates = {n: sum(count for count in of.values() if count > 1) for n, of in spectra.items()}
+    assert mates == {2: 0, 3: 0, 4: 0, 5: 0, 6: 4, 7: 130}
+    assert sum(of.total() for of in spectra.values()) == 1251
+
+
+def test_the_appendix_degrees_are_those_of_the_files_and_not_of_its_own_counts():
+    stated = {"citeseer": (3327, 4676, 2.74), "pubmed": (18_717, 44_327, 4.5)}
+    for data, (nodes, links, degree) in stated.items():
+        known = datasets.info(data)
+        assert round(2 * known.edges / known.nodes, 2) == degree
+        assert abs(2 * links / nodes - degree) > 0.06

@@ -311,6 +311,9 @@ _BUDDY = Recipe(
 # The public commands are for OGB's graphs, none for Planetoid's. So it has the shape and dropout of `gcn`, which it
 # contains, and the public clipping and learning rate.
 _NEOGNN = replace(_PRODUCT, learning_rate=1e-3, clip=1.0, folds=10)
+# Without dropout of the features it fits the training links within ten epochs: on validation links (`buddy`, seed 0)
+# HR@100 was 89.1 / 88.8, with it 94.5 / 97.5, and 95.8 / 96.7 with one layer.
+_NEOGNN_WORDS = replace(_NEOGNN, layers=1, input_dropout=0.7, dropout=0.5, head_dropout=0.5, patience=20)
 # Its configuration for homogeneous graphs.
 _NBFNET = Recipe(hidden=32, layers=6, batch_size=64, learning_rate=5e-3, epochs=20, features=False)
 # The public defaults; the commands are for OGB's graphs. There an epoch is the 5 % of the links that are removed: 20
@@ -398,6 +401,8 @@ RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("buddy", "cora"): _BUDDY,
     ("buddy", "citeseer"): _BUDDY,
     ("buddy", "pubmed"): replace(_BUDDY, hops=3, head_dropout=0.2),
+    ("neognn", "cora"): _NEOGNN_WORDS,
+    ("neognn", "citeseer"): _NEOGNN_WORDS,
     # the public code ends an epoch after 50 batches: its 200 epochs are 9 of these
     ("neognn", "ogbl-collab"): Recipe(
         hidden=256, layers=3, head_layers=3, batch_size=1024, learning_rate=1e-3, clip=1.0, folds=10, epochs=9
