@@ -9,6 +9,8 @@ import typer
 
 from llwlc._cli.console import print_status, print_text
 from llwlc._cli.options import PluginOption, PriorHelp, RunArgument, load_plugins
+from llwlc._cli.runs import open_run
+from llwlc._support.stopwatch import stage
 from llwlc.errors import InputError
 
 ENDINGS = (".json", ".html", ".txt")
@@ -48,13 +50,12 @@ def explain(
     load_plugins(plugin)
     if out is not None and out.suffix.lower() not in ENDINGS:
         raise InputError(f"{out}: an explanation is written as {', '.join(ENDINGS)}: choose one of these endings")
-    from llwlc._predictor import LinkPredictor
     from llwlc._support.files import check_parent_folder, write_text
 
     if out is not None:
         check_parent_folder(out)
     population = "candidates" if candidates else "random"
-    explanation = LinkPredictor.load(run).explain(
+    explanation = open_run(run).explain(
         u, v, population=population, prior=prior, missing_share=missing_share, max_edges=edges
     )
     if out is None:
@@ -62,12 +63,13 @@ def explain(
             print_text(line)
         return
     kind = out.suffix.lower()
-    write_text(
-        out,
-        explanation.to_json()
-        if kind == ".json"
-        else explanation.to_html(top)
-        if kind == ".html"
-        else explanation.to_text(top),
-    )
+    with stage("writing"):
+        write_text(
+            out,
+            explanation.to_json()
+            if kind == ".json"
+            else explanation.to_html(top)
+            if kind == ".html"
+            else explanation.to_text(top),
+        )
     print_status(f"written to {out}")

@@ -203,8 +203,8 @@ def fit(
         from llwlc._predictor import LinkPredictor
 
     with join_processes(device) as ranks:
+        full_graph = graph_options.open(graph, directed=directed)
         with watch("reading"):
-            full_graph = graph_options.open(graph, directed=directed)
             labels = None if node_type is None else graph_options.read_node_types(full_graph, node_type)
         settings = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
         budget = minutes if plan is None else None

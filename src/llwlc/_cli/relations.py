@@ -12,12 +12,13 @@ from llwlc._cli.graph_options import GraphOptions, gigabytes_to_bytes, make_sour
 from llwlc._cli.options import refuse_options
 from llwlc._cli.tables import TableOutput
 from llwlc._io.database_url import redact
+from llwlc._support.stopwatch import STARTING, stage
 from llwlc.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from llwlc.relations import Triples, TypedLink
+    from llwlc.relations import RelationPredictor, Triples, TypedLink
 
 COLUMNS = ("source", "type", "target", "score", "probability")
 
@@ -33,23 +34,25 @@ def fit_relations(
         why="with --relation, whose links have types instead",
     )
     refuse_options(ctx, "directed", why="with --relation, whose links lead from source to target in any case")
-    from llwlc.graph import Graph
-    from llwlc.graph._report import describe_unused
-    from llwlc.relations import RelationPredictor, read_triples
+    with stage(STARTING):
+        from llwlc.graph import Graph
+        from llwlc.graph._report import describe_unused
+        from llwlc.relations import RelationPredictor, read_triples
 
     if out.exists():
         raise InputError(f"{out} exists already: choose another --out, or delete it")
     source = make_source(name, options.query, "--query")
     assert source is not None
-    triples = read_triples(
-        source,
-        relation,
-        source=options.source,
-        target=options.target,
-        header=False if options.no_header else None,
-        separator=parse_separator(options.separator),
-        unzipped_limit=gigabytes_to_bytes(options.unzipped_limit),
-    )
+    with stage("reading"):
+        triples = read_triples(
+            source,
+            relation,
+            source=options.source,
+            target=options.target,
+            header=False if options.no_header else None,
+            separator=parse_separator(options.separator),
+            unzipped_limit=gigabytes_to_bytes(options.unzipped_limit),
+        )
     print_status(
         f"{redact(name)}: {triples.num_rows:,} rows gave {triples.num_nodes:,} nodes and {len(triples):,} links of"
         f" {len(triples.types):,} types{describe_repeats(triples)}"
@@ -62,8 +65,10 @@ def fit_relations(
 
         nodes = Graph.from_edges(torch.zeros(0, 2, dtype=torch.long), num_nodes=triples.num_nodes, names=triples.names)
         labels = options.read_node_types(nodes, node_type)
-    model = RelationPredictor(seed=seed).fit(triples, node_types=labels)
-    model.save(out)
+    with stage("training"):
+        model = RelationPredictor(seed=seed).fit(triples, node_types=labels)
+    with stage("saving"):
+        model.save(out)
     metrics = [
         (title.upper() if title == "mrr" else title, f"{100 * value:.2f}") for title, value in model.metrics_.items()
     ]
@@ -90,9 +95,9 @@ def recommend_relations(
     run: Path, relation: str | None, top: int | None, node: str | None, delivery: TableOutput
 ) -> None:
     """Writes the likeliest missing links of a run of typed links."""
-    from llwlc.relations import RelationPredictor
-
-    links = RelationPredictor.load(run).recommend(relation, top=20 if top is None else top, node=node)
+    model = open_relation_run(run)
+    with stage("listing"):
+        links = model.recommend(relation, top=20 if top is None else top, node=node)
     what = "of any type" if relation is None else f"of type {relation!r}"
     print_status(f"{len(links):,} links {what}; probabilities assume as many known as random links")
     delivery.write_out(as_table(links))
@@ -108,15 +113,26 @@ def score_relations(
     delivery: TableOutput,
 ) -> None:
     """Writes the scores of the typed links of a file."""
-    from llwlc.relations import RelationPredictor
-    from llwlc.relations._triples import read_columns
-
     asked = make_source(pairs, query, "--query")
     assert asked is not None
-    columns, _ = read_columns(asked, relation, source=source, target=target)
-    scored = RelationPredictor.load(run).score(list(zip(*(column.to_pylist() for column in columns), strict=True)))
+    model = open_relation_run(run)
+    from llwlc.relations._triples import read_columns
+
+    with stage("reading"):
+        columns, _ = read_columns(asked, relation, source=source, target=target)
+        rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    with stage("scoring"):
+        scored = model.score(rows)
     print_status(f"{len(scored):,} typed links scored; probabilities assume as many known as random links")
     delivery.write_out(as_table(scored))
+
+
+def open_relation_run(folder: Path) -> RelationPredictor:
+    """The fitted predictor of typed links in a run folder."""
+    with stage(STARTING):
+        from llwlc.relations import RelationPredictor
+    with stage("reading"):
+        return RelationPredictor.load(folder)
 
 
 def as_table(links: list[TypedLink]) -> pa.Table:

@@ -9,6 +9,8 @@ import typer
 
 from llwlc._cli.console import print_status
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins
+from llwlc._cli.runs import open_run
+from llwlc._support.stopwatch import STARTING, stage
 from llwlc.errors import InputError
 
 
@@ -28,10 +30,10 @@ def report(
     load_plugins(plugin)
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{out}: a report is an HTML file: choose a name that ends in .html")
-    from llwlc._predictor import LinkPredictor
-    from llwlc._report.page import write_report
-    from llwlc._support.files import check_parent_folder
+    with stage(STARTING):
+        from llwlc._report.page import write_report
+        from llwlc._support.files import check_parent_folder
 
     check_parent_folder(out)
-    write_report(LinkPredictor.load(run), out, top=top)
+    write_report(open_run(run), out, top=top)
     print_status(f"written to {out}, {out.stat().st_size / 1e6:.1f} MB")

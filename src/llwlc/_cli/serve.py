@@ -8,6 +8,7 @@ import typer
 
 from llwlc._cli.console import print_status
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins
+from llwlc._cli.runs import open_run
 from llwlc.errors import MissingDependencyError
 
 
@@ -44,7 +45,6 @@ def serve(
     `llwlc serve run --port 8765`
     """
     load_plugins(plugin)
-    from llwlc._predictor import LinkPredictor
 
     try:
         from llwlc._serve.server import serve_run
@@ -53,6 +53,4 @@ def serve(
             "the page needs starlette and uvicorn: pip install 'llwlc[serve]'", name=error.name
         ) from error
 
-    serve_run(
-        LinkPredictor.load(run), host=host, port=port, names=name or (), require_token=require_token, say=print_status
-    )
+    serve_run(open_run(run), host=host, port=port, names=name or (), require_token=require_token, say=print_status)
