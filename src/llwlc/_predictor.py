@@ -22,6 +22,7 @@ from llwlc._runs.queries import Pairs
 from llwlc._support.estimator import Estimator
 from llwlc._support.progress import as_verbose, print_notice
 from llwlc._support.repeated_warnings import deduplicate_warnings
+from llwlc._support.stopwatch import stage
 from llwlc._tuning.tunable import Tunable
 from llwlc.bases._cache import default_cache_folder
 from llwlc.errors import InputError
@@ -214,7 +215,8 @@ class LinkPredictor(Estimator, Tunable):
             seed: seed of the split and of training.
             on_epoch: called with the record of each epoch.
         """
-        split, known = make(self.graph_, protocol=protocol, seed=seed), self.run_.split.known_neg
+        with stage("splitting"):
+            split, known = make(self.graph_, protocol=protocol, seed=seed), self.run_.split.known_neg
         split = split if known is None else with_known_negatives(split, self.graph_, known)
         print_notice(f"training {self.model_.title} again on a split of protocol {protocol}, seed {seed}")
         return fit_model(

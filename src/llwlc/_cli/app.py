@@ -59,5 +59,5 @@ def about(
     if ctx.invoked_subcommand:
         command = watch_command(ctx.invoked_subcommand)
         if profile:
-            ctx.call_on_close(lambda: print_stages(watch.seconds))  # after the stopwatch, which is closed before
+            ctx.call_on_close(lambda: print_stages(watch))  # after the stopwatch, which is closed before
         watch = ctx.with_resource(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,6 +18,7 @@ from llwlc._cli.process import OutputError
 from llwlc._io.database_url import redact
 from llwlc._support.progress import show_progress
 from llwlc._support.repeated_warnings import deduplicate_warnings
+from llwlc._support.stopwatch import Stopwatch
 from llwlc._support.text import escape_controls
 from llwlc.errors import LLwLCError
 
@@ -66,12 +67,16 @@ class Group(TyperGroup):
             raise typer.Exit(2) from None
 
 
-def print_stages(seconds: Mapping[str, float]) -> None:
-    """Prints on stderr what each stage of a command took, the longest first, and their sum."""
+def print_stages(watch: Stopwatch) -> None:
+    """Prints on stderr what each stage of a command took, the longest first, and their sum; and the seconds of all
+    processors that this process used meanwhile.
+    """
+    seconds, cpu = watch.seconds, watch.cpu_seconds
     total = sum(seconds.values())
-    rows = [*sorted(seconds.items(), key=lambda row: -row[1]), ("total", total)]
-    for stage, taken in rows:
-        ERR.print(f"{taken:9.2f} s {taken / total:6.1%}  {stage}", markup=False, highlight=False)
+    rows = [(stage, seconds[stage], cpu[stage]) for stage in sorted(seconds, key=lambda stage: -seconds[stage])]
+    for stage, taken, used in [*rows, ("total", total, sum(cpu.values()))]:
+        line = f"{taken:9.2f} s {taken / total:6.1%} {used:9.2f} CPU s  {stage}"
+        ERR.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _lacks_memory(error: RuntimeError) -> bool:

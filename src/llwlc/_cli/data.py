@@ -12,6 +12,7 @@ from llwlc._cli.console import OUT, Group, print_rows, print_status, print_table
 from llwlc._cli.graph_options import GraphArgument, GraphOptions, make_source, takes_graph_options
 from llwlc._cli.options import PluginOption, load_plugins, make_completer
 from llwlc._io.database_url import redact
+from llwlc._support.stopwatch import STARTING, stage
 from llwlc.datasets._catalog import DATASETS
 from llwlc.errors import InputError
 from llwlc.splits._registry import PROTOCOLS, Protocol
@@ -26,7 +27,8 @@ data = typer.Typer(cls=Group, no_args_is_help=True, help="Lists datasets, descri
 def list_datasets(plugin: PluginOption = None) -> None:
     """Lists the datasets with their sizes. Example: `llwlc data list`"""
     load_plugins(plugin)
-    from llwlc import datasets
+    with stage(STARTING):
+        from llwlc import datasets
 
     for name in datasets.names():
         about = datasets.info(name)
@@ -42,9 +44,11 @@ def get_dataset(
     ],
 ) -> None:
     """Downloads a dataset, unless it is there already. Example: `llwlc data get pubmed`"""
-    from llwlc import datasets
+    with stage(STARTING):
+        from llwlc import datasets
 
-    graph = datasets.load(name)
+    with stage("reading"):
+        graph = datasets.load(name)
     typer.echo(f"{name} is ready: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges")
 
 
@@ -62,7 +66,10 @@ def show_graph(graph: GraphArgument, plugin: PluginOption = None, *, graph_optio
     `llwlc data show edges.tsv.gz --no-header --features nodes.csv --isolated keep`
     """
     load_plugins(plugin)
-    print_rows(redact(graph), describe_graph(graph_options.open(graph)))
+    full_graph = graph_options.open(graph)
+    with stage("counting"):
+        rows = describe_graph(full_graph)
+    print_rows(redact(graph), rows)
 
 
 @data.command("pack")
@@ -105,22 +112,24 @@ def pack_graph(
 
     `llwlc score run pairs.parquet -o scores.parquet --graph graph`
     """
-    from llwlc.graph._packing import pack
+    with stage(STARTING):
+        from llwlc.graph._packing import pack
 
     origin = make_source(edges, query, "--query")
     assert origin is not None
     before = out.exists()
-    report = pack(
-        origin,
-        out,
-        memory=memory,
-        source=source,
-        target=target,
-        weight=None if weight == "none" else weight,
-        time=None if time == "none" else time,
-        header=False if no_header else None,
-        separator="\t" if separator in ("tab", "\\t") else separator,
-    )
+    with stage("packing"):
+        report = pack(
+            origin,
+            out,
+            memory=memory,
+            source=source,
+            target=target,
+            weight=None if weight == "none" else weight,
+            time=None if time == "none" else time,
+            header=False if no_header else None,
+            separator="\t" if separator in ("tab", "\\t") else separator,
+        )
     print_status(f"{redact(edges)}: {report.line}")
     if report.unused:
         print_status(report.unused_line)
@@ -154,19 +163,24 @@ def audit_split(
     `llwlc data audit split.safetensors --graph edges.csv --source from --target to`
     """
     load_plugins(plugin)
-    from llwlc._runs import directory as run_directory
-    from llwlc.splits._auditing import audit
+    with stage(STARTING):
+        from llwlc._runs import directory as run_directory
+        from llwlc.splits._auditing import audit
 
     if split.is_dir():
         if graph is not None:
             raise InputError("a run stores the graph that it split: leave --graph out")
-        run = run_directory.load(split)
-        report = audit(run.split, run.graph)
+        with stage("reading"):
+            run = run_directory.load(split)
+        parts, whole = run.split, run.graph
     else:
         if graph is None:
             raise InputError(f"{split} is not a run folder: with a split file, give its graph with --graph")
         whole = graph_options.open(graph)
-        report = audit(run_directory.load_split(split, whole), whole)
+        with stage("reading"):
+            parts = run_directory.load_split(split, whole)
+    with stage("auditing"):
+        report = audit(parts, whole)
     for line in str(report).splitlines():
         print_text(line)
     if not report.ok:
@@ -203,13 +217,16 @@ def show_protocols(
         )
         print_table(columns, [_protocol_row(record) for record in PROTOCOLS.records()])
         return
-    from llwlc.splits._making import NUM_HARD, part_sizes
+    with stage(STARTING):
+        from llwlc.splits._making import NUM_HARD, part_sizes
 
     table = Table("protocol", "train", "valid", "test", "negatives, valid", "negatives, test", pad_edge=False)
     full_graph = graph_options.open(graph)
     for name in PROTOCOLS:
         if not PROTOCOLS[name].from_dataset:
-            sizes, own = part_sizes(full_graph, name), f"{NUM_HARD:,} × " if PROTOCOLS[name].negatives else ""
+            with stage("splitting"):
+                sizes = part_sizes(full_graph, name)
+            own = f"{NUM_HARD:,} × " if PROTOCOLS[name].negatives else ""
             links, negatives = sizes[:3], sizes[3:]
             table.add_row(name, *(f"{size:,}" for size in links), *(f"{own}{size:,}" for size in negatives))
     OUT.print(table)

@@ -10,6 +10,7 @@ import typer
 from llwlc._cli.console import print_rows, print_status
 from llwlc._cli.epoch_bar import EpochBar
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins, make_completer, parse_seeds, refuse_options
+from llwlc._cli.runs import open_run
 from llwlc._cli.tables import show_ranking, show_result
 from llwlc.errors import InputError
 from llwlc.splits._registry import PROTOCOLS
@@ -68,9 +69,7 @@ def evaluate(
     if protocol is None and not ranking:
         refuse_options(ctx, "device", why="without --protocol or --ranking: what the run measured is only shown")
     which = parse_seeds(seeds)
-    from llwlc._predictor import LinkPredictor
-
-    model = LinkPredictor.load(run, device=device)
+    model = open_run(run, device=device)
     if ranking:
         show_ranking(model.evaluate_ranking(hidden=hidden))
         return

@@ -10,6 +10,8 @@ import typer
 from llwlc._cli.console import print_status, print_text
 from llwlc._cli.options import PluginOption, PriorHelp, RunArgument, load_plugins, refuse_options
 from llwlc._cli.relations import explain_relations
+from llwlc._cli.runs import open_run
+from llwlc._support.stopwatch import stage
 from llwlc.errors import InputError
 from llwlc.relations._run_folder import is_relation_run
 
@@ -66,13 +68,12 @@ def explain(
         return
     if relation is not None:
         raise InputError("--relation is for a run of typed links: fit with --relation COLUMN")
-    from llwlc._predictor import LinkPredictor
     from llwlc._support.files import check_parent_folder, write_text
 
     if out is not None:
         check_parent_folder(out)
     population = "candidates" if candidates else "random"
-    explanation = LinkPredictor.load(run).explain(
+    explanation = open_run(run).explain(
         u, v, population=population, prior=prior, missing_share=missing_share, max_edges=edges
     )
     if out is None:
@@ -80,12 +81,13 @@ def explain(
             print_text(line)
         return
     kind = out.suffix.lower()
-    write_text(
-        out,
-        explanation.to_json()
-        if kind == ".json"
-        else explanation.to_html(top)
-        if kind == ".html"
-        else explanation.to_text(top),
-    )
+    with stage("writing"):
+        write_text(
+            out,
+            explanation.to_json()
+            if kind == ".json"
+            else explanation.to_html(top)
+            if kind == ".html"
+            else explanation.to_text(top),
+        )
     print_status(f"written to {out}")

@@ -34,6 +34,7 @@ from llwlc._support.registry import Registry, listed
 from llwlc._support.stopwatch import STARTING, current_watch
 from llwlc.bases._starts import STARTS
 from llwlc.constraints._registry import FAMILIES
+from llwlc.errors import InputError
 from llwlc.models._llwlc.presets import PRESETS
 from llwlc.models._registry import MODELS
 from llwlc.nn._registry import READOUTS
@@ -195,8 +196,8 @@ def fit(
         from llwlc._predictor import LinkPredictor
 
     with join_processes(device) as ranks:
+        full_graph = graph_options.open(graph, directed=directed)
         with watch("reading"):
-            full_graph = graph_options.open(graph, directed=directed)
             labels = None if node_type is None else graph_options.read_node_types(full_graph, node_type)
         settings = parse_settings(set_) | ({} if fraction is None else {"fraction": fraction})
         budget = minutes if plan is None else None

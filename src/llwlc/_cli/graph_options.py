@@ -18,6 +18,7 @@ from llwlc._cli.console import print_status
 from llwlc._cli.options import make_completer
 from llwlc._io.database_url import is_database_url, redact
 from llwlc._support.repeated_warnings import suppress_warnings
+from llwlc._support.stopwatch import STARTING, stage
 from llwlc.datasets._catalog import DATASETS
 from llwlc.errors import InputError
 
@@ -132,6 +133,7 @@ class GraphOptions:
     ] = None
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
+    @stage("reading")
     def open(self, name: str, *, directed: bool = False) -> Graph:
         """The dataset of that name, or the graph of that file or query; its counts and warnings are printed on
         stderr. `directed`: keep which way its links point.
@@ -150,7 +152,8 @@ class GraphOptions:
                 raise InputError(f"{name} is a dataset: options on columns and features are for files")
             if directed:
                 raise InputError(f"{name} is a dataset, and datasets are undirected: leave --directed out")
-            from llwlc import datasets
+            with stage(STARTING):
+                from llwlc import datasets
 
             return datasets.load(name)
         if Path(name).is_dir():
@@ -190,8 +193,9 @@ class GraphOptions:
         return read_node_types(source, graph, column, node=self.node)
 
     def _read(self, name: str, *, directed: bool = False) -> Graph:
-        from llwlc.graph._edge_file import read_graph
-        from llwlc.graph._report import GraphWarning
+        with stage(STARTING):
+            from llwlc.graph._edge_file import read_graph
+            from llwlc.graph._report import GraphWarning
 
         with suppress_warnings(GraphWarning):  # the command prints them, without Python's file and line
             return read_graph(
@@ -295,6 +299,7 @@ class UpdateOptions:
     graph_node: Annotated[str | None, typer.Option(help="Column of node ids in --features, and in --node-list.")] = None
     unzipped_limit: LimitOption = DEFAULT_LIMIT
 
+    @stage("reading")
     def apply(self, model: LinkPredictor) -> Graph | None:
         """The updated graph, with a line about it on stderr; None if no option changes the run's own graph."""
         sources: dict[str, Any] = {

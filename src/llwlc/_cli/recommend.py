@@ -20,8 +20,10 @@ from llwlc._cli.options import (
     refuse_options,
 )
 from llwlc._cli.relations import recommend_relations, refuse_updates
+from llwlc._cli.runs import open_run
 from llwlc._cli.tables import TableOutput, describe_expected_links, show_links
 from llwlc._io.database_url import is_database_url, redact
+from llwlc._support.stopwatch import stage
 from llwlc.errors import InputError
 from llwlc.relations._run_folder import is_relation_run
 
@@ -137,8 +139,6 @@ def recommend(
         return
     if relation is not None:
         raise InputError("--relation is for a run of typed links: fit with --relation COLUMN")
-    from llwlc._predictor import LinkPredictor
-
     options: dict[str, Any] = {
         "node": node,
         "top": top,
@@ -155,7 +155,7 @@ def recommend(
             raise InputError("--to NODES has no effect with --engine ray, whose workers list all pairs: leave it out")
         recommendations = recommend_on_ray(run, out, address, workers, update, **options)
     else:
-        model = LinkPredictor.load(run)
+        model = open_run(run)
         graph = update.apply(model)
         if update.new_nodes is not None and graph is not None and node is None and from_ is None:
             from llwlc._runs.new_nodes import choose_new_nodes
@@ -174,7 +174,8 @@ def recommend(
     else:
         print_status(f"There are no candidates of {node}: no unlinked node is near it or has similar features")
     if url is not None:
-        recommendations.to_database(url, table, if_exists=if_exists)
+        with stage("writing"):
+            recommendations.to_database(url, table, if_exists=if_exists)
         print_status(f"{len(recommendations):,} links written to table {table} of {redact(url)}")
         if out is None and format is None:
             return

@@ -12,6 +12,7 @@ from llwlc._cli.graph_options import GraphOptions, UpdateOptions, gigabytes_to_b
 from llwlc._cli.options import refuse_options
 from llwlc._cli.tables import TableOutput
 from llwlc._io.database_url import redact
+from llwlc._support.stopwatch import STARTING, stage
 from llwlc.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,23 +34,25 @@ def fit_relations(
         why="with --relation, whose links have types instead",
     )
     refuse_options(ctx, "directed", why="with --relation, whose links lead from source to target in any case")
-    from llwlc.graph import Graph
-    from llwlc.graph._report import describe_unused
-    from llwlc.relations import RelationPredictor, read_triples
+    with stage(STARTING):
+        from llwlc.graph import Graph
+        from llwlc.graph._report import describe_unused
+        from llwlc.relations import RelationPredictor, read_triples
 
     if out.exists():
         raise InputError(f"{out} exists already: choose another --out, or delete it")
     source = make_source(name, options.query, "--query")
     assert source is not None
-    triples = read_triples(
-        source,
-        relation,
-        source=options.source,
-        target=options.target,
-        header=False if options.no_header else None,
-        separator=parse_separator(options.separator),
-        unzipped_limit=gigabytes_to_bytes(options.unzipped_limit),
-    )
+    with stage("reading"):
+        triples = read_triples(
+            source,
+            relation,
+            source=options.source,
+            target=options.target,
+            header=False if options.no_header else None,
+            separator=parse_separator(options.separator),
+            unzipped_limit=gigabytes_to_bytes(options.unzipped_limit),
+        )
     print_status(
         f"{redact(name)}: {triples.num_rows:,} rows gave {triples.num_nodes:,} nodes and {len(triples):,} links of"
         f" {len(triples.types):,} types{describe_repeats(triples)}"
@@ -62,8 +65,10 @@ def fit_relations(
 
         nodes = Graph.from_edges(torch.zeros(0, 2, dtype=torch.long), num_nodes=triples.num_nodes, names=triples.names)
         labels = options.read_node_types(nodes, node_type)
-    model = RelationPredictor(seed=seed).fit(triples, node_types=labels)
-    model.save(out)
+    with stage("training"):
+        model = RelationPredictor(seed=seed).fit(triples, node_types=labels)
+    with stage("saving"):
+        model.save(out)
     metrics = [
         (title.upper() if title == "mrr" else title, f"{100 * value:.2f}") for title, value in model.metrics_.items()
     ]
@@ -86,11 +91,12 @@ def describe_repeats(triples: Triples) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def open_run(run: Path, update: UpdateOptions | None = None) -> RelationPredictor:
+def open_relation_run(run: Path, update: UpdateOptions | None = None) -> RelationPredictor:
     """A run of typed links, with the links of `--add`, which has the column of types that the run was fitted with."""
-    from llwlc.relations import RelationPredictor, read_triples
-
-    model = RelationPredictor.load(run)
+    with stage(STARTING):
+        from llwlc.relations import RelationPredictor, read_triples
+    with stage("reading"):
+        model = RelationPredictor.load(run)
     added = None if update is None else make_source(update.add, update.add_query, "--add-query")
     if update is None or added is None:
         return model
@@ -125,7 +131,9 @@ def recommend_relations(
     """Writes the likeliest missing links of a run of typed links."""
     from llwlc.relations._explanation import describe_population
 
-    links = open_run(run, update).recommend(relation, top=20 if top is None else top, node=node)
+    model = open_relation_run(run, update)
+    with stage("listing"):
+        links = model.recommend(relation, top=20 if top is None else top, node=node)
     what = "of any type" if relation is None else f"of type {relation!r}"
     print_status(f"{len(links):,} links {what}; probabilities hold {describe_population(0.5)}")
     delivery.write_out(as_table(links))
@@ -146,7 +154,9 @@ def score_relations(
     from llwlc.relations._explanation import describe_population
 
     asked = make_source(pairs, query, "--query")
-    found = open_run(run, update).score_table(asked, prior=prior, unknown=unknown, verbatim=delivery.text, **columns)
+    model = open_relation_run(run, update)
+    with stage("scoring"):
+        found = model.score_table(asked, prior=prior, unknown=unknown, verbatim=delivery.text, **columns)
     for name, renamed in found.renamed.items():
         print_status(f"the column {name!r} of {redact(pairs)} is kept as {renamed!r}")
     if found.note:
@@ -166,7 +176,9 @@ def explain_relations(
 
     if out is not None:
         check_parent_folder(out)
-    found = open_run(run).explain(source, target, relation, prior=prior)
+    model = open_relation_run(run)
+    with stage("explaining"):
+        found = model.explain(source, target, relation, prior=prior)
     if out is None:
         for line in found.to_text(top).splitlines():
             print_text(line)

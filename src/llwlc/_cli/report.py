@@ -9,6 +9,9 @@ import typer
 
 from llwlc._cli.console import print_status
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins
+from llwlc._cli.relations import open_relation_run
+from llwlc._cli.runs import open_run
+from llwlc._support.stopwatch import STARTING, stage
 from llwlc.errors import InputError
 from llwlc.relations._run_folder import is_relation_run
 
@@ -29,17 +32,18 @@ def report(
     load_plugins(plugin)
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{out}: a report is an HTML file: choose a name that ends in .html")
-    from llwlc._support.files import check_parent_folder
+    with stage(STARTING):
+        from llwlc._support.files import check_parent_folder
 
     check_parent_folder(out)
     if is_relation_run(run):
-        from llwlc._report.typed_page import write_typed_report
-        from llwlc.relations import RelationPredictor
+        with stage(STARTING):
+            from llwlc._report.typed_page import write_typed_report
 
-        write_typed_report(RelationPredictor.load(run), out, top=top)
+        write_typed_report(open_relation_run(run), out, top=top)
     else:
-        from llwlc._predictor import LinkPredictor
-        from llwlc._report.page import write_report
+        with stage(STARTING):
+            from llwlc._report.page import write_report
 
-        write_report(LinkPredictor.load(run), out, top=top)
+        write_report(open_run(run), out, top=top)
     print_status(f"written to {out}, {out.stat().st_size / 1e6:.1f} MB")

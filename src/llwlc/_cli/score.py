@@ -27,6 +27,7 @@ from llwlc._cli.options import (
     refuse_options,
 )
 from llwlc._cli.relations import refuse_updates, score_relations
+from llwlc._cli.runs import open_run
 from llwlc._cli.tables import TableOutput
 from llwlc._io.database_url import redact
 from llwlc.relations._run_folder import is_relation_run
@@ -123,9 +124,7 @@ def score(
         return
     refuse_options(ctx, "relation", why="on a run that was fitted without --relation")
     asked_pairs = make_source(pairs, query, "--query")
-    from llwlc._predictor import LinkPredictor
-
-    model = LinkPredictor.load(run)
+    model = open_run(run)
     table = model.score_table(
         asked_pairs,
         prior=prior,

@@ -8,6 +8,8 @@ import typer
 
 from llwlc._cli.console import print_status
 from llwlc._cli.options import PluginOption, RunArgument, load_plugins
+from llwlc._cli.relations import open_relation_run
+from llwlc._cli.runs import open_run
 from llwlc.errors import MissingDependencyError
 from llwlc.relations._run_folder import is_relation_run
 
@@ -45,8 +47,6 @@ def serve(
     `llwlc serve run --port 8765`
     """
     load_plugins(plugin)
-    from llwlc._predictor import LinkPredictor
-    from llwlc.relations import RelationPredictor
 
     try:
         from llwlc._serve.server import serve_run
@@ -57,7 +57,7 @@ def serve(
 
     typed = is_relation_run(run)
     serve_run(
-        RelationPredictor.load(run) if typed else LinkPredictor.load(run),
+        open_relation_run(run) if typed else open_run(run),
         name=str(run) if typed else None,
         host=host,
         port=port,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from llwlc._cli.console import OUT, print_status, print_table, print_text
+from llwlc._support.stopwatch import stage
 from llwlc._support.text import escape_controls
 from llwlc.errors import InputError
 
@@ -162,6 +163,7 @@ class TableOutput:
         """Whether cells are written as text, so that those of a text file stay as they are."""
         return self.format in ("csv", "tsv")
 
+    @stage("writing")
     def write_out(self, table: pa.Table) -> None:
         """Writes the table, or prints it."""
         from llwlc._io.spreadsheet import escape_formulas

@@ -27,6 +27,7 @@ from llwlc._runs.model_card import (
 from llwlc._runs.plain_summary import describe_expected, describe_trust
 from llwlc._support import charts
 from llwlc._support.files import check_parent_folder, write_text
+from llwlc._support.stopwatch import stage
 from llwlc._support.text import html_text
 from llwlc._support.version import VERSION
 from llwlc.explain._explainer import why_not_explainable
@@ -39,7 +40,9 @@ TOP = 100
 def write_report(model: LinkPredictor, path: Path, *, top: int = TOP) -> None:
     """The report of a fitted run with its `top` likeliest missing links."""
     check_parent_folder(path)
-    write_text(path, report_html(model, top=top))
+    text = report_html(model, top=top)
+    with stage("writing"):
+        write_text(path, text)
 
 
 def read_asset(name: str) -> str:
@@ -54,7 +57,8 @@ def escape_for_script(data: Any) -> str:
 
 def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
     found = model.recommend(top=top)
-    names, links = explain_links(found, model)
+    with stage("explaining"):
+        names, links = explain_links(found, model)
     unexplained = why_not_explainable(model.fitted_)
     parts = [] if unexplained else [[part.name, part.about] for part in list_parts(model.explainer_.model.fitted)]
     data = {
@@ -67,7 +71,10 @@ def report_html(model: LinkPredictor, *, top: int = TOP) -> str:
         " 'none'"
     )
     title = html_text(f"{model.run_.info.graph_name}: missing links")
-    body = "".join(_sections(model, measure_test_links(model), found))
+    with stage("measuring"):
+        measurements = measure_test_links(model)
+    with stage("drawing"):
+        body = "".join(_sections(model, measurements, found))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'

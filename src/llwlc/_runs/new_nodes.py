@@ -15,6 +15,7 @@ from llwlc._candidates.scope import CandidateScope
 from llwlc._runs.directory import Run
 from llwlc._runs.update import find_new_nodes, transfer_pairs, transfer_run
 from llwlc._support.progress import print_notice
+from llwlc._support.stopwatch import stage
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
@@ -61,6 +62,7 @@ def choose_new_nodes(known: Graph, graph: Graph, names: Sequence[str]) -> list[s
     return [name for name, is_new in zip(names, new.tolist(), strict=True) if is_new]
 
 
+@stage("listing")
 def recommend_for_new_nodes(run: Run, graph: Graph, sources: np.ndarray, request: RecommendRequest) -> Recommendations:
     """The likeliest links of new nodes, by number, best first. Every node is a candidate. If no share of links is
     stated (`prior`), a new node is taken to have as many links as the nodes that have some.

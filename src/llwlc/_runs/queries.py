@@ -21,6 +21,7 @@ from llwlc._runs.update import transfer_run, updated_graph
 from llwlc._support.devices import pick_device
 from llwlc._support.html_table import html_table
 from llwlc._support.progress import as_verbose
+from llwlc._support.stopwatch import stage
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError, NotFittedError
 from llwlc.explain._explainer import Explainer
@@ -203,6 +204,7 @@ class Queries:
         return here.recommend(request, node=number, engine=engine)
 
     @as_verbose
+    @stage("explaining")
     def explain(self, u: Any, v: Any, **options: Any) -> Explanation:
         """Explains why a pair has its score. The explanation of (v, u) is the same; an existing link is explained as if
         it did not exist.

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from llwlc._runs.directory import Run
 from llwlc._runs.update import transfer_pairs, transfer_run
+from llwlc._support.stopwatch import stage
 from llwlc.graph._graph import Graph
 from llwlc.ranking._evaluation import hide_links, rank_hidden, report_ranking
 from llwlc.ranking._list_quality import RankingReport
@@ -47,6 +48,7 @@ def transfer_recommender(here: Recommender, run: Run, graph: Graph) -> Recommend
     )
 
 
+@stage("ranking")
 def measure_recommendations(here: Recommender, run: Run, hidden: str) -> RankingReport:
     """How well the recommender finds the links that the run's split hides."""
     task = hide_links(run.split, hidden)

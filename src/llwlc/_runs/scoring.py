@@ -12,6 +12,7 @@ from llwlc._io.memory_table import TableSource
 from llwlc._runs.directory import Run
 from llwlc._runs.update import transfer_run
 from llwlc._support.progress import print_notice
+from llwlc._support.stopwatch import stage
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.graph._pair_file import DIRECTED_COLUMNS, RESERVED_COLUMNS, are_numbers, read_pairs, resolve_pairs
@@ -52,10 +53,12 @@ def score_table(
     odds = log_odds(prior)
     run = run if graph is None else transfer_run(run, graph)[0]
     reserved = RESERVED_COLUMNS if run.directions is None else DIRECTED_COLUMNS
-    pair_table = read_pairs(pairs, run.graph, unknown=unknown, reserved=reserved, **reading)
+    with stage("reading"):
+        pair_table = read_pairs(pairs, run.graph, unknown=unknown, reserved=reserved, **reading)
     return add_scores(pair_table, _scores(run, pair_table.pairs, odds), unknown=unknown, source=pairs)
 
 
+@stage("scoring")
 def _scores(run: Run, numbers: Tensor, odds: float) -> Scores:
     scores = score_pairs(run.fitted.model, run.graph, numbers, about="scoring pairs")
     calibration = run.fitted.calibration

@@ -14,6 +14,7 @@ from llwlc._candidates.node_types import NodeTypes
 from llwlc._candidates.retrieval import Candidates, find_candidates
 from llwlc._candidates.retriever import CandidateRetriever
 from llwlc._candidates.scope import CandidateScope
+from llwlc._support.stopwatch import stage
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import LinkModel, score_pairs
@@ -101,6 +102,7 @@ class Recommender:
     def __repr__(self) -> str:
         return f"Recommender({self.model.title} on {self.graph})"
 
+    @stage("listing")
     def recommend(
         self, request: RecommendRequest, *, node: int | None = None, engine: Engine | None = None
     ) -> Recommendations:
@@ -144,6 +146,7 @@ class Recommender:
         directed = way is not None
         return Recommendations(links, rho, expected, total, self.calibrated, some, before, assumed, refitted, directed)
 
+    @stage("ranking")
     def _rank(self, candidates: Candidates, engine: Engine | None) -> RankedCandidates:
         """The candidates that the model scored, best first."""
         before = self.ranking  # as a name of this call: another thread may rank others meanwhile
@@ -190,6 +193,7 @@ class Recommender:
         """Which node types known links join; None where types are not known."""
         return None if self.node_types is None else NodeTypes.from_links(self.node_types, self.graph)
 
+    @stage("candidates")
     def _candidates_for(
         self, request: RecommendRequest, node: int | None, engine: Engine | None
     ) -> tuple[Candidates, int, int | None]:
