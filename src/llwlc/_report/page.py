@@ -182,7 +182,8 @@ def _summary_section(model: LinkPredictor, found: Recommendations) -> str:
         f" report lists the {len(found):,} pairs without a link that are most likely to be links missing from the data."
         " Each is a suggestion to check, not a fact."
     )
-    first = [f"{link.source} – {link.target} ({link.probability:.2f})" for link in found[:3]]
+    sign = "–" if graph.forward is None else "→"
+    first = [f"{link.source} {sign} {link.target} ({link.probability:.2f})" for link in found[:3]]
     sentences = [about, describe_trust(model.fitted_)]
     if first:
         shown = f"The first, with their probabilities: {', '.join(first)}."
