@@ -63,11 +63,13 @@ class EdgeBlock(nn.Module):
     known by from the block before. Σ_i α_ic β_id γ_ie, symmetric in c and d, so that the order of u and v is lost.
     """
 
+    pairs: Tensor
+
     def __init__(self, embedding: int, *, degree: int, channels: int) -> None:
         super().__init__()
         self.conv = LLwLCConv(BLOCK - 1, channels, num_filters=degree + 1)
         self.conv.filter = PolynomialFilter(degree + 1, degree)  # type: ignore[assignment]
-        self.pairs = torch.triu_indices(channels, channels)
+        self.register_buffer("pairs", torch.triu_indices(channels, channels), persistent=False)
         self.out_channels = self.pairs.shape[1] * (channels + embedding)
         self.scale = Scale(self.out_channels)
 

@@ -199,6 +199,7 @@ MEASURES: dict[str, Measure] = {
     "energy": energy,
     "corpus": corpus,
     "counting": measure_counting,
+    "worth": accuracy,  # runs of their own, so that those of a pair are of one commit
 }
 
 
