@@ -28,7 +28,7 @@ class PolynomialFilter(nn.Module):
         return out
 
 
-class Scale(nn.Module):
+class RmsScale(nn.Module):
     """Divides each channel by its root mean square in the first batch of training, a constant from then on."""
 
     rms: Tensor
@@ -49,7 +49,7 @@ class Product(nn.Module):
     def __init__(self, in_channels: int, products: int) -> None:
         super().__init__()
         self.left, self.right = nn.Linear(in_channels, products), nn.Linear(in_channels, products)
-        self.scale = Scale(products)
+        self.scale = RmsScale(products)
         self.out_channels = in_channels + products
 
     def forward(self, x: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class EdgeBlock(nn.Module):
         self.conv.filter = PolynomialFilter(degree + 1, degree)  # type: ignore[assignment]
         self.register_buffer("pairs", torch.triu_indices(channels, channels), persistent=False)
         self.out_channels = self.pairs.shape[1] * (channels + embedding)
-        self.scale = Scale(self.out_channels)
+        self.scale = RmsScale(self.out_channels)
 
     def forward(self, batch: RootedBatch, x: Tensor | None) -> Tensor:
         a, b = (self.conv(batch.start[:, [end, 2, 3]], batch.basis) * batch.alive for end in (0, 1))
@@ -95,10 +95,10 @@ class RootedNet(nn.Module):
         first = EdgeBlock(0, degree=degree, channels=channels)
         second = EdgeBlock(num_targets, degree=degree, channels=channels)
         self.blocks = nn.ModuleList([first, second])
-        self.first_scale = Scale(first.out_channels)
+        self.first_scale = RmsScale(first.out_channels)
         self.first_on_node = nn.Linear(first.out_channels, num_targets)
         self.edge = Product(second.out_channels + first.out_channels, products)
-        self.sum_scale = Scale(self.edge.out_channels)
+        self.sum_scale = RmsScale(self.edge.out_channels)
         self.node = Product(self.edge.out_channels, products)
         self.on_edge = nn.Linear(self.edge.out_channels, num_targets)
         self.on_node = nn.Linear(self.node.out_channels, num_targets)

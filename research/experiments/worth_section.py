@@ -125,7 +125,7 @@ def format_gain(values: Sequence[float] | np.ndarray) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class WorthVerdict:
     """`best`: the family that the rule chooses; `earning`: all that earn their place; `pairs` of `wanted`, the pairs of
     runs that there are of the first five seeds."""
 
@@ -225,7 +225,7 @@ class WorthSection:
             str(self.decide(lines, chosen)),
         ]
 
-    def decide(self, lines: Sequence[Line], chosen: Selection = EVERYTHING) -> Verdict:
+    def decide(self, lines: Sequence[Line], chosen: Selection = EVERYTHING) -> WorthVerdict:
         """What the rule says of these lines."""
         found = self.gains(lines, chosen)
         earning = {
@@ -237,7 +237,7 @@ class WorthSection:
         pairs = [len(by["validation"].by_graph.get(graph, ())) for by in found.values() for graph in graphs]
         present = sum(min(count, len(SEEDS)) for count in pairs)
         best = max(earning, key=lambda title: earning[title], default=next(iter(FAMILIES)))
-        return Verdict(best, tuple(earning), present, len(SEEDS) * len(pairs))
+        return WorthVerdict(best, tuple(earning), present, len(SEEDS) * len(pairs))
 
     def gains(self, lines: Sequence[Line], chosen: Selection) -> dict[str, dict[str, Gains]]:
         """By family and by validation or test; only graphs that have pairs."""
