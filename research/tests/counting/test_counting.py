@@ -159,7 +159,7 @@ def test_no_count_is_among_the_inputs(graphs):
     """A network reads what is made of adjacency matrices alone; of the signals, zeros and ones."""
     model = MODELS["deleted"]
     batch = model.read(graphs.adjacency[:3])
-    assert set(batch.start.unique().tolist()) == {0.0, 1.0}
+    assert set(torch.cat([batch.start, batch.mark], 1).unique().tolist()) == {0.0, 1.0}
     shuffled = [[level + 1 for level in levels] for levels in count_targets(graphs, CYCLES)]
     ((made, _), *_) = make_batches(graphs, shuffled, "train", model, "cpu")
     plain = model.read([graphs.adjacency[i] for i in graphs.parts["train"][: model.size]])
