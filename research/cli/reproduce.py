@@ -29,6 +29,7 @@ NAMES = (
     "leads",
     "worth",
     "counting",
+    "transfer",
     "baselines",
 )
 """The keys of `experiments.tables.TABLES`, which is not imported before it is needed; a test compares."""

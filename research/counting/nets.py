@@ -28,7 +28,7 @@ class PolynomialFilter(nn.Module):
         return out
 
 
-class Scale(nn.Module):
+class RmsScale(nn.Module):
     """Divides each channel by its root mean square in the first batch of training, a constant from then on."""
 
     rms: Tensor
@@ -49,7 +49,7 @@ class Product(nn.Module):
     def __init__(self, in_channels: int, products: int) -> None:
         super().__init__()
         self.left, self.right = nn.Linear(in_channels, products), nn.Linear(in_channels, products)
-        self.scale = Scale(products)
+        self.scale = RmsScale(products)
         self.out_channels = in_channels + products
 
     def forward(self, x: Tensor) -> Tensor:
@@ -60,20 +60,25 @@ class EdgeBlock(nn.Module):
     """Features of each edge: products of three filtered signals, summed over the nodes of its graph.
 
     α and β `[n, C]` are what one LLwLCConv makes of the signals of u and of v, and γ = [α + β, x], x what the nodes are
-    known by from the block before. Σ_i α_ic β_id γ_ie, symmetric in c and d, so that the order of u and v is lost.
+    known by from the block before and, with `marked`, which of them are u and v. Σ_i α_ic β_id γ_ie, symmetric in c and
+    d, so that the order of u and v is lost.
     """
 
-    def __init__(self, embedding: int, *, degree: int, channels: int) -> None:
+    pairs: Tensor
+
+    def __init__(self, embedding: int, *, degree: int, channels: int, marked: bool) -> None:
         super().__init__()
+        self.marked = marked
         self.conv = LLwLCConv(BLOCK - 1, channels, num_filters=degree + 1)
         self.conv.filter = PolynomialFilter(degree + 1, degree)  # type: ignore[assignment]
-        self.pairs = torch.triu_indices(channels, channels)
-        self.out_channels = self.pairs.shape[1] * (channels + embedding)
-        self.scale = Scale(self.out_channels)
+        self.register_buffer("pairs", torch.triu_indices(channels, channels), persistent=False)
+        self.out_channels = self.pairs.shape[1] * (channels + embedding + marked)
+        self.scale = RmsScale(self.out_channels)
 
     def forward(self, batch: RootedBatch, x: Tensor | None) -> Tensor:
         a, b = (self.conv(batch.start[:, [end, 2, 3]], batch.basis) * batch.alive for end in (0, 1))
-        third = a + b if x is None else torch.cat([a + b, x[batch.node]], 1)
+        known = [batch.mark] if self.marked else []
+        third = torch.cat([a + b, *known, *([] if x is None else [x[batch.node]])], 1)
         c, d = self.pairs
         a, b, third = (pad(rows, batch.basis.slots) for rows in (a, b, third))
         products = a[:, :, c] * b[:, :, d] + a[:, :, d] * b[:, :, c]  # [R, n, C (C + 1) / 2]
@@ -88,15 +93,17 @@ class RootedNet(nn.Module):
     The first block predicts nodes too, and the second reads its predictions beside the signals.
     """
 
-    def __init__(self, num_targets: int, *, degree: int = 2, channels: int = 9, products: int = 32) -> None:
+    def __init__(
+        self, num_targets: int, *, degree: int = 2, channels: int = 9, products: int = 32, marked: bool = False
+    ) -> None:
         super().__init__()
-        first = EdgeBlock(0, degree=degree, channels=channels)
-        second = EdgeBlock(num_targets, degree=degree, channels=channels)
+        first = EdgeBlock(0, degree=degree, channels=channels, marked=marked)
+        second = EdgeBlock(num_targets, degree=degree, channels=channels, marked=marked)
         self.blocks = nn.ModuleList([first, second])
-        self.first_scale = Scale(first.out_channels)
+        self.first_scale = RmsScale(first.out_channels)
         self.first_on_node = nn.Linear(first.out_channels, num_targets)
         self.edge = Product(second.out_channels + first.out_channels, products)
-        self.sum_scale = Scale(self.edge.out_channels)
+        self.sum_scale = RmsScale(self.edge.out_channels)
         self.node = Product(self.edge.out_channels, products)
         self.on_edge = nn.Linear(self.edge.out_channels, num_targets)
         self.on_node = nn.Linear(self.node.out_channels, num_targets)

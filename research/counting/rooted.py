@@ -33,13 +33,15 @@ BLOCK = 4
 class RootedBatch:
     """The bases around all edges of some graphs with n nodes and R edges in all, N rows.
 
-    Shapes: `basis` of R roots; `start [N, 4]`; `alive [N, 1]`, 0 where a node is deleted; `node [N]`, the node that a
+    Shapes: `basis` of R roots; `start [N, 4]`; `alive [N, 1]`, 0 where a node is deleted; `mark [N, 1]`, 1 at the two
+    ends of the edge; `node [N]`, the node that a
     row is; `root [N]`, the edge that it belongs to; `ends [2, R]`; `graph [n]`; `num_graphs`.
     """
 
     basis: Eigenbasis
     start: Tensor
     alive: Tensor
+    mark: Tensor
     node: Tensor
     root: Tensor
     ends: Tensor
@@ -61,14 +63,15 @@ def make_rooted(adjacency: list[np.ndarray], *, deleted: bool = True, steps: int
     sizes = torch.tensor([len(A) for A in adjacency])
     first = pointer(sizes)[:-1].tolist()
     rows: list[Tensor] = []
-    blocks, entries, ends, count = [], [], [], 0
+    blocks, entries, ends, marks, count = [], [], [], [], 0
     for at, A in zip(first, map(torch.from_numpy, adjacency), strict=True):
         u, v = torch.triu(A, 1).nonzero().t()
         num_edges, n = len(u), len(A)
         near = A[torch.stack([u, v])].double()  # [2, R, n]
-        kept = torch.ones(num_edges, n, dtype=torch.float64)
-        if deleted:
-            kept[torch.arange(num_edges), u] = kept[torch.arange(num_edges), v] = 0.0
+        mark = torch.zeros(num_edges, n, dtype=torch.float64)
+        mark[torch.arange(num_edges), u] = mark[torch.arange(num_edges), v] = 1.0
+        marks.append(mark.flatten())
+        kept = 1 - mark if deleted else torch.ones_like(mark)
         su, sv = near * kept
         blocks.append(torch.stack([su, sv, su * sv, kept], 2).flatten(0, 1))
         offset = count + n * torch.arange(num_edges)
@@ -83,19 +86,25 @@ def make_rooted(adjacency: list[np.ndarray], *, deleted: bool = True, steps: int
     operator = Operator(
         ptr, row, col, torch.ones(len(row), dtype=torch.float64), torch.zeros(count, dtype=torch.float64)
     )
-    gone = start[:, 3] == 0
-    root = expand(ptr[:-1], sizes_of_roots)[1]
-    columns = _mark_ends(gone, root) if deleted else None
-    basis = lanczos(operator, columns, start=start, steps=steps)
+    root, mark = expand(ptr[:-1], sizes_of_roots)[1], torch.cat(marks)
+    basis = lanczos(operator, _unit_columns(mark) if deleted else None, start=start, steps=steps)
     graph = torch.arange(len(adjacency)).repeat_interleave(sizes)
     return RootedBatch(
-        basis, start.float(), start[:, 3:].float(), torch.cat(rows), root, torch.cat(ends, 1), graph, len(adjacency)
+        basis,
+        start.float(),
+        start[:, 3:].float(),
+        mark[:, None].float(),
+        torch.cat(rows),
+        root,
+        torch.cat(ends, 1),
+        graph,
+        len(adjacency),
     )
 
 
-def _mark_ends(gone: Tensor, root: Tensor) -> Tensor:
+def _unit_columns(mark: Tensor) -> Tensor:
     """C `[N, 2]`: e_u and e_v of each root."""
-    at = gone.nonzero()[:, 0].reshape(-1, 2)
-    columns = torch.zeros(len(gone), 2, dtype=torch.float64)
+    at = mark.nonzero()[:, 0].reshape(-1, 2)
+    columns = mark.new_zeros(len(mark), 2)
     columns[at[:, 0], 0] = columns[at[:, 1], 1] = 1.0
     return columns

@@ -81,7 +81,8 @@ class CountingSection:
         for level in LEVELS:
             for title, (model, epochs) in ROWS.items():
                 row = self._cell(model, epochs).row
-                found = [line for line in lines if line.cell.row == row and row in ours]
+                seeds = chosen.seeds or [line.cell.seed for line in lines]
+                found = [line for line in lines if line.cell.row == row and row in ours and line.cell.seed in seeds]
                 if found:
                     rows.append([level, title, *self._errors(found, level), *_costs(found)])
             rows += [[level, *row] for row in self._published(level)] if rows else []
@@ -111,14 +112,14 @@ class CountingSection:
 
 
 def format_errors(values: Sequence[float]) -> str:
-    """Mean ± standard deviation, in five digits behind the point where four would show too little.
+    """Mean ± standard deviation, four digits behind the point, or two that count where the mean is below 0.001.
 
-    >>> format_errors([0.0123, 0.0125]), format_errors([0.00012])
-    ('0.0124 ± 0.0001', '0.00012')
+    >>> format_errors([0.0123, 0.0125]), format_errors([0.000123])
+    ('0.0124 ± 0.0001', '1.2e-04')
     """
     mean, spread = compute_mean_and_spread(list(values))
-    digits = 4 if mean >= 0.001 else 5
-    return f"{mean:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+    form = ".4f" if mean >= 0.001 else ".1e"
+    return f"{mean:{form}}" + ("" if spread is None else f" ± {spread:{form}}")
 
 
 def _costs(found: Sequence[Line]) -> list[str]:

@@ -39,7 +39,7 @@ class Model(NamedTuple):
 
 MODELS = {
     "deleted": Model(make_rooted, RootedNet),
-    "none": Model(lambda A: make_rooted(A, deleted=False), RootedNet),
+    "none": Model(lambda A: make_rooted(A, deleted=False), lambda targets: RootedNet(targets, marked=True)),
     "no-basis": Model(make_rooted, lambda targets: RootedNet(targets, degree=0)),
     "gin": Model(make_dense, lambda targets: MessageNet(targets, marked=False), size=50, rate=0.002),
     "subgraph": Model(make_dense, lambda targets: MessageNet(targets, marked=True), size=50, rate=0.002),

@@ -12,7 +12,7 @@ from research.experiments.graphs import load_graph
 from research.experiments.study_baselines import STUDY_BASELINES
 
 LLWLC = "llwlc"
-WITHOUT_DATA = ("growth", "separation", "counting")
+WITHOUT_DATA = ("growth", "separation", "counting", "transfer")
 
 
 def select_runnable(cells: Iterable[Cell]) -> tuple[list[Cell], list[str]]:

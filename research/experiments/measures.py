@@ -51,6 +51,7 @@ from research.experiments.names import EXTRACTION, LARGEST_TERM, MARKING
 from research.experiments.study_baselines import STUDY_BASELINES, make_study_baseline
 from research.experiments.study_model import cell_model
 from research.experiments.study_split import SPLIT_OPTIONS, make_study_split
+from research.expressivity.transfer import measure_transfer
 
 NUM_ENERGY_LINKS = 1000
 """Number of training links, and of negatives, whose input is measured."""
@@ -199,6 +200,8 @@ MEASURES: dict[str, Measure] = {
     "energy": energy,
     "corpus": corpus,
     "counting": measure_counting,
+    "transfer": measure_transfer,
+    "worth": accuracy,  # runs of their own, so that those of a pair are of one commit
 }
 
 

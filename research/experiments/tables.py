@@ -37,6 +37,7 @@ from research.experiments.presets_section import (
 )
 from research.experiments.table import NOTHING, Row, Section, split_off_pubmed
 from research.experiments.worth_section import WorthSection, make_worth_rows
+from research.expressivity.transfer import TransferSection
 
 UNAVAILABLE = {
     "ogbl-collab": (
@@ -332,6 +333,7 @@ TABLES: Mapping[str, tuple[Section, ...]] = {
     "counting": tuple(
         CountingSection(f"Counting {group} of random graphs, normalised error", group) for group in GROUPS
     ),
+    "transfer": (TransferSection("BREC's pairs, by a network that was trained on other pairs"),),
     "baselines": (
         BaselinesSection("Baselines under the protocol of their published numbers", _make_baseline_rows()),
         CostSection(

@@ -141,25 +141,21 @@ def test_training_lowers_the_loss(graphs, name):
     assert losses[-1] < 0.8 * losses[0]
 
 
-def test_deletion_reads_what_plain_bases_do_not():
-    """5-cycles through an edge, on other graphs than those trained on, after one epoch of sixty graphs."""
-    graphs, errors = make_graphs(200, seed=3), {}
-    for name in ("deleted", "none"):
-        torch.manual_seed(0)
-        model, targets = MODELS[name], count_targets(graphs, ("3-cycle", "5-cycle"))
-        net = model.make(2)
-        train(net, make_batches(graphs, targets, "train", model, "cpu"), epochs=1, rate=model.rate)
-        found = compute_errors(net, make_batches(graphs, targets, "test", model, "cpu"), ("3-cycle", "5-cycle"))
-        errors[name] = found["edge"]["5-cycle"]
-    assert errors["deleted"] < 0.01
-    assert errors["none"] > 2 * errors["deleted"]
+def test_counts_at_edges_of_other_graphs_are_read_after_one_epoch():
+    """5-cycles, of sixty graphs for training; the best published error is 0.0096, of 1,500."""
+    torch.manual_seed(0)
+    graphs, model, patterns = make_graphs(200, seed=3), MODELS["deleted"], ("3-cycle", "5-cycle")
+    targets, net = count_targets(graphs, patterns), model.make(2)
+    train(net, make_batches(graphs, targets, "train", model, "cpu"), epochs=1, rate=model.rate)
+    found = compute_errors(net, make_batches(graphs, targets, "test", model, "cpu"), patterns)
+    assert found["edge"]["5-cycle"] < 0.0096
 
 
 def test_no_count_is_among_the_inputs(graphs):
     """A network reads what is made of adjacency matrices alone; of the signals, zeros and ones."""
     model = MODELS["deleted"]
     batch = model.read(graphs.adjacency[:3])
-    assert set(batch.start.unique().tolist()) == {0.0, 1.0}
+    assert set(torch.cat([batch.start, batch.mark], 1).unique().tolist()) == {0.0, 1.0}
     shuffled = [[level + 1 for level in levels] for levels in count_targets(graphs, CYCLES)]
     ((made, _), *_) = make_batches(graphs, shuffled, "train", model, "cpu")
     plain = model.read([graphs.adjacency[i] for i in graphs.parts["train"][: model.size]])

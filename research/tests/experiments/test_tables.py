@@ -98,7 +98,8 @@ def test_text_markdown_and_latex_have_the_same_cells(name):
     latex = render(TABLES[name], LINES, Selection(), "latex")
     rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
     widths = {row.count(" & ") for row in rows if not row.startswith(r"\caption")}
-    assert len(widths) == len({len(section.header()) for section in TABLES[name]})
+    shown = [section for section in TABLES[name] if section.body(LINES, Selection())]
+    assert len(widths) == len({len(section.header()) for section in shown})
     assert latex.count("{") == latex.count("}")
     markdown = render(TABLES[name], LINES, Selection(), "markdown")
     assert sum(line.startswith("| ") for line in markdown.splitlines()) == len(rows) + latex.count(r"\midrule")
