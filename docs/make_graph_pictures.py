@@ -94,7 +94,7 @@ def write_columns(axes: plt.Axes, subs: Subgraphs, columns: Tensor, first: int =
         rowColours=[HOP_COLORS[int(subs.hop[i])] for i in order],
         cellLoc="center",
         loc="center",
-        colWidths=[0.36, 0.36],
+        colWidths=[0.42, 0.36],
     )
     table.auto_set_font_size(False)
     table.set_fontsize(8.5)
@@ -120,10 +120,10 @@ def legend(figure: Figure) -> None:
 def pipeline() -> Figure:
     """The paper's first figure: two 2-regular graphs, their columns, their constrained eigenvalues, what follows."""
     figure, axes = plt.subplots(
-        2, 5, figsize=(12.0, 5.8), gridspec_kw={"width_ratios": [1.9, 1.0, 1.35, 1.05, 0.8]}, squeeze=False
+        2, 5, figsize=(12.0, 5.8), gridspec_kw={"width_ratios": [2.1, 1.0, 1.35, 1.05, 0.8]}, squeeze=False
     )
     figure.subplots_adjust(left=0.02, right=0.98, top=0.9, bottom=0.13, wspace=0.28, hspace=0.22)
-    two_places = ring_places(list(range(5)), (-1.15, 0), 0.95) | ring_places(list(range(5, 10)), (1.15, 0), 0.95)
+    two_places = ring_places(list(range(5)), (-1.35, 0), 0.95) | ring_places(list(range(5, 10)), (1.35, 0), 0.95)
     rows = (("C₁₀", TEN_RING, ring_places(list(range(10)), radius=1.25)), ("two C₅", TWO_FIVE_RINGS, two_places))
     for line, (name, edges, places) in zip(axes, rows, strict=True):
         subs, columns = enclosing(edges, (0, 1))

@@ -1,15 +1,15 @@
 """Four systems' own networks beside ours: the classes of their public code, given the weights of a fit of ours, score
 the test pairs of one split; the largest difference of scores, and HR@100 of both.
 
-    python -m research.benchmarks.public_code ocn OCN --data cora-planetoid
-    python -m research.benchmarks.public_code neognn Neo-GNNs
-    python -m research.benchmarks.public_code nbfnet NBFNet-PyG
-    python -m research.benchmarks.public_code surelplus SUREL_Plus
+    python research/benchmarks/public_code.py ocn OCN --data cora-planetoid
+    python research/benchmarks/public_code.py neognn Neo-GNNs
+    python research/benchmarks/public_code.py nbfnet NBFNet-PyG
+    python research/benchmarks/public_code.py surelplus SUREL_Plus
 
 The second argument is the folder of a checkout: qingpingmo/OCN, seongjunyun/Neo-GNNs, KiddoZhu/NBFNet-PyG (the authors'
 own form of NBFNet for PyG) and Graph-COM/SUREL_Plus. Of torch_sparse, torch_scatter and pygho, which they import and
 which are not installed here, `stand_in` has what the compared classes call. The networks are compared in float64, on
-the messages of training; those of OCN in its public form, weights by batch.
+the messages of the test stage; OCN in its public form, weights by batch.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from llwlc import metrics, splits
 from llwlc.models._baseline import Baseline, make_network
 from llwlc.models._baseline_features import DeviceFeatures
@@ -37,9 +39,9 @@ from llwlc.models._registry import MODELS
 from llwlc.models._walk_sets import walk_sets
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
-from research.benchmarks.sparse_stand_in import SparseTensor, spmm_add, stand_in
+from research.bench.sparse_stand_in import SparseTensor, spmm_add, stand_in
 from research.experiments.graphs import load_graph
-from research.experiments.study_baselines import BatchOCN, _merge
+from research.experiments.study_baselines import BatchOCN, merge_entries
 
 PROTOCOLS = {"ocn": "ncn", "neognn": "buddy", "nbfnet": "buddy", "surelplus": "buddy"}
 
@@ -66,7 +68,7 @@ def ocn(net: Any, messages: Messages, features: DeviceFeatures, x: Tensor, pairs
     torch.set_default_dtype(torch.float64)  # it makes zeros of its own
     n, size = messages.num_nodes, (len(pairs), messages.num_nodes)
     encoded = net.encode(messages, features)
-    node, owner, first, second = _merge(shared_nodes(encoded, pairs), n)
+    node, owner, first, second = merge_entries(shared_nodes(encoded, pairs), n)
     near, far = (SparseTensor(owner[w > 0], node[w > 0], w[w > 0], size) for w in (first, second))
     adjacency = SparseTensor(messages.row, messages.col, None, (n, n))
     return head(gcn.eval()(x, adjacency), adjacency, near, far, pairs.T).squeeze(1)

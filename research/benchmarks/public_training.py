@@ -1,8 +1,8 @@
 """The public training code of OCN and Neo-GNN on one of our splits, with its own `train`, `test`, network and options:
 its HR@100 on test links at the epoch that its own validation chooses.
 
-    python -m research.benchmarks.public_training neognn Neo-GNNs --seed 0 --epochs 100
-    python -m research.benchmarks.public_training ocn OCN --seed 0 --epochs 100
+    python research/benchmarks/public_training.py neognn Neo-GNNs --seed 0 --epochs 100
+    python research/benchmarks/public_training.py ocn OCN --seed 0 --epochs 100
 
 The second argument is the folder of a checkout (seongjunyun/Neo-GNNs, qingpingmo/OCN); see `public_code.py`. Neo-GNN
 has the options of its `main_collab.py`, as there are none for Cora; OCN those of its read-me.
@@ -23,9 +23,11 @@ import numpy as np
 import scipy.sparse
 import torch
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from llwlc import splits
 from llwlc.splits._linksplit import LinkSplit
-from research.benchmarks.sparse_stand_in import SparseTensor, stand_in
+from research.bench.sparse_stand_in import SparseTensor, stand_in
 from research.experiments.graphs import load_graph
 
 Hits = tuple[float, float, float]

@@ -37,7 +37,7 @@ class BatchOCN(OCN):
 
     def decode(self, encoded: OCNEncoding, pairs: Tensor) -> Tensor:
         rows, n = encoded.rows, encoded.messages.num_nodes
-        node, owner, first, second = _merge(shared_nodes(encoded, pairs), n)
+        node, owner, first, second = merge_entries(shared_nodes(encoded, pairs), n)
         column = first.new_zeros(n).index_add(0, node, first)[node]
         first = torch.where(column == 1, 0, first / column.clamp(min=1))
         if self.training:  # the sum over batches, and their number
@@ -62,7 +62,7 @@ class BatchOCN(OCN):
         return torch.cat([self.decode(encoded, pairs[:links]), self.decode(encoded, pairs[links:])]).unsqueeze(0)
 
 
-def _merge(found: SharedNodes, num_nodes: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def merge_entries(found: SharedNodes, num_nodes: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Each node once for a pair: `node [k]`, `owner [k]` and the entries of c¹ and c² `[k]`."""
     key, place = torch.unique(found.owner * num_nodes + found.node, return_inverse=True)
     first, second = (x.new_zeros(len(key)).index_add(0, place, x) for x in (found.first, found.second))

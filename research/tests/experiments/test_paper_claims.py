@@ -10,6 +10,8 @@ import torch
 from networkx.generators.atlas import graph_atlas_g
 
 from llwlc import datasets
+from llwlc.graph import Graph
+from llwlc.subgraphs import extract
 from research.experiments.chain import SEAL_READOUT
 from research.experiments.published import PARAMETERS, PUBMED, VESSEL, WALLTIME
 from research.experiments.study_model import cell_preset
@@ -128,3 +130,23 @@ def test_the_appendix_degrees_are_those_of_the_files_and_not_of_its_own_counts()
         known = datasets.info(data)
         assert round(2 * known.edges / known.nodes, 2) == degree
         assert abs(2 * links / nodes - degree) > 0.06
+
+
+def test_extraction_is_not_bounded_by_the_largest_degree_times_the_boundary():
+    """In a complete graph the boundary is empty, and the subgraph has all edges."""
+    whole = Graph.from_edges(torch.combinations(torch.arange(20)))
+    subs = extract(whole, torch.tensor([[0, 1]]), hops=2)
+    assert int((subs.hop == 2).sum()) == 0
+    assert len(subs.row) == 20 * 19 - 2
+
+
+@pytest.mark.parametrize("graph", [nx.complete_graph(30), nx.balanced_tree(2, 4)], ids=["dense", "sparse"])
+def test_all_vertex_deleted_subgraphs_have_n_less_two_times_the_edges(graph):
+    """n³ of a dense graph, n² of a sparse one, as the text says; Table 1b says n. Their columns are n² numbers in
+    either.
+    """
+    n, m = graph.number_of_nodes(), graph.number_of_edges()
+    assert sum(graph.subgraph(set(graph) - {v}).number_of_edges() for v in graph) == (n - 2) * m
+    degree = np.array([d for _, d in graph.degree])
+    columns = np.where(np.eye(n, dtype=bool), 0, degree[:, None])
+    assert np.count_nonzero(columns) == n * (n - 1)
