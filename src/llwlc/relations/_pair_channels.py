@@ -30,6 +30,8 @@ PENALTY = 1e-3
 FEWEST = 50
 """Validation links below which factors are used alone."""
 ENTRIES_AT_ONCE = 1 << 20
+MOST = 2000
+"""Validation links that the weights are fitted on, drawn at random where there are more."""
 OTHERS = 500
 """Nodes, drawn at random, among which a validation link's end is told from others."""
 
@@ -59,6 +61,8 @@ class TypedScorer:
 
     def double(self) -> TypedScorer:
         """The same in double precision."""
+        if self.factors.nodes.dtype == torch.float64:
+            return self
         return TypedScorer(self.factors.double(), self.known, self.weights)
 
     def targets(self, source: Integers, relation: Integers) -> Tensor:
@@ -170,7 +174,7 @@ def fit_weights(scorer: TypedScorer, asked: Integers, known: Integers, *, seed: 
     if len(asked) < FEWEST:
         return None
     rng = np.random.default_rng([seed, 43])
-    asked = rng.permutation(asked)
+    asked = rng.permutation(asked)[:MOST]
     questions = [part for forward in (True, False) for part in _questions(scorer, asked, known, forward, rng)]
     halves = questions[::2], questions[1::2]
     best, chosen = sum(_reciprocal_ranks(np.ones(1), half) for half in halves), None

@@ -117,6 +117,8 @@ class RelationPredictor(Estimator):
         self.relation_ = triples.relation
         self.calibration_ = self._calibrate(scorer, rows[valid])
         self.factors_ = train_factors(rows, n, kinds, self.epoch_, seed=self.seed)
+        for kept in ("_scorer", "_evidence"):  # of an earlier fit
+            self.__dict__.pop(kept, None)
         return self
 
     def _calibrate(self, scorer: TypedScorer, valid: Integers) -> Calibration:
@@ -201,7 +203,10 @@ class RelationPredictor(Estimator):
     @property
     def scorer_(self) -> TypedScorer:
         """What scores typed links: factors, and the channels of pairs where they help."""
-        return TypedScorer(self.factors_, self.triples_, self.weights_)
+        known: TypedScorer | None = self.__dict__.get("_scorer")
+        if known is None or known.known is not self.triples_:
+            known = self._scorer = TypedScorer(self.factors_.double(), self.triples_, self.weights_)
+        return known
 
     @property
     def evidence_(self) -> Evidence:
