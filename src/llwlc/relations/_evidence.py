@@ -46,12 +46,12 @@ class Pattern(NamedTuple):
         return self.linked / (self.pairs + SHRINK)
 
 
-class Evidence:
+class PatternCounts:
     """The patterns of pairs in known links; the link that is asked about counts nowhere.
 
     >>> pairs = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("e", "f")]
     >>> known = Triples.of([(u, "knows", v) for u, v in pairs])
-    >>> Evidence(known).patterns(*known.find([("f", "knows", "e")])[0].tolist())
+    >>> PatternCounts(known).patterns(*known.find([("f", "knows", "e")])[0].tolist())
     (Pattern(steps=('knows ←',), via=(), linked=4, pairs=4),)
     """
 

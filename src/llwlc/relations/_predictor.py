@@ -17,7 +17,7 @@ from llwlc.errors import InputError, NotFittedError, RunFolderError
 from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
 from llwlc.relations._added_links import add_triples, fold_in, require_no_new_nodes
 from llwlc.relations._candidate_triples import list_candidates
-from llwlc.relations._evidence import Evidence
+from llwlc.relations._evidence import PatternCounts
 from llwlc.relations._explanation import TypedExplanation
 from llwlc.relations._factors import ComplexFactors, train_factors
 from llwlc.relations._filtered_ranks import filtered_ranks, summarise
@@ -209,11 +209,11 @@ class RelationPredictor(Estimator):
         return known
 
     @property
-    def evidence_(self) -> Evidence:
+    def evidence_(self) -> PatternCounts:
         """The patterns of the known links; made once."""
-        known: Evidence | None = self.__dict__.get("_evidence")
+        known: PatternCounts | None = self.__dict__.get("_evidence")
         if known is None or known.triples is not self.triples_:
-            known = self._evidence = Evidence(self.triples_)
+            known = self._evidence = PatternCounts(self.triples_)
         return known
 
     def with_links(self, added: Triples) -> RelationPredictor:
