@@ -1,5 +1,5 @@
 """Links of several types, generated: drugs treat and cause diseases, genes are linked to diseases, drugs act on genes.
-`python examples/facts.py facts.csv`
+`python examples/facts.py facts.csv`, and the links of a new drug: `python examples/facts.py facts.csv new.csv`
 """
 
 import random
@@ -22,5 +22,13 @@ def make_facts(path: str, groups: int = 6) -> None:
                         file.write(f"{source},{kind},{target}\n")
 
 
+def make_new_drug(path: str) -> None:
+    """Writes two links of a drug that `make_facts` does not have."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("source,type,target\ndrug new,acts on,gene 1\ndrug new,acts on,gene 7\n")
+
+
 if __name__ == "__main__":
     make_facts(sys.argv[1])
+    if len(sys.argv) > 2:
+        make_new_drug(sys.argv[2])

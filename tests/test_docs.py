@@ -49,6 +49,13 @@ def test_the_table_of_directions_is_that_of_the_stored_lines():
     assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in note("direction").read_text()
 
 
+def test_the_table_of_typed_links_is_that_of_the_stored_lines():
+    benchmark = module(ROOT / "research" / "benchmarks" / "typed_links.py")
+    table = benchmark.table(benchmark.read(benchmark.RESULTS))
+    assert table in (ROOT / "docs/howto/relations.md").read_text()
+    assert table in (ROOT / "research/notes/2026-11-19-typed-links.md").read_text()
+
+
 GUIDES = {
     "own_data": 8,
     "databases": 4,
@@ -56,7 +63,7 @@ GUIDES = {
     "directed": 4,
     "new_nodes": 6,
     "users_and_items": 4,
-    "relations": 4,
+    "relations": 8,
 }
 """Pages whose commands are run as well, and how many these are."""
 NOTES = sorted((ROOT / "research" / "notes").glob("*.md"))

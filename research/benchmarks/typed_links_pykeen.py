@@ -12,6 +12,7 @@ early stopping with the study's settings. One line for each seed on stdout.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from typing import Any
 
@@ -63,9 +64,14 @@ def main() -> None:
         )
         names = {"mrr": "inverse_harmonic_mean_rank"} | {f"hits@{k}": f"hits_at_{k}" for k in (1, 3, 10)}
         values = {title: result.get_metric(f"both.realistic.{name}") for title, name in names.items()}
-        line = "  ".join(f"{title} {100 * value:.2f}" for title, value in values.items())
-        spent = f"{time.process_time() - begin:.0f} s of a core"
-        print(f"{given.graph}  {given.model}  seed {seed}  epochs {len(result.losses)}  {line}  {spent}", flush=True)
+        line = {
+            "graph": given.graph,
+            "model": f"PyKEEN {given.model}",
+            "seed": seed,
+            "epochs": len(result.losses),
+            **values,
+        }
+        print(json.dumps(line | {"core_seconds": round(time.process_time() - begin)}), flush=True)
 
 
 if __name__ == "__main__":

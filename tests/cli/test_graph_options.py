@@ -14,7 +14,16 @@ from llwlc.errors import InputError
 
 OPTIONS = [
     *("source", "target", "weight", "time", "no_header", "separator", "query", "features", "features_query"),
-    *("node", "categorical", "missing_values", "node_list", "isolated", "bipartite", "unzipped_limit"),
+    *(
+        "node",
+        "categorical",
+        "missing_values",
+        "node_list",
+        "isolated",
+        "bipartite",
+        "link_attributes",
+        "unzipped_limit",
+    ),
 ]
 
 

@@ -12,7 +12,7 @@ from llwlc._cli.app import app
 from llwlc._serve.app import make_app
 from llwlc.errors import InputError
 from llwlc.relations import RelationPredictor, Triples
-from llwlc.relations._evidence import Evidence
+from llwlc.relations._evidence import PatternCounts
 
 
 def facts(groups=4):
@@ -49,7 +49,7 @@ def test_patterns_are_those_of_a_loop():
         edges.setdefault((h, t), set()).add(r)
         edges.setdefault((t, h), set()).add(f"{r} ←")
     names = known.names
-    found = {p.steps: p for p in Evidence(known).patterns(*known.find([("n1", "t0", "n5")])[0].tolist())}
+    found = {p.steps: p for p in PatternCounts(known).patterns(*known.find([("n1", "t0", "n5")])[0].tolist())}
 
     def ways(u, v):
         steps = {(s,): set() for s in edges.get((u, v), ())}

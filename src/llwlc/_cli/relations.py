@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from llwlc._cli.console import OUT, print_rows, print_status, print_text
-from llwlc._cli.graph_options import GraphOptions, UpdateOptions, gigabytes_to_bytes, make_source, parse_separator
+from llwlc._cli.graph_options import (
+    GraphOptions,
+    UpdateOptions,
+    gigabytes_to_bytes,
+    make_source,
+    parse_separator,
+    split_names,
+)
 from llwlc._cli.options import refuse_options
 from llwlc._cli.tables import TableOutput
 from llwlc._io.database_url import redact
@@ -52,6 +59,7 @@ def fit_relations(
             header=False if options.no_header else None,
             separator=parse_separator(options.separator),
             unzipped_limit=gigabytes_to_bytes(options.unzipped_limit),
+            link_attributes=split_names(options.link_attributes),
         )
     print_status(
         f"{redact(name)}: {triples.num_rows:,} rows gave {triples.num_nodes:,} nodes and {len(triples):,} links of"
@@ -69,9 +77,10 @@ def fit_relations(
         model = RelationPredictor(seed=seed).fit(triples, node_types=labels)
     with stage("saving"):
         model.save(out)
-    metrics = [
-        (title.upper() if title == "mrr" else title, f"{100 * value:.2f}") for title, value in model.metrics_.items()
-    ]
+    metrics = []
+    for title, value in model.metrics_.items():
+        alone = "" if model.weights_ is None else f"  ({100 * model.factor_metrics_[title]:.2f} by the factors alone)"
+        metrics.append((title.upper() if title == "mrr" else title, f"{100 * value:.2f}{alone}"))
     print_rows("A hidden tenth of the links, both ends predicted (filtered ranks, in percent)", metrics)
     OUT.print(
         f"The run is in {out}. More: llwlc recommend {out} --relation TYPE --top 20", markup=False, soft_wrap=True
@@ -108,6 +117,7 @@ def open_relation_run(run: Path, update: UpdateOptions | None = None) -> Relatio
         header=False if update.graph_no_header else None,
         separator=parse_separator(update.graph_separator),
         unzipped_limit=gigabytes_to_bytes(update.unzipped_limit),
+        link_attributes=model.triples_.attribute_names,
     )
     newer, before = model.with_links(triples), model.triples_
     print_status(

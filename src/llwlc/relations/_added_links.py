@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import torch
@@ -11,7 +13,7 @@ from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._names import find_nodes, format_some_names, suggest_name
 from llwlc.relations._factors import ComplexFactors, train_factors
-from llwlc.relations._triples import Triples
+from llwlc.relations._triples import Triples, merge_rows
 
 Integers = NDArray[np.int64]
 EPOCHS = 100
@@ -35,7 +37,14 @@ def add_triples(known: Triples, added: Triples) -> tuple[Triples, Integers]:
         np.stack([at[rows[:, 0]], to[rows[:, 1]], at[rows[:, 2]]], 1)
         for at, to, rows in ((moved, np.arange(len(kind)), known.rows), (new, types, added.rows))
     ]
-    return Triples(np.unique(np.concatenate(parts), axis=0), names, known.types), moved
+    if known.attribute_names != added.attribute_names:
+        raise InputError(
+            f"the run was fitted with the link attributes {', '.join(known.attribute_names) or 'none'}, and the added"
+            f" links have {', '.join(added.attribute_names) or 'none'}: give the same columns"
+        )
+    values = [part.attributes for part in (known, added) if part.attributes is not None]
+    rows, mean = merge_rows(np.concatenate(parts), np.concatenate(values) if values else None)
+    return replace(known, rows=rows, names=names, attributes=mean), moved
 
 
 def fold_in(factors: ComplexFactors, triples: Triples, moved: Integers, *, seed: int) -> ComplexFactors:

@@ -46,12 +46,12 @@ class Pattern(NamedTuple):
         return self.linked / (self.pairs + SHRINK)
 
 
-class Evidence:
+class PatternCounts:
     """The patterns of pairs in known links; the link that is asked about counts nowhere.
 
     >>> pairs = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("e", "f")]
     >>> known = Triples.of([(u, "knows", v) for u, v in pairs])
-    >>> Evidence(known).patterns(*known.find([("f", "knows", "e")])[0].tolist())
+    >>> PatternCounts(known).patterns(*known.find([("f", "knows", "e")])[0].tolist())
     (Pattern(steps=('knows ←',), via=(), linked=4, pairs=4),)
     """
 
@@ -85,8 +85,10 @@ class Evidence:
             self._count(self._product(way), way, via, kind, pair) for way, via in list(ways.items())[:MAX_PATTERNS]
         ]
         for step in range(len(self.steps)):
-            for way in ((step, self._back(step), kind), (kind, step, self._back(step))):
-                matrix = self._analogy(way, kind)
+            # either end must have a neighbour by this step
+            ways_by_analogy = ((source, (step, self._back(step), kind)), (target, (kind, step, self._back(step))))
+            for end, way in ways_by_analogy:
+                matrix = self._analogy(way, kind) if _has_entry(self.steps[step], end) else None
                 if matrix is not None and matrix[source, target] > 0:
                     found.append(self._count(matrix, way, [], kind, pair))
         known = [pattern for pattern in found if pattern is not None]
@@ -145,6 +147,10 @@ class Evidence:
     def _name(self, step: int) -> str:
         half = len(self.triples.types)
         return self.triples.types[step] if step < half else f"{self.triples.types[step - half]} ←"
+
+
+def _has_entry(matrix: Any, row: int) -> bool:
+    return bool(matrix.indptr[row] < matrix.indptr[row + 1])
 
 
 def _times(first: Any, second: Any) -> Any:

@@ -11,8 +11,9 @@ from llwlc.relations._evidence import Pattern
 
 POPULATION = "if {share:.3g} % of the triples are links, and the others have one end replaced by a random node"
 NOTE = (
-    "The score comes from the factors of the nodes and of the type. The patterns are counted among the known links,"
-    " this one left out: they show what supports the link in the data, and are no input of the score."
+    "The score comes from the factors of the nodes and of the type and, where hidden links showed that it helps, from"
+    " the types that already join the two. Patterns are counted among the known links, this one left out: they show"
+    " what supports the link in the data; those of several steps are no input of the score."
 )
 
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from llwlc.relations._factors import ComplexFactors
+from torch import Tensor
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 ROWS_AT_ONCE = 1024
 
 
-def filtered_ranks(factors: ComplexFactors, asked: Integers, known: Integers) -> Floats:
+class EndScorer(Protocol):
+    """What scores all nodes at the other end of a node and a type."""
+
+    @property
+    def nodes(self) -> Tensor: ...
+
+    def targets(self, source: Integers, relation: Integers) -> Tensor: ...
+
+    def sources(self, relation: Integers, target: Integers) -> Tensor: ...
+
+
+def filtered_ranks(factors: EndScorer, asked: Integers, known: Integers) -> Floats:
     """The ranks `[2 m]` of the targets, then of the sources, of triples `[m, 3]` among all nodes but those that
     complete another triple of `known [t, 3]` (Bordes et al. 2013); ties count half, as in PyKEEN's realistic rank.
     """
@@ -22,7 +33,7 @@ def filtered_ranks(factors: ComplexFactors, asked: Integers, known: Integers) ->
     return np.concatenate(ranks)
 
 
-def _ranks_of(factors: ComplexFactors, asked: Integers, known: Integers, ask_target: bool) -> Floats:
+def _ranks_of(factors: EndScorer, asked: Integers, known: Integers, ask_target: bool) -> Floats:
     wanted, given = (2, (0, 1)) if ask_target else (0, (1, 2))
     n = len(factors.nodes)
     keys, order = _question(known, given, n), np.argsort(_question(known, given, n), kind="stable")

@@ -17,10 +17,11 @@ from llwlc.errors import InputError, NotFittedError, RunFolderError
 from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
 from llwlc.relations._added_links import add_triples, fold_in, require_no_new_nodes
 from llwlc.relations._candidate_triples import list_candidates
-from llwlc.relations._evidence import Evidence
+from llwlc.relations._evidence import PatternCounts
 from llwlc.relations._explanation import TypedExplanation
 from llwlc.relations._factors import ComplexFactors, train_factors
 from llwlc.relations._filtered_ranks import filtered_ranks, summarise
+from llwlc.relations._pair_channels import TypedScorer, fit_weights
 from llwlc.relations._run_folder import FORMAT, MAX_EPOCHS, read_run, write_run
 from llwlc.relations._triple_scores import score_triples
 from llwlc.relations._triple_table import read_triple_table
@@ -96,7 +97,7 @@ class RelationPredictor(Estimator):
         valid = order[:held] if valid is None else valid
         test = order[held : 2 * held] if test is None else test
         train = np.setdiff1d(np.arange(len(triples)), np.concatenate([valid, test]))
-        rows, n, kinds = triples.rows, triples.num_nodes, len(triples.types)
+        rows, n, kinds, known = triples.rows, triples.num_nodes, len(triples.types), triples.select(train)
         best: list[Any] = [-1.0, 1, None]
 
         def choose(epoch: int, factors: ComplexFactors) -> None:
@@ -108,22 +109,26 @@ class RelationPredictor(Estimator):
 
         train_factors(rows[train], n, kinds, self.epochs, seed=self.seed, on_epoch=choose)
         self.epoch_, measured = best[1], best[2]
-        self.metrics_: Mapping[str, float] = summarise(filtered_ranks(measured, rows[test], rows))
+        self.weights_ = fit_weights(TypedScorer(measured, known), rows[valid], rows, seed=self.seed)
+        scorer = TypedScorer(measured, known, self.weights_)
+        self.metrics_: Mapping[str, float] = summarise(filtered_ranks(scorer, rows[test], rows))
+        self.factor_metrics_: Mapping[str, float] = summarise(filtered_ranks(measured, rows[test], rows))
         self.triples_, self.node_types_ = triples, None if node_types is None else tuple(node_types)
         self.relation_ = triples.relation
-        self.factors_ = measured
-        self.calibration_ = self._calibrate(triples.select(train), rows[valid])
+        self.calibration_ = self._calibrate(scorer, rows[valid])
         self.factors_ = train_factors(rows, n, kinds, self.epoch_, seed=self.seed)
+        for kept in ("_scorer", "_evidence"):  # of an earlier fit
+            self.__dict__.pop(kept, None)
         return self
 
-    def _calibrate(self, known: Triples, valid: Integers) -> Calibration:
+    def _calibrate(self, scorer: TypedScorer, valid: Integers) -> Calibration:
         """Calibrates on validation links and as many triples in which a random node replaces one end."""
         rng = np.random.default_rng([self.seed, 42])
         other, place = valid.copy(), rng.integers(0, 2, len(valid)) * 2
-        other[np.arange(len(other)), place] = rng.integers(0, known.num_nodes, len(other))
+        other[np.arange(len(other)), place] = rng.integers(0, self.triples_.num_nodes, len(other))
         taken = {tuple(row) for row in self.triples_.rows.tolist()}
         other = other[[tuple(row) not in taken for row in other.tolist()]]
-        scores = [torch.from_numpy(score_triples(self.factors_, part, known.rows)) for part in (valid, other)]
+        scores = [torch.from_numpy(score_triples(scorer, part, scorer.known.rows)) for part in (valid, other)]
         return fit_calibration(scores[0], scores[1])
 
     def score(self, triples: Any, *, prior: float = 0.5) -> list[TypedLink]:
@@ -176,7 +181,7 @@ class RelationPredictor(Estimator):
             relation = max(self.score([(source, t, target) for t in triples.types]), key=lambda link: link.score).type
         asked = triples.find([(source, relation, target)])
         link, (head, kind, tail) = self._links(asked, prior)[0], asked[0].tolist()
-        ranks = filtered_ranks(self.factors_, asked, triples.rows)
+        ranks = filtered_ranks(self.scorer_, asked, triples.rows)
         ours = triples.rows[triples.rows[:, 1] == kind]
         known = bool((ours == asked[0]).all(1).any())
         out, into = int((ours[:, 0] == head).sum()), int((ours[:, 2] == tail).sum())
@@ -196,11 +201,19 @@ class RelationPredictor(Estimator):
         )
 
     @property
-    def evidence_(self) -> Evidence:
+    def scorer_(self) -> TypedScorer:
+        """What scores typed links: factors, and the channels of pairs where they help."""
+        known: TypedScorer | None = self.__dict__.get("_scorer")
+        if known is None or known.known is not self.triples_:
+            known = self._scorer = TypedScorer(self.factors_.double(), self.triples_, self.weights_)
+        return known
+
+    @property
+    def evidence_(self) -> PatternCounts:
         """The patterns of the known links; made once."""
-        known: Evidence | None = self.__dict__.get("_evidence")
+        known: PatternCounts | None = self.__dict__.get("_evidence")
         if known is None or known.triples is not self.triples_:
-            known = self._evidence = Evidence(self.triples_)
+            known = self._evidence = PatternCounts(self.triples_)
         return known
 
     def with_links(self, added: Triples) -> RelationPredictor:
@@ -236,7 +249,7 @@ class RelationPredictor(Estimator):
         parts, scores = [np.zeros((0, 3), dtype=np.int64)], [np.zeros(0)]
         for kind in kinds:
             asked = self.candidates(kind, node=end)
-            found = score_triples(self.factors_, asked, triples.rows)
+            found = score_triples(self.scorer_, asked, triples.rows)
             best = np.argsort(-found, kind="stable")[:top]
             parts.append(asked[best])
             scores.append(found[best])
@@ -257,7 +270,7 @@ class RelationPredictor(Estimator):
         return int(self.triples_.find([(first, relation, first)])[0, 1])
 
     def _checked_scores(self, rows: Integers) -> Floats:
-        scores = score_triples(self.factors_, rows, self.triples_.rows)
+        scores = score_triples(self.scorer_, rows, self.triples_.rows)
         if not (np.abs(scores) <= LARGEST_SCORE).all():
             raise RunFolderError("some scores are NaN, infinite or huge: the run is damaged, fit again")
         return scores
@@ -287,6 +300,9 @@ class RelationPredictor(Estimator):
             "seed": self.seed,
             "epoch": self.epoch_,
             "relation": self.relation_,
+            "weights": None if self.weights_ is None else self.weights_.tolist(),
+            "factor_metrics": dict(self.factor_metrics_),
+            "attributes": self.triples_.attribute_names,
             "metrics": dict(self.metrics_),
             "calibration": [self.calibration_.slope, self.calibration_.offset],
             "names": self.triples_.names,
@@ -294,7 +310,10 @@ class RelationPredictor(Estimator):
             "node_types": self.node_types_,
         }
         tensors = {"nodes": self.factors_.nodes, "types": self.factors_.types}
-        write_run(Path(folder), about, tensors | {"triples": torch.from_numpy(self.triples_.rows)})
+        tensors["triples"] = torch.from_numpy(self.triples_.rows)
+        if self.triples_.attributes is not None:
+            tensors["attributes"] = torch.from_numpy(self.triples_.attributes)
+        write_run(Path(folder), about, tensors)
 
     @classmethod
     def load(cls, folder: Path | str) -> RelationPredictor:
@@ -305,7 +324,16 @@ class RelationPredictor(Estimator):
         """
         about, tensors = read_run(Path(folder))
         model = cls(epochs=about["epochs"], seed=about["seed"])
-        model.triples_ = Triples(tensors["triples"].numpy(), tuple(about["names"]), tuple(about["types"]))
+        values, weights = tensors.get("attributes"), about.get("weights")
+        model.triples_ = Triples(
+            tensors["triples"].numpy(),
+            tuple(about["names"]),
+            tuple(about["types"]),
+            attributes=None if values is None else values.numpy(),
+            attribute_names=tuple(about.get("attributes", ())),
+        )
+        model.weights_ = None if weights is None else np.array(weights)
+        model.factor_metrics_ = about.get("factor_metrics", about["metrics"])
         model.factors_ = ComplexFactors(tensors["nodes"], tensors["types"])
         model.calibration_ = Calibration(*map(float, about["calibration"]))
         model.relation_ = about.get("relation", "type")

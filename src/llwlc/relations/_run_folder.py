@@ -66,6 +66,8 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
         "calibration": not isinstance(calibration, list)
         or len(calibration) != 2
         or not all(map(_is_finite, calibration)),
+        "weights": not _are_weights(about.get("weights"), len(about.get("attributes", ()))),
+        "attributes": not _are_attributes(about.get("attributes", []), tensors.get("attributes"), len(rows)),
         "triples": str(rows.dtype) != "torch.int64" or rows.dim() != 2 or rows.shape[1] != 3 or not len(rows),
         "factors": nodes.shape != (n, size)
         or types.shape != (2 * kinds, size)
@@ -79,6 +81,21 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
         raise ValueError("its triples name nodes or types that it does not have")
     if not nodes.is_floating_point() or not (nodes.isfinite().all() and types.isfinite().all()):
         raise ValueError("its factors are not finite")
+
+
+def _are_weights(weights: Any, num_attributes: int) -> bool:
+    """Whether there is a weight for each channel of `TypedScorer`, or none at all."""
+    if weights is None:
+        return True
+    right = isinstance(weights, list) and len(weights) == 4 + 2 * num_attributes
+    return right and all(_is_finite(x) and abs(x) < 1e6 for x in weights)
+
+
+def _are_attributes(names: Any, values: Tensor | None, num_links: int) -> bool:
+    if values is None:
+        return isinstance(names, list) and not names
+    fits = str(values.dtype) == "torch.float64" and values.shape == (num_links, len(names))
+    return _are_texts(names) and fits and bool(values.isfinite().all())
 
 
 def _are_texts(given: Any) -> bool:

@@ -6,14 +6,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from llwlc.relations._factors import ComplexFactors
+from llwlc.relations._pair_channels import TypedScorer
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 QUESTIONS_AT_ONCE = 1024
 
 
-def score_triples(factors: ComplexFactors, asked: Integers, known: Integers) -> Floats:
+def score_triples(factors: TypedScorer, asked: Integers, known: Integers) -> Floats:
     """The mean of log(k + 1) + log p from both ends, `[m]`: p is the probability of the target among all nodes, k
     the number of known links of the type from the source, so that both add up to the log of an expected number; the
     same from the target.
