@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from llwlc import Graph
+from llwlc.graph import GraphWarning
 from llwlc.graph._edge_list import EdgeList
 
 ARCS = [("a", "b"), ("b", "a"), ("c", "b"), ("d", "a"), ("c", "d"), ("c", "a")]
@@ -32,6 +33,15 @@ def test_files_bring_it_back(tmp_path, ending):
     assert arcs(back) == arcs(graph)
     assert torch.equal(back.weight, graph.weight)
     assert back.arc_weight.tolist() == [1.5, 1.5, 4.0, 5.0]
+
+
+def test_columns_that_were_guessed_are_named(tmp_path):
+    file = tmp_path / "odd.csv"
+    file.write_text("Who follows,is followed by\na,b\nb,c\na,c\n")
+    with pytest.warns(GraphWarning, match="Links point from 'Who follows' to 'is followed by'"):
+        Graph.read(file, directed=True)
+    file.write_text("source,target\na,b\nb,c\na,c\n")
+    assert not any("Links point" in note for note in Graph.read(file, directed=True).report.warnings)
 
 
 def test_networkx_brings_it_back():

@@ -4,6 +4,7 @@ import warnings
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse
 import torch
@@ -235,3 +236,16 @@ def test_nan_features_are_refused_wherever_they_come_from():
         Graph.from_pyg(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), x=x))
     with pytest.raises(InputError, match="1 values of x are NaN"):
         Graph.from_numpy(np.ones((3, 3)) - np.eye(3), x=scipy.sparse.csr_array(x.numpy()))
+
+
+def test_a_column_of_numbers_and_words_is_announced():
+    """With a fifth of the ages unknown, each age is a category, which a reader would not expect."""
+    ages = [str(20 + i) if i % 5 else "unknown" for i in range(30)]
+    rows = {"node": [f"n{i}" for i in range(30)], "age": ages, "town": ["Graz", "Linz", "7"] * 10}
+    ring = [(f"n{i}", f"n{(i + k) % 30}") for i in range(30) for k in (1, 2)]
+    graph = Graph.read(ring, features=pa.table(rows))
+    assert graph.x.shape[1] == len(set(ages)) + 3
+    notes = [note for note in graph.report.notes if "each of its values is a category" in note]
+    assert ["'age' has numbers" in note and "'unknown'" in note for note in notes] == [True]
+    rows["age"] = [age.replace("unknown", "") for age in ages]
+    assert not any("category" in note for note in Graph.read(ring, features=pa.table(rows)).report.notes)

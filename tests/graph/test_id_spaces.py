@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from llwlc._runs.update import updated_graph
 from llwlc.errors import InputError
 from llwlc.graph import Graph
 from llwlc.graph._id_spaces import header_names_sides, look_like_two_spaces
@@ -84,6 +85,19 @@ def test_options_decide_against_header_and_values(tmp_path):
     assert Graph.read(plain, bipartite=True).num_nodes == 6
     apart = write(tmp_path / "apart.csv", [(1, 12), (2, 13), (3, 11)], ("a", "b"))
     assert Graph.read(apart, bipartite=True).names == ["L1", "L2", "L3", "R11", "R12", "R13"]
+
+
+def test_a_header_decides_where_some_ids_are_names(tmp_path):
+    """Numbers that both columns have are two nodes, although one customer has a name; text alone is left as it is."""
+    rows = [(1, 1), (1, 2), ("guest", 1), (2, 1)]
+    graph = Graph.read(write(tmp_path / "orders.csv", rows, ("Customer No.", "Product No.")))
+    assert graph.names == ["L1", "L2", "Lguest", "R1", "R2"]
+    assert any("by their names" in note for note in graph.report.warnings)
+    assert resolve_pairs([("guest", "2"), ("2", "R2")], graph).tolist() == [[2, 4], [1, 4]]
+    since = write(tmp_path / "since.csv", [(3, 2), ("guest", 3)], ("Customer No.", "Product No."))
+    assert updated_graph(graph, add=since).names == ["L1", "L2", "L3", "Lguest", "R1", "R2", "R3"]
+    words = write(tmp_path / "words.csv", [("Ford", "Ford"), ("Ada", "Ford")], ("customer", "company"))
+    assert Graph.read(words).names == ["Ada", "Ford"]
 
 
 def test_names_that_both_columns_have_are_kept_apart_on_demand():

@@ -11,8 +11,9 @@ are empty cells and those that say NA, N/A, NaN or null.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,13 +97,15 @@ class FeatureEncoding:
 @dataclass(frozen=True)
 class EncodedFeatures:
     """`x [r, F]`, the encoding that made it, and the rows of missing values, by column; `unseen`: how many texts the
-    encoding has no column for.
+    encoding has no column for; `mixed`: of columns read as texts although most of their values are numbers, one that is
+    not.
     """
 
     x: np.ndarray
     encoding: FeatureEncoding
     missing: dict[str, np.ndarray]
     unseen: dict[str, int]
+    mixed: dict[str, str] = field(default_factory=dict)
 
 
 def encode_table(
@@ -121,6 +124,7 @@ def encode_table(
     codes: list[ColumnCode] = []
     missing: dict[str, np.ndarray] = {}
     unseen: dict[str, int] = {}
+    mixed: dict[str, str] = {}
     columns = dict(zip(table.column_names, table.columns, strict=True))
     wanted = list(columns) if known is None else [code.name for code in known.columns]
     for at, name in enumerate(wanted):
@@ -135,6 +139,9 @@ def encode_table(
         else:
             code, block, gaps, others = _categories(columns[name], where, name, before)
             unseen |= {name: others} if others else {}
+            words = [value for value in code.values or () if not re.match(NUMBER, value)]
+            if before is None and name not in categorical and 0 < 2 * len(words) < len(code.values or ()):
+                mixed[name] = words[0]
         if known is None and len(gaps) == len(names):
             continue  # a column without any value
         if len(gaps):
@@ -159,6 +166,7 @@ def encode_table(
         FeatureEncoding(tuple(codes), False if known is None else known.no_row),
         missing,
         unseen,
+        mixed,
     )
 
 

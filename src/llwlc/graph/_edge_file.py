@@ -165,6 +165,12 @@ def read_graph(
             (heads[0], heads[1]), ends[:2], bipartite, has_header=file.has_header, certain=ends.certain
         )
         heads, notes = [one, other], [*notes, *([note] if note else [])]
+    if directed and file.has_header and not ends.certain:
+        notes = [
+            *notes,
+            f"Links point from {quote_text(ends.source)} to {quote_text(ends.target)}, the first two columns (--source"
+            " and --target name others).",
+        ]
     declared = [] if edge_source.nodes is None else [as_names(edge_source.nodes, where=f"{path}: nodes")]
     if node_list is not None:
         declared.append(read_names(node_list, node=node if features is None else None, unzipped_limit=unzipped_limit))

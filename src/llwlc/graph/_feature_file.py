@@ -196,9 +196,15 @@ def _read_table(
     if encoded.missing:
         notes.append(_missing_note(path, encoded.missing, names, known))
     for name, count in encoded.unseen.items():
+        values = "1 value" if count == 1 else f"{count:,} values"
         notes.append(
-            f"{path}: {count:,} values of column {quote_text(name)} did not occur when the run was fitted, and are"
-            " ignored."
+            f"{path}: {values} of column {quote_text(name)} did not occur when the run was fitted, and"
+            f" {'is' if count == 1 else 'are'} ignored."
+        )
+    for name, word in encoded.mixed.items():
+        notes.append(
+            f"{path}: column {quote_text(name)} has numbers, but other text too, such as {quote_text(word)}, in more"
+            " than one of ten cells: each of its values is a category. To read it as numbers, empty those cells."
         )
     return FeatureTable(
         path, names, torch.from_numpy(encoded.x), encoded.encoding.titles, encoded.encoding, tuple(notes)
@@ -228,10 +234,9 @@ def _missing_note(
     rows = np.unique(np.concatenate(list(missing.values())))
     whose = [f"row {row + 1}" for row in rows] if names is None else names.take(pa.array(rows)).to_pylist()
     count = "1 node" if len(rows) == 1 else f"{len(rows):,} nodes"
-    about = (
-        f"{path}: {sum(map(len, missing.values())):,} missing values ({shown}{more}) of {count}"
-        f" ({format_some_names(whose, 3)}) got the mean"
-    )
+    total = sum(map(len, missing.values()))
+    number = "1 missing value" if total == 1 else f"{total:,} missing values"
+    about = f"{path}: {number} ({shown}{more}) of {count} ({format_some_names(whose, 3)}) got the mean"
     if known is not None:
         return f"{about} that their column had in the fit, or no value where it is text."
     return (

@@ -60,15 +60,17 @@ def keep_sides_apart(
         return SideNames(ends, "")
     numbers = [parse_integers(end) for end in ends]
     integers = all(bool(is_integer.all()) for _, is_integer in numbers)
-    if not (shared or integers):
+    if not (shared or all(bool(is_integer.any()) for _, is_integer in numbers)):
         return SideNames(ends, "")
     titles = f"Columns {' and '.join(quote_text(name) if has_header else name for name in columns)}"
     why = "as --bipartite (bipartite=True) says" if bipartite else ""
-    if bipartite is None and integers:
+    if bipartite is None and has_header and header_names_sides(columns):
+        # among numbers, a few names are no reason to take customer 7 and product 7 for one node
+        both = first.filter(pc.is_in(first, value_set=second))
+        why = "by their names" if bool(parse_integers(both)[1].any()) else ""
+    if bipartite is None and integers and not why:
         values = numbers[0][0], numbers[1][0]
-        if has_header and header_names_sides(columns):
-            why = "by their names"
-        elif (equal := look_like_two_spaces(*values)) is not None:
+        if (equal := look_like_two_spaces(*values)) is not None:
             counts = f"{equal[0]:,} rows, {equal[1]:,.0f} expected"
             why = f"as equal numbers share a row no more often than by chance ({counts})"
         elif not certain and (_may_be_two_spaces(*values) if has_header else _equal_by_chance(*values)):
@@ -144,11 +146,14 @@ def _may_be_two_spaces(first: np.ndarray, second: np.ndarray) -> bool:
 
 
 def has_side_names(graph: Graph) -> bool:
-    """Whether nodes are called L1, L2, … and R1, R2, …, as those of two columns of numbers are."""
-    if graph.names is None or not len(graph.names) or not re.fullmatch(r"[LR]-?\d+", graph.names[0]):
+    """Whether nodes are called L1, L2, … and R1, R2, …, as those of two columns of numbers are; others, such as Lguest,
+    may be among them.
+    """
+    if graph.names is None or not len(graph.names) or graph.names[0][:1] not in (LEFT, RIGHT):
         return False
-    named = pc.match_substring_regex(pa.array(graph.names, pa.string()), r"^[LR]-?[0-9]+$")
-    return bool(pc.all(named).as_py())
+    names = pa.array(graph.names, pa.string())
+    numbered = (pc.any(pc.match_substring_regex(names, rf"^{side}-?[0-9]+$")).as_py() for side in (LEFT, RIGHT))
+    return all(numbered) and bool(pc.all(pc.match_substring_regex(names, f"^[{LEFT}{RIGHT}]")).as_py())
 
 
 def find_ends_of_pairs(columns: Sequence[pa.Array], graph: Graph) -> np.ndarray:
