@@ -154,7 +154,7 @@ def test_the_notebooks_are_executed_and_their_outputs_stand_on_the_site(site):
         assert "Traceback" not in page
         assert "compiling the kernels" not in page
         assert (site / "notebooks" / f"{name}.ipynb").exists()
-        assert f'href="notebooks/{name}.html"' in (site / "explain.html").read_text()
+        assert f'href="notebooks/{name}.html"' in (site / "first_list.html").read_text()
     assert 'class="llwlc-graph"' in (site / "notebooks" / "from_csv_to_explained_links.html").read_text()
 
 

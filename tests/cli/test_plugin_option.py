@@ -157,7 +157,7 @@ def test_a_run_of_ones_own_graph_constraint_and_protocol(here):
     assert "mine.py: constraint common, dataset my-ring, protocol halves" in listed.stderr
     assert "80" in llwlc("data", "show", "my-ring", *plugin).stdout
     own = ["--set", "constraints=common+neumann", "--protocol", "halves"]
-    done = llwlc("fit", "my-ring", "--out", "run", *plugin, *own, *QUICK)
+    done = llwlc("fit", "my-ring", "--out", "run", "--verbose", *plugin, *own, *QUICK)
     assert done.exit_code == 0, done.output
     assert "protocol halves" in done.stdout
 

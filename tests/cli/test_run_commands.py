@@ -289,7 +289,7 @@ def test_bad_input_ends_with_code_2_and_writes_nothing(here, case):
     result = llwlc(*arguments)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
-    assert "time expected" not in result.stdout  # refused before anything is forecast
+    assert "time expected" not in result.output  # refused before anything is forecast
     assert "Traceback" not in result.output
     assert isinstance(result.exception, SystemExit)
     assert {p: p.stat().st_mtime_ns for p in here.rglob("*")} == before

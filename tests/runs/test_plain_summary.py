@@ -22,7 +22,7 @@ def test_the_shares_are_those_that_were_measured(model):
     others = [quality.precision[size].value for name, quality in report.methods.items() if name != report.title]
     assert f"finds {100 * max(others):.0f} %, a random list {100 * report.chance:.2g} %" in text
     assert "rough" in text  # few links were hidden
-    assert f"the higher score {100 * model.metrics_['auc']:.0f} times in 100" in text
+    assert f"Adamic–Adar gives the hidden link the higher score {100 * model.metrics_['auc']:.0f} times in 100" in text
 
 
 def test_many_hidden_links_are_not_called_rough(model):

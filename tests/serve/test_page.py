@@ -46,6 +46,20 @@ def exported(page, button: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text())))
 
 
+def test_the_page_opens_on_the_list_of_the_whole_graph(server):
+    address, _ = server
+    with browser() as opened:
+        page, complaints = quiet_page(opened)
+        page.goto(address)
+        page.wait_for_selector("#links tbody tr")
+        best = hostile_model().recommend(top=20)
+        assert list(map(float, column(page, "links", 3))) == pytest.approx([b.probability for b in best], abs=1e-3)
+        assert "Of the whole graph" in page.inner_text("#links-about")
+        page.click("text=How far to trust this")
+        assert "known links were hidden" in page.inner_text("#trust")
+        assert complaints == []
+
+
 def test_the_export_equals_the_table_and_its_length_reloads_it(server):
     address, _ = server
     with browser() as opened:

@@ -58,7 +58,7 @@ FREE_PROTOCOLS = listed(protocol.name for protocol in PROTOCOLS.records() if pro
 
 
 def make_options_help() -> str:
-    """The end of `llwlc fit --help` as Markdown: the options of `--set` with values, defaults and meaning, then the
+    """The end of `llwlc fit --help-all` as Markdown: the options of `--set` with values, defaults and meaning, then the
     names in each registry.
     """
     text = [

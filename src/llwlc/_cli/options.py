@@ -56,7 +56,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Change an option of the preset, as in --set epochs=10; may be repeated. All options are listed below.",
+        help="Change an option of the preset, as in --set epochs=10; may be repeated. llwlc fit --help-all lists them.",
     ),
 ]
 SafeOption = Annotated[

@@ -48,8 +48,8 @@ def _describe_pairs(fitted: FitResult) -> str:
     best = max(others, key=others.__getitem__, default=None)
     beside = f" ({best}: {100 * others[best]:.0f} times)" if best is not None else ""
     return (
-        f"Of a hidden link and a random pair without one, the hidden link has the higher score {100 * test['auc']:.0f}"
-        f" times in 100{beside}."
+        f"Of a hidden link and a random pair without one, {fitted.title} gives the hidden link the higher score"
+        f" {100 * test['auc']:.0f} times in 100{beside}."
     )
 
 

@@ -35,7 +35,7 @@ class ModelRecord(Record):
             if not options:
                 raise
             wrong = next((name for name in options if f"{name!r}" in str(error)), next(iter(options)))
-            raise InputError(f"{self.name} takes no option {wrong!r}: see llwlc fit --help") from error
+            raise InputError(f"{self.name} takes no option {wrong!r}: see llwlc fit --help-all") from error
         return model
 
 
