@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
@@ -17,7 +19,6 @@ from llwlc.models._base import (
     CANDIDATES,
     RANDOM,
     LinkModel,
-    MemberCost,
     Plannable,
     Population,
 )
@@ -29,7 +30,7 @@ from llwlc.models._blend_members import (
     HEURISTIC_MEMBERS,
     MEMBERS,
     allows,
-    expected_cost,
+    is_free,
     make_members,
 )
 from llwlc.models._blend_training import Training
@@ -107,24 +108,26 @@ class Blend(MemberLimits, WeightedParts):
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
         first = self.members[0].cost(split, features, resources=resources) * self.trainings(split)
-        return first + sum(cost.now for cost in self.member_costs(split, features, resources=resources).values())
+        return first + sum(self.member_costs(split, features, resources=resources).values())
 
     def trainings(self, split: LinkSplit) -> int:
         return len(make_folds(split, 0).trained_on(self.members[0]))
 
-    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, MemberCost]:
-        """The expected fit time of each member except the first, by name.
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
+        """The expected seconds of each member except the first on an idle machine, by name; infinite where they could
+        not be measured in `resources.seconds`.
 
         Args:
             split: the split.
             features: the features of all nodes.
             resources: device, cache, time.
         """
-        folds, costs = make_folds(split, 0), dict[str, MemberCost]()
+        begin, most = time.perf_counter(), math.inf if resources.seconds is None else resources.seconds
+        folds, costs = make_folds(split, 0), dict[str, float]()
         for member in self._usable(split.train_graph)[1:]:
-            times = len(folds.trained_on(member))
-            idle, now = expected_cost(member, split, features, resources)
-            costs[member.name] = MemberCost(times * idle, times * now)
+            late = time.perf_counter() - begin > most and not is_free(member)
+            each = math.inf if late else member.cost(split, features, resources=resources)
+            costs[member.name] = len(folds.trained_on(member)) * each
         return costs
 
     def without(self, names: Collection[str]) -> Self:
