@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from llwlc import splits
 from llwlc._cli.app import app
 from llwlc._predictor import LinkPredictor
+from llwlc._runs.model_card import first_sentence
 from llwlc._runs.plan_source import choose_omitted
 from llwlc.errors import InputError, RunFolderError
 from llwlc.graph._graph import Graph
@@ -331,6 +332,24 @@ def test_other_work_on_the_machine_costs_no_member_of_a_blend(monkeypatch):
     costs = {"stack": 3.0, "global": 4.0, "katz": 0.0}
     assert choose_omitted(costs, 7) == []
     assert choose_omitted(costs, 6) == ["global"]
+
+
+def test_where_nothing_was_learned_candidates_are_ranked_by_the_best_heuristic():
+    """Links of a random graph are independent of each other: no trained member can tell anything."""
+    graph = Graph.from_networkx(nx.gnm_random_graph(120, 700, seed=2))
+    found = LinkPredictor(model=Blend(["stack", "adamic-adar", "katz"]), minutes=None, seed=1).fit(graph)
+    blend, heuristics = found.model_, {"Adamic–Adar": "adamic-adar", "Katz": "katz"}
+    ranks = next(name for title, name in heuristics.items() if f"ranked by {title!r}" in blend.remark)
+    assert "No trained model tells" in blend.remark
+    assert "No trained model tells" in first_sentence(found.fitted_)
+    assert not blend.adjustable
+    pairs = torch.tensor([[a, b] for a in range(20) for b in range(40, 120, 3)])
+    own, score = make(ranks).score(graph, pairs), blend.score(graph, pairs, CANDIDATES)
+    order = own.argsort()
+    assert (score[order].diff() >= 0).all()
+    assert (score[order].diff()[own[order].diff() > 1e-9] > 0).all()
+    learned = LinkPredictor(model=Blend(["stack", "adamic-adar"]), minutes=None).fit(people(features=False))
+    assert "No trained" not in learned.model_.remark
 
 
 def test_members_that_there_is_no_time_to_measure_are_left_out():

@@ -35,9 +35,9 @@ from llwlc.models._blend_members import (
 )
 from llwlc.models._blend_training import Training
 from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
-from llwlc.models._mixture import Mixture, mean_score, mix, mix_alone
+from llwlc.models._mixture import Mixture, choose_ranker, mean_score, mix, mix_alone
 from llwlc.models._registry import MODELS
-from llwlc.models._weighted_parts import RANKS_SIDES, WeightedParts
+from llwlc.models._weighted_parts import WeightedParts
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._candidate_links import CandidateLinks
 from llwlc.training._checkpoint import Checkpoint
@@ -212,7 +212,7 @@ class Blend(MemberLimits, WeightedParts):
             graph, pairs = sample.valid_graph, torch.cat([candidates.valid_pos, candidates.valid_neg])
             scores = [mean_score(copies, graph, pairs, CANDIDATES) for copies in trained]
             mixtures[CANDIDATES] = mix(members, [s[:links] for s in scores], [s[links:] for s in scores], seed)[1]
-        at = next((i for i, member in enumerate(members) if member.name == RANKS_SIDES), None)
+        at, why = choose_ranker(members, pos, neg)
         if at is not None:
             mixtures[CANDIDATES] = mix_alone(members, at, pos, neg, seed)
         kept = [i for i in range(len(members)) if any(float(mixture.slope[i]) for mixture in mixtures.values())]
@@ -222,9 +222,7 @@ class Blend(MemberLimits, WeightedParts):
             for which, mixture in mixtures.items()
         }
         self.validation = self.parts[0][0].validation if self.alone else None
-        self.remark = describe_choice(members, chosen, len(pos[0]))
-        if at is not None and len(members) > 1:
-            self.remark += f" Candidates are ranked by {members[at].title!r} alone, as the graph is bipartite."
+        self.remark = f"{describe_choice(members, chosen, len(pos[0]))} {why}".strip()
         self._take_abilities()
 
     def _announce(self) -> None:
