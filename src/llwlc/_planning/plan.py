@@ -101,6 +101,12 @@ EVALUATION: tuple[Omission, ...] = (
             2_000, shortlist=2_000, num_membership_links=200, num_tuning_links=20, sources=20_000, budget=10
         ),
     ),
+    (
+        2.0,
+        _evaluation_limits(
+            1_000, shortlist=1_000, num_membership_links=100, num_tuning_links=10, sources=2_000, budget=10
+        ),
+    ),
 )
 PLANNED_OPTIONS = (
     *(
@@ -313,7 +319,7 @@ def make_plan(
         )
     else:
         why = _too_slow(*least, minutes=minutes, compiling=compiling)
-    found = _plan_without_network(sizes, preset, rates, kept, minutes, spent + time.perf_counter() - begin)
+    found = plan_without_network(sizes, preset, rates, kept, minutes, spent + time.perf_counter() - begin)
     return replace(found, network_left_out=why, network_minutes=math.inf if least is None else least[0] / 60)
 
 
@@ -355,14 +361,14 @@ def _too_slow(needed: float, smallest: FitPlan, *, minutes: float, compiling: fl
     )
 
 
-def _plan_without_network(
+def plan_without_network(
     sizes: SplitSizes, preset: Preset, rates: RateCache, kept: Collection[str], minutes: float, elapsed: float
 ) -> FitPlan:
     """The plan that scores the most links and candidates and still ends in time, else the smallest one: a score
-    without a network costs about what the statistics of a pair do.
+    without a network costs about what the statistics of a pair and all heuristics do.
     """
     candidates = rates.candidates(preset)
-    each = candidates.describe_pair
+    each = candidates.describe_pair + candidates.heuristic_pair
     links = LinkRates(encode=0.0, train=0.0, score=each, score_encoded=0.0, mean_size=0.0, largest=0)
     for cost, options in EVALUATION:
         free = {name: value for name, value in options.items() if name not in kept and _less(preset, name, value)}

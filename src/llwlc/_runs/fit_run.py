@@ -21,7 +21,7 @@ from llwlc._runs.directory import CHECKPOINT, Run
 from llwlc._runs.fit_folder import find_finished_run, make_run_folder
 from llwlc._runs.format import RunInfo, list_needs
 from llwlc._runs.plan_file import SavedPlan, write_plan
-from llwlc._runs.plan_source import OnPlan, describe_kept_plan, find_plan, make_new_plan, repeat_plan
+from llwlc._runs.plan_source import OnPlan, bound_candidates, describe_kept_plan, find_plan, make_new_plan, repeat_plan
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
@@ -94,6 +94,11 @@ def fit_run(
                 f"{model.title}: all of training is expected to take {expected:,.0f} s; no epoch begins after"
                 f" {minutes:g} minutes"
             )
+        if out is None or not find_finished_run(out, fingerprint(content, model, seed)):
+            with resources.watch("planning"):
+                model = bound_candidates(
+                    model, split, prepared[1], minutes, expected, node_types=allowed, device=device, begin=begin
+                )
     mark = fingerprint(content, model, seed)
     finished = None if out is None else find_finished_run(out, mark)
     if out is not None and finished is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -12,14 +13,25 @@ import torch
 
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._fitting.fit import prepare_features
-from llwlc._planning.plan import SAFETY, FitPlan, add_margin, apply_plan, make_plan
+from llwlc._planning.forecast import SplitSizes
+from llwlc._planning.plan import (
+    PLANNING_SHARE,
+    SAFETY,
+    FitPlan,
+    RateCache,
+    add_margin,
+    apply_plan,
+    describe_plan,
+    make_plan,
+    plan_without_network,
+)
 from llwlc._runs import directory as run_directory
 from llwlc._runs.plan_file import SavedPlan, read_plan
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError, RunFolderError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import LinkModel, Plannable, Reducible
-from llwlc.models._llwlc.presets import Preset
+from llwlc.models._llwlc.presets import PRESETS, Preset, find_preset
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._compact_features import Compactor
 from llwlc.training._node_features import NodeFeatures
@@ -29,6 +41,8 @@ from llwlc.training._timing import LoadMeter
 OnPlan = Callable[[FitPlan], None]
 MEMBERS_SHARE = 0.04
 """The share of a budget after which no member of a blend is measured any more."""
+FEW_EDGES = 10_000
+"""On a graph with at most this many links, all candidates are looked at in some seconds."""
 
 
 def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
@@ -115,6 +129,37 @@ def make_new_plan(
     if on_plan is not None:
         on_plan(new_plan)
     return SavedPlan.of(base, new_plan, tuple(left_out)), prepared
+
+
+def bound_candidates(
+    model: LinkModel,
+    split: LinkSplit,
+    features: NodeFeatures,
+    minutes: float,
+    training: float,
+    *,
+    node_types: NodeTypes | None,
+    device: str,
+    begin: float,
+) -> LinkModel:
+    """The model, not fitted, that looks at so many candidates that a fit ends in time; `training`: seconds on an idle
+    machine, `begin`: when the budget began. Validation and test links stay, as epochs are chosen by them.
+    """
+    sizes, load = SplitSizes.of(split), LoadMeter()
+    if sizes.edges <= FEW_EDGES:
+        return model
+    ends = time.perf_counter() + PLANNING_SHARE * 60 * minutes
+    rates = RateCache(split, features, node_types, torch.device(device), load, ends)
+    preset = replace(find_preset(next(iter(PRESETS))), budget=model.list_length, limits=model.limits)
+    rates.candidates(preset)
+    spent = time.perf_counter() - begin + SAFETY * load.slowdown * training
+    kept = ("num_eval_links",)
+    found = plan_without_network(sizes, preset, rates, kept, minutes, spent)
+    if found.cost:
+        print_notice(f"to end within {minutes:g} minutes: {describe_plan(found.preset, 0.1).split(';')[0]}")
+        model = copy.deepcopy(model)
+        model.limits, model.list_length = found.preset.limits, found.preset.budget
+    return model
 
 
 def choose_omitted(costs: Mapping[str, float], room: float) -> list[str]:
