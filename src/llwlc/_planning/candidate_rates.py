@@ -69,7 +69,7 @@ def measure_candidate_rates(
 
     listing = measure_rate(lists, len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos
-    few = min(max(8, 2_000_000 // max(graph.num_nodes, 1)), 256) if retriever.exact else retriever.sources_at_once
+    few = min(max(8, 500_000 // max(graph.num_nodes, 1)), 256) if retriever.exact else retriever.sources_at_once
     choosing = measure_rate(lambda some: weight_search.search_weights(retriever, hidden[:some]), min(few, len(hidden)))
     length = np.full(graph.num_nodes, longest)
     judging = measure_rate(

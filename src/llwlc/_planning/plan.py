@@ -287,9 +287,10 @@ def make_plan(
         if group not in too_slow:
             some = apply_effective_options(preset, shortest[group]).resolve_defaults(sizes.train)
             if not rates.has_links(some) and not _is_cheapest(options, kept):
-                if rates.ended:
-                    continue
-                too_slow[group] = seconds_with(rates.least_forecast(sizes, some, trainings)) > 60 * minutes
+                # where there is no time to measure it, it is not tried
+                too_slow[group] = (
+                    rates.ended or seconds_with(rates.least_forecast(sizes, some, trainings)) > 60 * minutes
+                )
             if not too_slow.get(group):
                 too_slow[group] = seconds_with(rates.forecast(sizes, some, trainings)) > 60 * minutes
         if too_slow[group] and not (options is shortest[group] and _is_cheapest(options, kept)):

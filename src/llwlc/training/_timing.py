@@ -17,7 +17,7 @@ from llwlc._support.threads import get_kernel_threads
 T = TypeVar("T")
 NUM_REPEATS = 2
 """How often what a link costs is timed; the fastest counts, as the first one still asks for memory."""
-QUICK_ENOUGH = 2.0
+QUICK_ENOUGH = 0.3
 """Seconds up to which what is done once is timed a second time."""
 QUICK, MOST_TIMES = 0.2, 8
 """Seconds that a sample of pairs is asked about again in, and how often at most."""
