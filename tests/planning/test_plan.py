@@ -90,7 +90,7 @@ def test_without_the_network_as_much_is_looked_at_as_time_allows(split, rated, m
     assert plan(split, 10).preset == find_preset("anchored")
     monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a: replace(CANDIDATE, tune_link=10.0))
     some = plan(split, 0.2).preset
-    assert some.limits.num_tuning_links == 20  # the smallest, as none ends in time
+    assert some.limits.num_tuning_links == 10  # the smallest, as none ends in time
     assert plan(split, 0.2, kept={"num_tuning_links"}).preset.limits.num_tuning_links == Limits().num_tuning_links
 
 

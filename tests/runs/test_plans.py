@@ -19,6 +19,7 @@ from llwlc._runs import plan_source as planning
 from llwlc._runs.plan_file import read_plan
 from llwlc.errors import InputError
 from llwlc.models import Blend
+from llwlc.models import make as make_model
 from llwlc.models._llwlc.link_rates import LinkRates
 from llwlc.splits._making import make
 from people import people
@@ -211,6 +212,20 @@ def test_a_busy_machine_leaves_members_of_a_blend_out_where_nothing_else_ends_in
     assert not written.network_left_out
 
 
+def test_a_budget_bounds_the_candidates_of_a_heuristic_too(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(planning, "FEW_EDGES", 0)
+    every = make_model("adamic-adar").limits
+    for seconds, bounded in ((0.0, False), (1.0, True)):
+        rates = CandidateRates(0.0, 0.0, 0.0, 0.0, seconds)
+        monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a, rates=rates: rates)
+        found = model(minutes=1, model="adamic-adar").fit(people(), out=tmp_path / f"run-{seconds}")
+        said = capfd.readouterr().err
+        assert (found.model_.limits != every) == bounded
+        assert ("to end within 1 min: the 1,000 most promising candidates" in said) == bounded
+        assert found.model_.limits.num_eval_links == every.num_eval_links
+        assert len(found.recommend(top=5)) == 5
+
+
 def test_the_forecast_of_a_blend_counts_its_trainings_and_its_other_members(rates, monkeypatch):
     from llwlc.models import Baseline
 
@@ -232,7 +247,6 @@ def test_all_of_it_is_what_it_was(tmp_path, rates):
     rates(1e-9)
     planned = model(minutes=5, epochs=2).fit(people())
     from llwlc import splits
-    from llwlc.models import make as make_model
 
     graph = people()
     plain = fit_model(make_model("llwlc", epochs=2), graph, splits.make(graph, protocol="random", seed=0))

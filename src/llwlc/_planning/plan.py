@@ -197,7 +197,7 @@ def _words(preset: Preset) -> Iterator[str]:
     if limits.num_eval_links is not None:
         yield f"at most {limits.num_eval_links:,} validation and {limits.num_eval_links:,} test links scored"
     if limits.shortlist is not None:
-        yield f"the {limits.shortlist:,} most promising candidates ranked by the network"
+        yield f"the {limits.shortlist:,} most promising candidates ranked by the model"
     if limits.sources is not None:
         yield f"candidates of {limits.sources:,} nodes, drawn at random where there are more"
     if preset.budget < Preset.budget:

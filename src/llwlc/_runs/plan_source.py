@@ -156,7 +156,7 @@ def bound_candidates(
     kept = ("num_eval_links",)
     found = plan_without_network(sizes, preset, rates, kept, minutes, spent)
     if found.cost:
-        print_notice(f"to end within {minutes:g} minutes: {describe_plan(found.preset, 0.1).split(';')[0]}")
+        print_notice(f"to end within {minutes:g} min: {describe_plan(found.preset, 0.1).split(';')[0]}")
         model = copy.deepcopy(model)
         model.limits, model.list_length = found.preset.limits, found.preset.budget
     return model
