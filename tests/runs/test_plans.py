@@ -210,6 +210,7 @@ def test_a_busy_machine_leaves_members_of_a_blend_out_where_nothing_else_ends_in
     written = read_plan(tmp_path / "run")
     assert written.left_out == left_out
     assert not written.network_left_out
+    assert written.forecast["slowdown"] == slowdown
 
 
 def test_a_budget_bounds_the_candidates_of_a_heuristic_too(tmp_path, monkeypatch, capfd):

@@ -131,6 +131,8 @@ SAMPLE_SHARE, LEAST_SAMPLE_SECONDS = 0.08, 0.05
 """The share of the time left for planning in which a sample of links may be encoded, as it is scored and trained on
 several times too; and the seconds that it may always take.
 """
+COMPILING = 5.0
+"""Seconds; where kernels are compiled already, it takes less to see that."""
 PROBED_SHARE = 0.7
 """Of a few links each takes longer than of many: at least this share of a probe's seconds are a link's."""
 MEMBER_COST = 0.8
@@ -355,10 +357,10 @@ def _too_slow(needed: float, smallest: FitPlan, *, minutes: float, compiling: fl
     """Why no plan with the network ends in time, and which command would train it."""
     takes = f"{needed:.0f} seconds" if needed < 90 else f"{needed / 60:.0f} minutes"
     again = "run the same command in a new folder, as kernels had to be compiled, once for this machine; or "
+    compiled = compiling > COMPILING and needed - compiling <= 60 * minutes
     return (
         f"its smallest plan for this graph takes about {takes} ({smallest.sentence}): to train it,"
-        f" {again if needed - compiling <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to"
-        " take all the time it needs"
+        f" {again if compiled else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it needs"
     )
 
 

@@ -25,7 +25,8 @@ PLAN_FORMAT = 1
 class SavedPlan:
     """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`:
     the budget; `cost`: points of AUC that the plan is known to cost; `forecast`: seconds of each stage, and of all
-    together from then on, at most, usually and at least."""
+    together from then on, at most, usually and at least, and how many times longer work took than on an idle machine.
+    """
 
     base: str
     preset: Preset
@@ -47,6 +48,7 @@ class SavedPlan:
             "usual": ahead.usual,
             "at_least": ahead.at_least,
             "bytes": ahead.num_bytes,
+            "slowdown": plan.slowdown,
         }
         minutes = float(plan.minutes or 0.0)
         return cls(base, plan.preset, minutes, plan.cost, forecast, left_out, plan.network_left_out)
