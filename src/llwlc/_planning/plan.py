@@ -360,7 +360,8 @@ def _too_slow(needed: float, smallest: FitPlan, *, minutes: float, compiling: fl
     compiled = compiling > COMPILING and needed - compiling <= 60 * minutes
     return (
         f"its smallest plan for this graph takes about {takes} ({smallest.sentence}): to train it,"
-        f" {again if compiled else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it needs"
+        f" {again if compiled else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it"
+        " needs"
     )
 
 
