@@ -11,7 +11,8 @@ from llwlc import splits
 from llwlc._planning import plan as plans
 from llwlc._planning.candidate_rates import CandidateRates
 from llwlc._planning.forecast import SplitSizes, StageSizes, compute_forecast, count_stored_links
-from llwlc._planning.plan import apply_effective_options, apply_plan, list_combinations, make_plan
+from llwlc._planning.omissions import HALF_PRECISION, apply_effective_options, apply_plan, list_combinations
+from llwlc._planning.plan import make_plan
 from llwlc.models._llwlc.encoded_split import EncodedSplit
 from llwlc.models._llwlc.link_rates import LinkRates, sample_pairs
 from llwlc.models._llwlc.presets import find_preset
@@ -156,7 +157,7 @@ def test_bases_are_halved_only_where_they_do_not_fit_and_before_links_are_left_o
     found = plan(split, 10)
     assert found.preset == find_preset("anchored", stored_bits=16)
     assert 0.55 < found.forecast.num_bytes / whole.forecast.num_bytes < 0.7
-    assert found.cost == pytest.approx(plans.HALF_PRECISION[0])
+    assert found.cost == pytest.approx(HALF_PRECISION[0])
     assert found.sentence.startswith("bases stored in half precision, as they do not fit otherwise")
     kept = plan(split, 10, kept={"stored_bits"})
     assert kept.preset.basis.stored_bits == 32

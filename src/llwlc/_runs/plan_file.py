@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llwlc._planning.plan import FitPlan, describe_plan
+from llwlc._planning.omissions import describe_plan
+from llwlc._planning.plan import FitPlan
 from llwlc._runs.format import PLAN
 from llwlc._support.files import write_text
 from llwlc._support.json_file import read_json

@@ -14,14 +14,13 @@ import torch
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._fitting.fit import prepare_features
 from llwlc._planning.forecast import SplitSizes
+from llwlc._planning.omissions import apply_plan, describe_plan
 from llwlc._planning.plan import (
     PLANNING_SHARE,
     SAFETY,
     FitPlan,
     RateCache,
     add_margin,
-    apply_plan,
-    describe_plan,
     make_plan,
     plan_without_network,
 )
