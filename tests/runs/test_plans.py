@@ -5,12 +5,14 @@ the network's place.
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
 from llwlc._cli.app import app
+from llwlc._cli.fit import describe_overrun
 from llwlc._fitting.fit import fit_model
 from llwlc._planning import plan as plans
 from llwlc._planning.candidate_rates import CandidateRates
@@ -21,7 +23,9 @@ from llwlc.errors import InputError
 from llwlc.models import Blend
 from llwlc.models import make as make_model
 from llwlc.models._llwlc.link_rates import LinkRates
+from llwlc.models._llwlc.presets import find_preset
 from llwlc.splits._making import make
+from llwlc.training._node_features import NodeFeatures
 from people import people
 
 PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
@@ -225,6 +229,19 @@ def test_a_budget_bounds_the_candidates_of_a_heuristic_too(tmp_path, monkeypatch
         assert ("to end within 1 min: the 1,000 most promising candidates" in said) == bounded
         assert found.model_.limits.num_eval_links == every.num_eval_links
         assert len(found.recommend(top=5)) == 5
+
+
+def test_a_fit_beyond_its_budget_says_why(rates):
+    rates(1e-6)
+    plan = plans.make_plan(make(people()), find_preset("anchored"), 1, features=NodeFeatures())
+    plan = replace(plan, slowdown=2.0)
+    busier = describe_overrun(plan, SimpleNamespace(wall=60.0, idle=10.0), 75.0)
+    assert busier == (
+        "This took 75 seconds of a budget of 1 min. Other work on this machine made it 6.0 times slower, and 2.0 times"
+        " when the plan was made; the plan was kept."
+    )
+    as_busy = describe_overrun(plan, SimpleNamespace(wall=60.0, idle=30.0), 75.0)
+    assert as_busy.endswith("seconds were enough for what took 60 seconds.")
 
 
 def test_the_forecast_of_a_blend_counts_its_trainings_and_its_other_members(rates, monkeypatch):
