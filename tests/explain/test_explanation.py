@@ -235,6 +235,8 @@ def test_a_hub_is_bounded_and_says_so(monkeypatch):
     assert len(few.edges) == 10
     assert few.num_subgraph_edges == whole.num_subgraph_edges > 10
     assert any(f"10 of {few.num_subgraph_edges:,} edges were tried" in note for note in few.notes)
+    assert any("compare the pair with different ones" in note for note in few.notes)
+    assert {prediction.about.split(",")[0] for prediction in few.predictions} == {"by score", "by recommend"}
     told = {edge.nodes: edge.lost for edge in whole.edges}
     assert all(edge.lost == pytest.approx(told[edge.nodes], abs=1e-6) for edge in few.edges)
     at_ends = [edge for edge in few.edges if {few.source, few.target} & set(edge.nodes)]

@@ -11,7 +11,8 @@ from llwlc import splits
 from llwlc._planning import plan as plans
 from llwlc._planning.candidate_rates import CandidateRates
 from llwlc._planning.forecast import SplitSizes, StageSizes, compute_forecast, count_stored_links
-from llwlc._planning.plan import apply_effective_options, apply_plan, list_combinations, make_plan
+from llwlc._planning.omissions import HALF_PRECISION, apply_effective_options, apply_plan, list_combinations
+from llwlc._planning.plan import make_plan
 from llwlc.models._llwlc.encoded_split import EncodedSplit
 from llwlc.models._llwlc.link_rates import LinkRates, sample_pairs
 from llwlc.models._llwlc.presets import find_preset
@@ -36,11 +37,12 @@ def rated(monkeypatch):
     """Rates as stated, by hops: nothing is measured."""
 
     def rate(hop: dict[int, float]):
-        def links(split, preset, features, reach, device):
+        def links(split, preset, features, reach, device, seconds):
             slow = hop[reach.hops]
             return LinkRates(slow, slow, slow, slow, 50.0 * reach.hops, 500)
 
         monkeypatch.setattr(plans, "compile_kernels", lambda *a: None)
+        monkeypatch.setattr(plans, "probe_links", lambda *a: 0.0)
         monkeypatch.setattr(plans, "measure_link_rates", links)
         monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a: CANDIDATE)
 
@@ -68,7 +70,7 @@ def test_no_cheaper_combination_would_have_ended_in_time(split, rated):
         if cost < found.cost and round(options.get("fraction", 1) * sizes.train) >= min(1000, sizes.train):
             tried = apply_effective_options(find_preset("anchored"), options).resolve_defaults(sizes.train)
             ahead = compute_forecast(
-                sizes, tried, plans.measure_link_rates(None, tried, None, tried.basis, None), CANDIDATE
+                sizes, tried, plans.measure_link_rates(None, tried, None, tried.basis, None, 1.0), CANDIDATE
             )
             assert plans.add_margin(ahead) > wide - 5  # what planning itself took
     assert plans.add_margin(found.forecast) <= wide
@@ -89,7 +91,7 @@ def test_without_the_network_as_much_is_looked_at_as_time_allows(split, rated, m
     assert plan(split, 10).preset == find_preset("anchored")
     monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a: replace(CANDIDATE, tune_link=10.0))
     some = plan(split, 0.2).preset
-    assert some.limits.num_tuning_links == 20  # the smallest, as none ends in time
+    assert some.limits.num_tuning_links == 10  # the smallest, as none ends in time
     assert plan(split, 0.2, kept={"num_tuning_links"}).preset.limits.num_tuning_links == Limits().num_tuning_links
 
 
@@ -99,7 +101,8 @@ def test_if_compiling_used_the_budget_the_sentence_says_to_run_again(split, rate
     monkeypatch.setattr(plans, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
 
     def sentence(minutes: float, *, compiling: float, reading: float) -> str:
-        monkeypatch.setattr(plans, "compile_kernels", lambda *a: clock.__setitem__(0, clock[0] + compiling))
+        first = iter([compiling])
+        monkeypatch.setattr(plans, "compile_kernels", lambda *a: clock.__setitem__(0, clock[0] + next(first, 0)))
         return make_plan(split, find_preset("anchored"), minutes, features=NodeFeatures(), spent=reading).sentence
 
     assert "run the same command in a new folder, as kernels had to be compiled" in sentence(
@@ -117,7 +120,7 @@ def test_planning_measures_for_a_tenth_of_the_budget(split, rated, monkeypatch):
     clock, measured = [0.0], []
     monkeypatch.setattr(plans, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
 
-    def links(split, preset, features, reach, device):
+    def links(split, preset, features, reach, device, seconds):
         measured.append((reach.hops, reach.max_nodes_per_hop))
         clock[0] += 7.0
         return LinkRates(1.0, 1.0, 1.0, 1.0, 50.0, 500)
@@ -154,7 +157,7 @@ def test_bases_are_halved_only_where_they_do_not_fit_and_before_links_are_left_o
     found = plan(split, 10)
     assert found.preset == find_preset("anchored", stored_bits=16)
     assert 0.55 < found.forecast.num_bytes / whole.forecast.num_bytes < 0.7
-    assert found.cost == pytest.approx(plans.HALF_PRECISION[0])
+    assert found.cost == pytest.approx(HALF_PRECISION[0])
     assert found.sentence.startswith("bases stored in half precision, as they do not fit otherwise")
     kept = plan(split, 10, kept={"stored_bits"})
     assert kept.preset.basis.stored_bits == 32
@@ -199,16 +202,40 @@ def test_every_preset_can_be_planned(split, rated, name):
 
 def test_a_plan_reserves_time_for_the_other_members_of_a_blend(split, rated):
     sizes, made = SplitSizes.of(split), find_preset("anchored").resolve_defaults(len(split.train_pos))
-    ahead = compute_forecast(sizes, made, LINK, CANDIDATE, trainings=3, members=20.0)
+    ahead = compute_forecast(sizes, made, LINK, CANDIDATE, trainings=3)
     alone = compute_forecast(sizes, made, LINK, CANDIDATE)
-    assert ahead.at_most == ahead.seconds + 20
+    assert replace(ahead, members=20.0).at_most == ahead.seconds + 20
     assert ahead.stages["training"] == pytest.approx(3 * alone.stages["training"])
     assert alone.at_most == alone.seconds
     assert ahead.usual < ahead.seconds
     rated({1: 1e-6, 2: 1e-6})
-    features = NodeFeatures()
-    assert make_plan(split, find_preset("anchored"), 1, features=features, members=20.0).forecast.at_most > 20
-    assert make_plan(split, find_preset("anchored"), 1, features=features, members=60.0).network_left_out
+
+    def with_members(**members: float):
+        return make_plan(split, find_preset("anchored"), 1, features=NodeFeatures(), members=members)
+
+    assert with_members(stack=20.0).forecast.at_most > 20
+    assert with_members(stack=20.0, katz=0.0).left_out == ()
+    assert with_members(stack=20.0, slow=40.0).left_out == ("slow",)
+    assert with_members(stack=20.0, slow=40.0).forecast.members == 20.0
+    assert with_members(slow=60.0).left_out == ("slow",)  # and the network stays
+
+
+def test_a_busy_machine_gets_a_smaller_plan_and_says_how_long_it_will_take(split, rated, monkeypatch):
+    rated({1: 2e-4, 2: 2e-4})
+
+    def busy(slowdown: float):
+        monkeypatch.setattr(plans.LoadMeter, "slowdown", slowdown)
+        return make_plan(split, find_preset("anchored"), 1, features=NodeFeatures(), members={"stack": 2.0})
+
+    idle, busy_plan = busy(1.0), busy(5.0)
+    assert (idle.cost, idle.left_out) == (0.0, ())
+    assert busy_plan.cost > 0 or busy_plan.left_out
+    assert plans.add_margin(busy_plan.forecast) <= 60
+    made = idle.preset.resolve_defaults(len(split.train_pos))
+    links = plans.measure_link_rates(None, made, None, made.basis, None, 1.0)
+    slow = compute_forecast(SplitSizes.of(split), made, links, CANDIDATE, slowdown=5.0)
+    assert slow.seconds == pytest.approx(5 * idle.forecast.seconds)
+    assert slow.usual == pytest.approx(5 * idle.forecast.usual)
 
 
 def test_the_forecast_counts_the_links_that_are_encoded(split):

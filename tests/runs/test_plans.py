@@ -3,13 +3,16 @@ the network's place.
 """
 
 import json
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
 from llwlc._cli.app import app
+from llwlc._cli.fit import describe_overrun
 from llwlc._fitting.fit import fit_model
 from llwlc._planning import plan as plans
 from llwlc._planning.candidate_rates import CandidateRates
@@ -18,9 +21,11 @@ from llwlc._runs import plan_source as planning
 from llwlc._runs.plan_file import read_plan
 from llwlc.errors import InputError
 from llwlc.models import Blend
-from llwlc.models._base import MemberCost
+from llwlc.models import make as make_model
 from llwlc.models._llwlc.link_rates import LinkRates
+from llwlc.models._llwlc.presets import find_preset
 from llwlc.splits._making import make
+from llwlc.training._node_features import NodeFeatures
 from people import people
 
 PAIRS = torch.tensor([[a, b] for a in range(20) for b in range(40, 90, 3)])
@@ -45,11 +50,12 @@ def rates(monkeypatch):
     """
 
     def rate(seconds: float) -> None:
-        def links(split, preset, features, reach, device):
+        def links(split, preset, features, reach, device, sample):
             each = seconds if reach.hops > 1 else seconds / 10
             return LinkRates(each, each, each, each, 50.0, 500)
 
         monkeypatch.setattr(plans, "compile_kernels", lambda *a: None)
+        monkeypatch.setattr(plans, "probe_links", lambda *a: 0.0)
         monkeypatch.setattr(plans, "measure_link_rates", links)
         monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a: CandidateRates(0.0, 0.0, 0.0, 0.0, 0.0))
 
@@ -185,7 +191,9 @@ def test_a_blend_is_planned_and_leaves_out_members_that_take_too_long(tmp_path, 
     written = read_plan(tmp_path / "run")
     assert written.left_out == ("mlp",)
     assert written.cost > 0
-    assert "left out of the blend, as time does not allow them: mlp" in capfd.readouterr().err
+    assert re.search(
+        r"left out of the blend, as time does not allow them: mlp; --minutes \d+ would", capfd.readouterr().err
+    )
     rates(1e-9)
     after = model(minutes=2, **how).fit(people(), out=tmp_path / "run")
     assert [member.name for member in after.model_.members] == ["llwlc", "adamic-adar"]
@@ -194,14 +202,46 @@ def test_a_blend_is_planned_and_leaves_out_members_that_take_too_long(tmp_path, 
     assert torch.equal(repeated.score(PAIRS).score, after.score(PAIRS).score)
 
 
-def test_a_busy_machine_leaves_no_member_of_a_blend_out(tmp_path, rates, monkeypatch):
-    monkeypatch.setattr(Blend, "member_costs", lambda *a, **k: {"stack": MemberCost(idle=9.0, now=500.0)})
-    rates(1e-4)
+@pytest.mark.parametrize(("slowdown", "left_out"), [(1.5, ()), (15.0, ("stack",))])
+def test_a_busy_machine_leaves_members_of_a_blend_out_where_nothing_else_ends_in_time(
+    slowdown, left_out, tmp_path, rates, monkeypatch
+):
+    monkeypatch.setattr(Blend, "member_costs", lambda *a, **k: {"stack": 9.0})
+    monkeypatch.setattr(planning.LoadMeter, "slowdown", slowdown)
+    rates(1e-6)
     with pytest.raises(Stopped):
         model(minutes=2, model="blend", members="llwlc,stack").fit(people(), out=tmp_path / "run", on_epoch=stop)
     written = read_plan(tmp_path / "run")
-    assert written.left_out == ()
+    assert written.left_out == left_out
     assert not written.network_left_out
+    assert written.forecast["slowdown"] == slowdown
+
+
+def test_a_budget_bounds_the_candidates_of_a_heuristic_too(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(planning, "FEW_EDGES", 0)
+    every = make_model("adamic-adar").limits
+    for seconds, bounded in ((0.0, False), (1.0, True)):
+        rates = CandidateRates(0.0, 0.0, 0.0, 0.0, seconds)
+        monkeypatch.setattr(plans, "measure_candidate_rates", lambda *a, rates=rates: rates)
+        found = model(minutes=1, model="adamic-adar").fit(people(), out=tmp_path / f"run-{seconds}")
+        said = capfd.readouterr().err
+        assert (found.model_.limits != every) == bounded
+        assert ("to end within 1 min: the 1,000 most promising candidates" in said) == bounded
+        assert found.model_.limits.num_eval_links == every.num_eval_links
+        assert len(found.recommend(top=5)) == 5
+
+
+def test_a_fit_beyond_its_budget_says_why(rates):
+    rates(1e-6)
+    plan = plans.make_plan(make(people()), find_preset("anchored"), 1, features=NodeFeatures())
+    plan = replace(plan, slowdown=2.0)
+    busier = describe_overrun(plan, SimpleNamespace(wall=60.0, idle=10.0), 75.0)
+    assert busier == (
+        "This took 75 seconds of a budget of 1 min. Other work on this machine made it 6.0 times slower, and 2.0 times"
+        " when the plan was made; the plan was kept."
+    )
+    as_busy = describe_overrun(plan, SimpleNamespace(wall=60.0, idle=30.0), 75.0)
+    assert as_busy.endswith("seconds were enough for what took 60 seconds.")
 
 
 def test_the_forecast_of_a_blend_counts_its_trainings_and_its_other_members(rates, monkeypatch):
@@ -225,7 +265,6 @@ def test_all_of_it_is_what_it_was(tmp_path, rates):
     rates(1e-9)
     planned = model(minutes=5, epochs=2).fit(people())
     from llwlc import splits
-    from llwlc.models import make as make_model
 
     graph = people()
     plain = fit_model(make_model("llwlc", epochs=2), graph, splits.make(graph, protocol="random", seed=0))

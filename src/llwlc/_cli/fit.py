@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from llwlc._predictor import LinkPredictor
     from llwlc.graph._graph import Graph
     from llwlc.splits._linksplit import LinkSplit
+    from llwlc.training._timing import WorkClock
 
 DEFAULT_PRESET = next(iter(PRESETS))
 REGISTRIES: dict[str, Registry[Any]] = {
@@ -54,6 +55,8 @@ REGISTRIES: dict[str, Registry[Any]] = {
     "--set start": STARTS,
     "--set pooling": READOUTS,
 }
+MORE_LOAD = 1.2
+"""A machine is called busier than before where work takes this many times longer."""
 FREE_PROTOCOLS = listed(protocol.name for protocol in PROTOCOLS.records() if protocol.free)
 
 
@@ -183,10 +186,10 @@ def fit(
     if relation is not None:
         fit_relations(ctx, graph, relation, out, seed, graph_options, node_type)
         return
-    planned = model is None or MODELS[model].planned
+    plannable = model is None or MODELS[model].planned
     if model not in (None, "llwlc"):
         refuse_options(ctx, "preset", why="with --model, as presets are those of our network")
-    if not planned:
+    if not plannable:
         refuse_options(ctx, "fraction", "plan", why="with --model, as a model that is not ours follows its recipe")
     if plan is not None:
         refuse_options(ctx, "minutes", why="with --plan, which says what to do")
@@ -194,6 +197,7 @@ def fit(
     with watch(STARTING):
         from llwlc import splits
         from llwlc._predictor import LinkPredictor
+        from llwlc.training._timing import WorkClock
 
     with join_processes(device) as ranks:
         full_graph = graph_options.open(graph, directed=directed)
@@ -213,14 +217,17 @@ def fit(
             split = splits.make(full_graph, protocol=protocol, seed=seed, val=val, test=test)
         name = redact(graph)
         with EpochBar(known.epochs, out) as bar:
-            if not planned or bar.resumes:
+            if not plannable or bar.resumes:
                 bar.open()  # a resumed fit has printed its plan in the first call
 
             def ahead(forecast: Forecast) -> None:
                 show_forecast(name, full_graph, split, forecast, forecast.seconds, verbose=verbose)
                 bar.open()
 
+            planned: list[tuple[FitPlan, WorkClock]] = []
+
             def show_plan(plan: FitPlan) -> None:
+                planned.append((plan, WorkClock()))
                 show_forecast(name, full_graph, split, plan.forecast, plan.forecast.at_most, verbose=verbose)
                 minutes = "minute" if plan.minutes == 1 else "minutes"
                 print_status(f"Plan for {plan.minutes:g} {minutes}: {plan.sentence}.")
@@ -243,6 +250,22 @@ def fit(
         if ranks is None or ranks.first:
             with watch("listing"):
                 show_outcome(predictor, out, verbose=verbose)
+            for made, clock in planned:
+                if (taken := time.perf_counter() - begin) > 60 * minutes:
+                    print_status(describe_overrun(made, clock, taken))
+
+
+def describe_overrun(plan: FitPlan, clock: WorkClock, taken: float) -> str:
+    """Why a fit took longer than its budget; `clock`: that of its work since the plan was made."""
+    words = f"This took {format_duration(taken)} of a budget of {plan.minutes:g} min."
+    slowdown = clock.wall / max(clock.idle, 1e-9)
+    if slowdown > MORE_LOAD * plan.slowdown:
+        return (
+            f"{words} Other work on this machine made it {slowdown:.1f} times slower, and {plan.slowdown:.1f} times"
+            " when the plan was made; the plan was kept."
+        )
+    forecast = format_duration(plan.forecast.at_most)
+    return f"{words} By its plan, {forecast} were enough for what took {format_duration(clock.wall)}."
 
 
 def show_outcome(model: LinkPredictor, out: Path, *, verbose: bool) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from llwlc._candidates import weight_search
 from llwlc._candidates.node_types import NodeTypes
@@ -18,7 +20,7 @@ from llwlc.models._llwlc.link_rates import PROBE_SIZE, sample_pairs
 from llwlc.ranking._ranking import make_initial_config, retriever_of
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._node_features import NodeFeatures
-from llwlc.training._timing import measure_fixed_cost, measure_pair_rate, measure_rate
+from llwlc.training._timing import measure_fixed_cost, measure_pair_rate, measure_rate, time_block
 
 MERGE_SAMPLE_NODES = 10_000
 """Nodes whose lists are merged in a trial; those of many more take somewhat longer for each candidate."""
@@ -29,7 +31,7 @@ class CandidateRates:
     """The cost of candidates, in seconds: to prepare the search; to list those of a node; to choose weights, for a
     link; to test a training link; to compute the exact statistics of a pair; and to compute all heuristics once,
     however few the pairs. `partners`: how many a node proposes where the budget allows for more; `merge_pair`: seconds
-    to make a candidate of what all nodes propose."""
+    to make a candidate of what all nodes propose; `heuristic_pair`: seconds of all heuristics for one more pair."""
 
     prepare: float
     list_node: float
@@ -39,6 +41,7 @@ class CandidateRates:
     heuristics: float = 0.0
     partners: float = math.inf
     merge_pair: float = 0.0
+    heuristic_pair: float = 0.0
 
 
 def measure_candidate_rates(
@@ -66,7 +69,7 @@ def measure_candidate_rates(
 
     listing = measure_rate(lists, len(nodes))
     hidden = split.valid_pos if len(split.valid_pos) else split.train_pos
-    few = min(max(8, 2_000_000 // max(graph.num_nodes, 1)), 256) if retriever.exact else retriever.sources_at_once
+    few = min(max(8, 500_000 // max(graph.num_nodes, 1)), 256) if retriever.exact else retriever.sources_at_once
     choosing = measure_rate(lambda some: weight_search.search_weights(retriever, hidden[:some]), min(few, len(hidden)))
     length = np.full(graph.num_nodes, longest)
     judging = measure_rate(
@@ -74,9 +77,21 @@ def measure_candidate_rates(
     )
     pairs = sample_pairs(split)
     describing = measure_pair_rate(lambda some: features.pair_inputs(graph, some), pairs)
-    asking = 0.0
+    asking = each = 0.0
+    listed = _listed_pairs(retriever, np.sort(nodes[:PROBE_SIZE]), longest)
     for heuristic in list_applicable(graph, bipartite=retriever.node_types.is_bipartite):
-        asking += measure_fixed_cost(partial(heuristic.load(), graph, pairs[:PROBE_SIZE]))[1]
+        score = heuristic.load()
+        fixed = measure_fixed_cost(partial(score, graph, pairs[:PROBE_SIZE]))[1]
+        with time_block() as taken:
+            score(graph, listed)
+        asking, each = asking + fixed, each + max(taken() - fixed, 0.0) / max(len(listed), 1)
     proposed = partners[-1] if partners else math.inf
     merging = measure_merge_seconds(min(max(graph.num_nodes, 1), MERGE_SAMPLE_NODES), retriever.budget)
-    return CandidateRates(preparing, listing, choosing, judging, describing, asking, proposed, merging)
+    return CandidateRates(preparing, listing, choosing, judging, describing, asking, proposed, merging, each)
+
+
+def _listed_pairs(retriever: CandidateRetriever, nodes: Any, longest: int) -> Tensor:
+    """The pairs `[m, 2]` on the lists of some nodes: heuristics cost less for pairs that share an end."""
+    partner = torch.from_numpy(retriever(nodes, longest).partner)
+    source = torch.from_numpy(nodes)[:, None].expand_as(partner)
+    return torch.stack([source, partner.to(source.dtype)], -1)[partner >= 0]

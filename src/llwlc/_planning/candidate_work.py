@@ -79,7 +79,7 @@ class CandidateWork:
     @property
     def _comparing(self) -> float:
         """Seconds of all heuristics on the candidates that measure a fit."""
-        return self.rates.heuristics + 4 * self.compared * self.rates.describe_pair
+        return self.rates.heuristics + self.compared * (4 * self.rates.describe_pair + self.rates.heuristic_pair)
 
     def _listing(self, nodes: int, pairs: int) -> float:
         return self.rates.prepare + nodes * self.rates.list_node + pairs * self.rates.merge_pair

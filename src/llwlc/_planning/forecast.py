@@ -14,12 +14,13 @@ from llwlc._planning.candidate_rates import CandidateRates, measure_candidate_ra
 from llwlc._planning.candidate_work import CandidateWork
 from llwlc.bases._encoded_links import estimate_bytes
 from llwlc.models._llwlc.encoded_split import pool_draws
-from llwlc.models._llwlc.link_rates import LinkRates, measure_link_rates
+from llwlc.models._llwlc.link_rates import LinkRates, compile_kernels, measure_link_rates
 from llwlc.models._llwlc.presets import Preset
 from llwlc.ranking._ranking import MAX_VALID_CANDIDATES, MIN_VALID_CANDIDATES
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._evaluation_links import MAX_HARD_NEGATIVES
 from llwlc.training._node_features import NodeFeatures
+from llwlc.training._timing import LoadMeter
 
 USUAL_EPOCHS = 0.7
 """Most trainings run through all epochs, the others mostly stop after the first dozen, as the validation score no
@@ -121,10 +122,11 @@ def compute_forecast(
     *,
     ranked: bool = True,
     trainings: int = 1,
-    members: float = 0.0,
+    slowdown: float = 1.0,
 ) -> Forecast:
     """The forecast of a fit with these settings; `preset` is adapted already. `ranked`: the run is to recommend;
-    `trainings`, `members`: how often a blend trains the network, and the seconds of its other members.
+    `trainings`: how often a blend trains the network; `slowdown`: how many times longer work takes than on the idle
+    machine that rates are for.
     """
     config, limits = preset.train, preset.limits
     redrawn, stored = preset.basis.stochastic, count_stored_links(sizes, preset)
@@ -158,10 +160,9 @@ def compute_forecast(
         links.mean_size,
         links.largest,
         estimate_bytes(kept, links.mean_size, preset.basis.steps, preset.basis.stored_bits),
-        stages,
-        usual * epoch * trainings,
-        least * epoch * trainings,
-        members,
+        {name: slowdown * seconds for name, seconds in stages.items()},
+        slowdown * usual * epoch * trainings,
+        slowdown * least * epoch * trainings,
     )
 
 
@@ -177,6 +178,10 @@ def measure_forecast(
     """Sizes, memory and time expected, from a sample of the links on the device in use."""
     device, preset = torch.device(device), preset.resolve_defaults(len(split.train_pos))
     features = NodeFeatures() if features is None else features
-    links = measure_link_rates(split, preset, features, preset.basis, device)
-    candidates = measure_candidate_rates(split, features, preset.budget, node_types, device)
-    return compute_forecast(SplitSizes.of(split), preset, links, candidates, ranked=ranked)
+    compile_kernels(split, preset, preset.basis, device)
+    load = LoadMeter()
+    with load.measuring():
+        links = measure_link_rates(split, preset, features, preset.basis, device)
+        candidates = measure_candidate_rates(split, features, preset.budget, node_types, device)
+    sizes, slowdown = SplitSizes.of(split), load.slowdown
+    return compute_forecast(sizes, preset, links, candidates, ranked=ranked, slowdown=slowdown)

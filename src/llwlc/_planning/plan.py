@@ -1,17 +1,15 @@
 """Plans: what a fit leaves out to end within a time budget, at the least measured cost in accuracy.
 
-Every choice below has a cost in points of AUC, from trials on dense graphs (the note on time budgets in
-`research/notes`). Of all combinations that end in time and fit in memory, the one of least cost is taken. A plan is a
-preset: once it is saved, timing no longer affects the run.
+Of all combinations of omissions that end in time and fit in memory, the one of least cost is taken. A plan is a preset:
+once it is saved, timing no longer affects the run.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import torch
@@ -19,101 +17,46 @@ import torch
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._planning.candidate_rates import CandidateRates, measure_candidate_rates
 from llwlc._planning.forecast import Forecast, SplitSizes, compute_forecast
+from llwlc._planning.omissions import (
+    EVALUATION,
+    FEWEST_LINKS,
+    HALF_PRECISION,
+    REACH,
+    apply_effective_options,
+    asks_less,
+    describe_plan,
+    list_combinations,
+)
 from llwlc._support.free_space import free_memory
-from llwlc.bases._config import DEFAULT_CAP
-from llwlc.models._llwlc.config import TrainConfig
-from llwlc.models._llwlc.link_rates import LinkRates, compile_kernels, measure_link_rates
+from llwlc.models._llwlc.link_rates import (
+    MAX_SAMPLE_SECONDS,
+    LinkRates,
+    compile_kernels,
+    measure_link_rates,
+    probe_links,
+)
 from llwlc.models._llwlc.presets import Preset
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import require_minutes
+from llwlc.training._timing import LoadMeter
 
-Omission = tuple[float, dict[str, Any]]
-"""A choice: its cost in points of AUC, and the options of a preset that it sets."""
-REACH: tuple[Omission, ...] = (
-    (0.0, {}),
-    (0.15, {"max_nodes_per_hop": 100}),
-    (0.65, {"hops": 1, "max_nodes_per_hop": 1000}),
-    (0.7, {"hops": 1, "max_nodes_per_hop": 100}),
-)
-SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-SHARE_COST_FACTOR = 30.0
-"""Training on m links instead of M costs some `SHARE_COST_FACTOR` · (m^-½ − M^-½) points of AUC: a fifth of 2,000 links
-more than half a point, a twentieth of a million a tenth.
-"""
-FEWEST_LINKS = 1000
-"""A share leaves at least this many training links, or all if there are fewer."""
-EPOCHS: tuple[Omission, ...] = ((0.0, {}), (0.1, {"epochs": 20}), (0.4, {"epochs": 10}), (1.0, {"epochs": 5}))
-POOLS: tuple[Omission, ...] = (
-    (0.0, {}),
-    (0.05, {"copies": 0}),
-    (0.07, {"copies": 0, "negative_pool": 2, "candidate_pool": 1}),
-    (0.1, {"copies": 0, "negative_pool": 1, "candidate_pool": 1}),
-)
-
-
-HALF_PRECISION: Omission = (0.03, {"stored_bits": 16})
-"""Half precision of what is stored: tried where a combination does not fit otherwise, and only there, as it saves no
-time.
-"""
-
-
-def _evaluation_limits(num_eval_links: int, *, shortlist: int, **rest: int) -> dict[str, int]:
-    """The limits of a choice: as many candidates are measured as validation or test links."""
-    return {
-        "num_eval_links": num_eval_links,
-        "shortlist": shortlist,
-        "num_eval_candidates": min(num_eval_links, shortlist),
-        **rest,
-    }
-
-
-EVALUATION: tuple[Omission, ...] = (
-    (0.0, {}),
-    (0.05, _evaluation_limits(20_000, shortlist=30_000, num_membership_links=4_000, num_tuning_links=500)),
-    (0.2, _evaluation_limits(10_000, shortlist=10_000, num_membership_links=2_000, num_tuning_links=200)),
-    (
-        0.3,
-        _evaluation_limits(10_000, shortlist=10_000, num_membership_links=2_000, num_tuning_links=200, sources=200_000),
-    ),
-    (
-        0.5,
-        _evaluation_limits(
-            5_000, shortlist=5_000, num_membership_links=1_000, num_tuning_links=100, sources=100_000, budget=50
-        ),
-    ),
-    (
-        0.8,
-        _evaluation_limits(
-            5_000, shortlist=3_000, num_membership_links=500, num_tuning_links=50, sources=50_000, budget=30
-        ),
-    ),
-    (
-        1.2,
-        _evaluation_limits(
-            2_000, shortlist=2_000, num_membership_links=200, num_tuning_links=20, sources=20_000, budget=10
-        ),
-    ),
-)
-PLANNED_OPTIONS = (
-    *(
-        "hops",
-        "max_nodes_per_hop",
-        "stored_bits",
-        "fraction",
-        "epochs",
-        "negative_pool",
-        "candidate_pool",
-        "copies",
-        "budget",
-    ),
-    *("num_eval_links", "shortlist", "num_eval_candidates", "sources", "num_membership_links", "num_tuning_links"),
-)
-"""The options of a preset that a plan may change."""
 SAFETY = 1.3
 """Safety factor: a fit may take this many times the forecast, through other work or hubs that the sample missed."""
 PLANNING_SHARE = 0.1
 """After this share of the budget, planning measures only the cheapest subgraphs."""
+SAMPLE_SHARE, LEAST_SAMPLE_SECONDS = 0.08, 0.05
+"""The share of the time left for planning in which a sample of links may be encoded, as it is scored and trained on
+several times too; and the seconds that it may always take.
+"""
+COMPILING = 5.0
+"""Seconds; where kernels are compiled already, it takes less to see that."""
+PROBED_SHARE = 0.7
+"""Of a few links each takes longer than of many: at least this share of a probe's seconds are a link's."""
+MEMBER_COST = 0.8
+"""Points of AUC that a blend loses with a trained member beside the network: on 19 small networks the stack and the
+global model together are worth 1.7 (`research/notes/2026-11-19-budgets-under-load.md`).
+"""
 MOST_BYTES = 2 << 30
 """Bytes that stored bases may take, in memory or mapped from the cache, so that a fit stays below 4 GB beside its
 graph; half of the free memory if that is less.
@@ -123,14 +66,17 @@ graph; half of the free memory if that is less.
 @dataclass(frozen=True)
 class FitPlan:
     """`preset`: the preset to fit with; `cost`: measured cost of the omissions, in points of AUC; `minutes`: the
-    budget, None for none; `network_left_out`: why the network is not trained, "" where it is; `network_minutes`: what
-    its smallest plan takes then.
+    budget, None for none; `left_out`: members of a blend that have no room beside the network; `slowdown`: how many
+    times longer work took than on an idle machine; `network_left_out`: why the network is not trained, "" where it is;
+    `network_minutes`: what its smallest plan takes then.
     """
 
     preset: Preset
     forecast: Forecast
     cost: float
     minutes: float | None
+    left_out: tuple[str, ...] = ()
+    slowdown: float = 1.0
     network_left_out: str = ""
     network_minutes: float = math.inf
 
@@ -138,79 +84,6 @@ class FitPlan:
     def sentence(self) -> str:
         """The plan in plain words."""
         return describe_plan(self.preset, self.cost, self.network_left_out)
-
-
-def describe_plan(preset: Preset, cost: float, network_left_out: str = "") -> str:
-    """What a plan leaves out, and its measured cost."""
-    words = list(_words(preset))
-    if network_left_out:
-        also = f"; also {', '.join(words)}" if words else ""
-        return f"our network is left out, as {network_left_out}. The other models rank instead{also}"
-    if not cost:
-        return "nothing has to be left out"
-    points = f"about {cost:.1f}" if cost >= 0.05 else "less than 0.1"
-    return f"{', '.join(words)}; known to cost {points} points of AUC on graphs where both were tried"
-
-
-def _words(preset: Preset) -> Iterator[str]:
-    basis, train, limits = preset.basis, preset.train, preset.limits
-    cap = basis.max_nodes_per_hop
-    if basis.hops == 1 or (cap is not None and cap < DEFAULT_CAP):
-        reach = "one-hop" if basis.hops == 1 else f"{basis.hops}-hop"
-        yield f"{reach} subgraphs" + ("" if cap is None else f" of at most {cap:,} nodes a hop")
-    if basis.stored_bits == 16:
-        yield "bases stored in half precision, as they do not fit otherwise"
-    if train.fraction < 1:
-        yield f"{100 * train.fraction:g} % of the training links"
-    if train.epochs < TrainConfig.epochs:
-        yield f"{train.epochs} epochs"
-    if train.copies == 0:
-        yield "no thinned copies of the graph"
-    if train.negative_pool < TrainConfig.negative_pool:
-        yield "fewer negatives to choose from"
-    if limits.num_eval_links is not None:
-        yield f"at most {limits.num_eval_links:,} validation and {limits.num_eval_links:,} test links scored"
-    if limits.shortlist is not None:
-        yield f"the {limits.shortlist:,} most promising candidates ranked by the network"
-    if limits.sources is not None:
-        yield f"candidates of {limits.sources:,} nodes, drawn at random where there are more"
-    if preset.budget < Preset.budget:
-        yield f"{preset.budget} candidates per node"
-
-
-def list_combinations(preset: Preset, links: int, kept: Collection[str] = ()) -> Iterator[Omission]:
-    """All combinations of omissions for a graph of this many training links, each with its cost; options in `kept` are
-    not changed.
-    """
-
-    def allowed(choices: tuple[Omission, ...]) -> list[Omission]:
-        omissions: dict[tuple[Any, ...], Omission] = {}
-        for cost, options in choices:
-            free = {name: value for name, value in options.items() if name not in kept and _less(preset, name, value)}
-            omissions.setdefault(tuple(sorted(free.items())), (cost if free else 0.0, free))
-        return list(omissions.values())
-
-    shares = [(share_cost(links, share), {"fraction": share} if share < 1 else {}) for share in SHARES]
-    groups = (REACH, tuple(shares), EPOCHS, POOLS, EVALUATION)
-    for parts in product(*map(allowed, groups)):
-        options: dict[str, Any] = {}
-        for _, some in parts:
-            options |= some
-        yield sum(cost for cost, _ in parts), options
-
-
-def share_cost(links: int, share: float) -> float:
-    """What training on a share of the links costs, in points of AUC."""
-    return SHARE_COST_FACTOR * (1 / math.sqrt(max(share * links, 1)) - 1 / math.sqrt(max(links, 1)))
-
-
-def _less(preset: Preset, name: str, value: Any) -> bool:
-    """Whether an option asks for less than the preset does."""
-    now = next(
-        (getattr(part, name) for part in (preset.basis, preset.train, preset.limits, preset) if hasattr(part, name)),
-        None,
-    )
-    return now is None or value < now
 
 
 def make_plan(
@@ -224,10 +97,12 @@ def make_plan(
     device: torch.device | str = "cpu",
     spent: float = 0.0,
     trainings: int = 1,
-    members: float = 0.0,
+    members: Mapping[str, float] | None = None,
+    load: LoadMeter | None = None,
 ) -> FitPlan:
     """The plan that leaves out least and ends within `minutes`, of which `spent` seconds have passed; options in `kept`
-    are not changed. `trainings`, `members`: see `compute_forecast`.
+    are not changed. `trainings`, `members`: how often a blend trains the network, and the seconds of its other members
+    on an idle machine; `load`: what showed how busy the machine is, measuring them.
 
     Measuring takes about a tenth of the budget. If no plan ends in time or fits in memory, the network is left out.
     """
@@ -235,37 +110,56 @@ def make_plan(
     begin, device = time.perf_counter(), torch.device(device)
     compile_kernels(split, preset, preset.basis, device)
     compiling = time.perf_counter() - begin  # which a second run does not repeat
-    planning_ends = time.perf_counter() + PLANNING_SHARE * 60 * minutes
-    sizes, rates = SplitSizes.of(split), RateCache(split, features, node_types, device)
-    choices = sorted(list_combinations(preset, sizes.train, kept), key=lambda choice: choice[0])
-    blended: dict[str, Any] = {"trainings": trainings, "members": members}
-    free = free_memory()
-    max_bytes = MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
+    load = LoadMeter() if load is None else load
+    planning_ends = time.perf_counter() + PLANNING_SHARE * 60 * minutes - load.wall
+    sizes, rates = SplitSizes.of(split), RateCache(split, features, node_types, device, load, planning_ends)
+    choices = [
+        (cost, options)
+        for cost, options in sorted(list_combinations(preset, sizes.train, kept), key=lambda choice: choice[0])
+        if round(options.get("fraction", 1.0) * sizes.train) >= min(FEWEST_LINKS, sizes.train)
+    ]
+    shortest = {_all_but_training(options): options for _, options in choices}  # the last one trains least
+    too_slow = dict[tuple[Any, ...], bool]()
+    omissions, max_bytes = list_member_omissions({} if members is None else members), choose_max_bytes()
+    best: tuple[float, FitPlan] | None = None
     least: tuple[float, FitPlan] | None = None
+
+    def seconds_with(ahead: Forecast) -> float:
+        return spent + time.perf_counter() - begin + add_margin(ahead)
+
     for cost, options in choices:
-        if round(options.get("fraction", 1.0) * sizes.train) < min(FEWEST_LINKS, sizes.train):
+        if best is not None and cost >= best[0]:
+            break
+        group = _all_but_training(options)
+        if group not in too_slow:
+            some = apply_effective_options(preset, shortest[group]).resolve_defaults(sizes.train)
+            if not rates.has_links(some) and not _is_cheapest(options, kept):
+                # where there is no time to measure it, it is not tried
+                too_slow[group] = (
+                    rates.ended or seconds_with(rates.least_forecast(sizes, some, trainings)) > 60 * minutes
+                )
+            if not too_slow.get(group):
+                too_slow[group] = seconds_with(rates.forecast(sizes, some, trainings)) > 60 * minutes
+        if too_slow[group] and not (options is shortest[group] and _is_cheapest(options, kept)):
             continue
         planned = apply_effective_options(preset, options)
-        resolved = planned.resolve_defaults(sizes.train)
-        if time.perf_counter() > planning_ends and not rates.has_links(resolved) and not _is_cheapest(options, kept):
-            continue
-        forecast = compute_forecast(sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended)
+        forecast = rates.forecast(sizes, planned.resolve_defaults(sizes.train), trainings)
         if forecast.num_bytes > max_bytes and "stored_bits" not in kept:
             cost, planned = cost + HALF_PRECISION[0], planned.changed(**HALF_PRECISION[1])
-            links, resolved = rates.links(resolved), planned.resolve_defaults(sizes.train)
-            forecast = compute_forecast(sizes, resolved, links, rates.candidates(resolved), **blended)
-            if forecast.num_bytes <= max_bytes:  # only what fits is timed
-                forecast = compute_forecast(
-                    sizes, resolved, rates.links(resolved), rates.candidates(resolved), **blended
-                )
+            forecast = rates.forecast(sizes, planned.resolve_defaults(sizes.train), trainings)
         if forecast.num_bytes > max_bytes:
             continue
-        elapsed = spent + time.perf_counter() - begin
-        needed = elapsed + add_margin(forecast)
-        if needed <= 60 * minutes:
-            return FitPlan(planned, forecast, cost, minutes)
-        if least is None or needed < least[0]:
-            least = needed, FitPlan(planned, forecast, cost, minutes)
+        for member_cost, names, seconds in omissions:
+            found = FitPlan(planned, replace(forecast, members=load.slowdown * seconds), cost, minutes, names)
+            needed = seconds_with(found.forecast)
+            if least is None or needed < least[0]:
+                least = needed, found
+            if needed <= 60 * minutes:
+                if best is None or cost + member_cost < best[0]:
+                    best = cost + member_cost, found
+                break
+    if best is not None:
+        return best[1]
     if least is None:
         why = (
             f"its bases do not fit in {max_bytes / 2**30:.1f} GB in any plan that keeps the options you set: free"
@@ -273,9 +167,30 @@ def make_plan(
         )
     else:
         why = _too_slow(*least, minutes=minutes, compiling=compiling)
-    elapsed = spent + time.perf_counter() - begin
-    found = _plan_without_network(sizes, preset, rates.candidates(preset), kept, minutes, elapsed)
+    found = plan_without_network(sizes, preset, rates, kept, minutes, spent + time.perf_counter() - begin)
     return replace(found, network_left_out=why, network_minutes=math.inf if least is None else least[0] / 60)
+
+
+def _all_but_training(options: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What combinations have in common that differ in how many links they train on, and how often."""
+    return tuple(sorted((name, value) for name, value in options.items() if name not in ("fraction", "epochs")))
+
+
+def choose_max_bytes() -> int:
+    """Bytes that stored bases may take."""
+    free = free_memory()
+    return MOST_BYTES if free is None else min(MOST_BYTES, free // 2)
+
+
+def list_member_omissions(members: Mapping[str, float]) -> list[tuple[float, tuple[str, ...], float]]:
+    """What may be left out of a blend beside its network, from nothing to all that takes time, the slowest member
+    first: the cost in points of AUC, the names, and the seconds of those that stay.
+    """
+    slowest = sorted((name for name in members if members[name]), key=lambda name: -members[name])
+    return [
+        (MEMBER_COST * count, tuple(slowest[:count]), sum(members[name] for name in slowest[count:]))
+        for count in range(len(slowest) + 1)
+    ]
 
 
 def _is_cheapest(options: Mapping[str, Any], kept: Collection[str]) -> bool:
@@ -287,30 +202,28 @@ def _too_slow(needed: float, smallest: FitPlan, *, minutes: float, compiling: fl
     """Why no plan with the network ends in time, and which command would train it."""
     takes = f"{needed:.0f} seconds" if needed < 90 else f"{needed / 60:.0f} minutes"
     again = "run the same command in a new folder, as kernels had to be compiled, once for this machine; or "
+    compiled = compiling > COMPILING and needed - compiling <= 60 * minutes
     return (
         f"its smallest plan for this graph takes about {takes} ({smallest.sentence}): to train it,"
-        f" {again if needed - compiling <= 60 * minutes else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to"
-        " take all the time it needs"
+        f" {again if compiled else ''}give --minutes {needed / 60 + 1:.0f}, or --plan full to take all the time it"
+        " needs"
     )
 
 
-def _plan_without_network(
-    sizes: SplitSizes,
-    preset: Preset,
-    candidates: CandidateRates,
-    kept: Collection[str],
-    minutes: float,
-    elapsed: float,
+def plan_without_network(
+    sizes: SplitSizes, preset: Preset, rates: RateCache, kept: Collection[str], minutes: float, elapsed: float
 ) -> FitPlan:
     """The plan that scores the most links and candidates and still ends in time, else the smallest one: a score
-    without a network costs about what the statistics of a pair do.
+    without a network costs about what the statistics of a pair and all heuristics do.
     """
-    each = candidates.describe_pair
+    candidates = rates.candidates(preset)
+    each = candidates.describe_pair + candidates.heuristic_pair
     links = LinkRates(encode=0.0, train=0.0, score=each, score_encoded=0.0, mean_size=0.0, largest=0)
     for cost, options in EVALUATION:
-        free = {name: value for name, value in options.items() if name not in kept and _less(preset, name, value)}
+        free = {name: value for name, value in options.items() if name not in kept and asks_less(preset, name, value)}
         planned = apply_effective_options(preset, free)
-        forecast = compute_forecast(sizes, planned.resolve_defaults(sizes.train), links, candidates)
+        resolved = planned.resolve_defaults(sizes.train)
+        forecast = compute_forecast(sizes, resolved, links, candidates, slowdown=rates.load.slowdown)
         forecast = replace(forecast, links=0, num_bytes=0)
         found = FitPlan(planned, forecast, cost if free else 0.0, minutes)
         if elapsed + add_margin(forecast) <= 60 * minutes:
@@ -323,31 +236,47 @@ def add_margin(forecast: Forecast) -> float:
     return SAFETY * forecast.at_most
 
 
-def apply_effective_options(preset: Preset, options: Mapping[str, Any]) -> Preset:
-    """The preset changed by these options, except those without effect on it."""
-    useful = {name: value for name, value in options.items() if not preset.without_effect(name)}
-    return preset.changed(**useful)
-
-
-def apply_plan(preset: Preset, other: Preset, kept: Collection[str] = ()) -> Preset:
-    """The preset with the plan of another run; options in `kept` are not changed."""
-    options = {}
-    for name in PLANNED_OPTIONS:
-        part = next(part for part in (other.basis, other.train, other.limits, other) if hasattr(part, name))
-        if name not in kept:
-            options[name] = getattr(part, name)
-    return apply_effective_options(preset, options)
-
-
 class RateCache:
-    """A cache of measured rates; a rate is measured on first use."""
+    """A cache of measured rates; a rate is measured on first use. `ends`: when measuring should be over; samples shrink
+    with the time that is left.
+    """
 
     def __init__(
-        self, split: LinkSplit, features: NodeFeatures, node_types: NodeTypes | None, device: torch.device
+        self,
+        split: LinkSplit,
+        features: NodeFeatures,
+        node_types: NodeTypes | None,
+        device: torch.device,
+        load: LoadMeter,
+        ends: float,
     ) -> None:
         self.split, self.features, self.node_types, self.device = split, features, node_types, device
+        self.load, self.ends = load, ends
         self._links: dict[tuple[int | None, ...], LinkRates] = {}
+        self._probed: dict[tuple[int, int | None], float] = {}
         self._candidates: CandidateRates | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the time for measuring is over."""
+        return time.perf_counter() > self.ends
+
+    def forecast(self, sizes: SplitSizes, preset: Preset, trainings: int) -> Forecast:
+        """The forecast of a fit with these settings, which are adapted to the graph already."""
+        links, candidates = self.links(preset), self.candidates(preset)
+        return compute_forecast(sizes, preset, links, candidates, trainings=trainings, slowdown=self.load.slowdown)
+
+    def least_forecast(self, sizes: SplitSizes, preset: Preset, trainings: int) -> Forecast:
+        """What a fit with these settings takes at least, before its links are measured."""
+        reach = preset.basis.hops, preset.basis.max_nodes_per_hop
+        if reach not in self._probed:
+            compile_kernels(self.split, preset, preset.basis, self.device)
+            with self.load.measuring():
+                self._probed[reach] = PROBED_SHARE * probe_links(self.split, preset.basis, self.device)
+        each = self._probed[reach]
+        links = LinkRates(encode=each, train=0.0, score=each, score_encoded=0.0, mean_size=0.0, largest=0)
+        candidates, slowdown = self.candidates(preset), self.load.slowdown
+        return compute_forecast(sizes, preset, links, candidates, trainings=trainings, slowdown=slowdown)
 
     def _key(self, preset: Preset) -> tuple[int | None, ...]:
         # on a CPU a link takes as long in small batches as in large ones
@@ -357,7 +286,13 @@ class RateCache:
     def links(self, preset: Preset) -> LinkRates:
         by = self._key(preset)
         if by not in self._links:
-            self._links[by] = measure_link_rates(self.split, preset, self.features, preset.basis, self.device)
+            compile_kernels(self.split, preset, preset.basis, self.device)
+            left = (self.ends - time.perf_counter()) / self.load.slowdown
+            sample = min(max(SAMPLE_SHARE * left, LEAST_SAMPLE_SECONDS), MAX_SAMPLE_SECONDS)
+            with self.load.measuring():
+                self._links[by] = measure_link_rates(
+                    self.split, preset, self.features, preset.basis, self.device, sample
+                )
         return self._links[by]
 
     def has_links(self, preset: Preset) -> bool:
@@ -366,7 +301,8 @@ class RateCache:
 
     def candidates(self, preset: Preset) -> CandidateRates:
         if self._candidates is None:  # the length of a list hardly matters: the search is over all nodes
-            self._candidates = measure_candidate_rates(
-                self.split, self.features, preset.budget, self.node_types, self.device
-            )
+            with self.load.measuring():
+                self._candidates = measure_candidate_rates(
+                    self.split, self.features, preset.budget, self.node_types, self.device
+                )
         return self._candidates

@@ -21,7 +21,7 @@ from llwlc._runs.directory import CHECKPOINT, Run
 from llwlc._runs.fit_folder import find_finished_run, make_run_folder
 from llwlc._runs.format import RunInfo, list_needs
 from llwlc._runs.plan_file import SavedPlan, write_plan
-from llwlc._runs.plan_source import OnPlan, describe_kept_plan, find_plan, make_new_plan, repeat_plan
+from llwlc._runs.plan_source import OnPlan, bound_candidates, describe_kept_plan, find_plan, make_new_plan, repeat_plan
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
@@ -105,6 +105,10 @@ def fit_run(
             print_notice(
                 f"{model.title}: all of training is expected to take {expected:,.0f} s; no epoch begins after"
                 f" {minutes:g} minutes"
+            )
+        with resources.watch("planning"):
+            model = bound_candidates(
+                model, split, prepared[1], minutes, expected, node_types=allowed, device=device, begin=begin
             )
     with nullcontext() if out is None else make_run_folder(out):
         if out is not None and written is not None:

@@ -96,7 +96,8 @@ def first_sentence(fitted: FitResult) -> str:
     )
     if _list_beats_chance(fitted.metrics.ranking):
         return f"{what}, yet its recommendations find more hidden links than a random list does."
-    return f"Nothing could be learned from this graph: {what}. Its recommendations are worth nothing."
+    remark = f" {fitted.model.remark}" if fitted.model.remark else ""
+    return f"Nothing could be learned from this graph: {what}.{remark} Its recommendations are worth nothing."
 
 
 def _list_beats_chance(report: RankingReport | None) -> bool:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llwlc._planning.plan import FitPlan, describe_plan
+from llwlc._planning.omissions import describe_plan
+from llwlc._planning.plan import FitPlan
 from llwlc._runs.format import PLAN
 from llwlc._support.files import write_text
 from llwlc._support.json_file import read_json
@@ -25,7 +26,8 @@ PLAN_FORMAT = 1
 class SavedPlan:
     """`base`: the fingerprint of the fit before anything was left out; `preset`: the settings of the plan; `minutes`:
     the budget; `cost`: points of AUC that the plan is known to cost; `forecast`: seconds of each stage, and of all
-    together from then on, at most, usually and at least."""
+    together from then on, at most, usually and at least, and how many times longer work took than on an idle machine.
+    """
 
     base: str
     preset: Preset
@@ -47,6 +49,7 @@ class SavedPlan:
             "usual": ahead.usual,
             "at_least": ahead.at_least,
             "bytes": ahead.num_bytes,
+            "slowdown": plan.slowdown,
         }
         minutes = float(plan.minutes or 0.0)
         return cls(base, plan.preset, minutes, plan.cost, forecast, left_out, plan.network_left_out)

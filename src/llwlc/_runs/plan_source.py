@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -10,18 +12,33 @@ from pathlib import Path
 import torch
 
 from llwlc._candidates.node_types import NodeTypes
-from llwlc._planning.plan import FitPlan, apply_plan, make_plan
+from llwlc._planning.forecast import SplitSizes
+from llwlc._planning.omissions import apply_plan, describe_plan
+from llwlc._planning.plan import (
+    PLANNING_SHARE,
+    SAFETY,
+    FitPlan,
+    RateCache,
+    add_margin,
+    make_plan,
+    plan_without_network,
+)
 from llwlc._runs import directory as run_directory
 from llwlc._runs.plan_file import SavedPlan, read_plan
 from llwlc._support.progress import print_notice
 from llwlc.errors import InputError, RunFolderError
-from llwlc.models._base import LinkModel, MemberCost, Plannable, Reducible
-from llwlc.models._llwlc.presets import Preset
+from llwlc.models._base import LinkModel, Plannable, Reducible
+from llwlc.models._llwlc.presets import PRESETS, Preset, find_preset
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
+from llwlc.training._timing import LoadMeter
 
 OnPlan = Callable[[FitPlan], None]
+MEMBERS_SHARE = 0.04
+"""The share of a budget after which no member of a blend is measured any more."""
+FEW_EDGES = 10_000
+"""On a graph with at most this many links, all candidates are looked at in some seconds."""
 
 
 def find_plan(folder: Path | None, base: str) -> SavedPlan | None:
@@ -72,51 +89,87 @@ def make_new_plan(
 ) -> SavedPlan:
     """A plan from a short measurement; `begin`: when the budget began."""
     assert isinstance(model, Plannable)
-    resources = Resources(torch.device(device))
-    own = model if isinstance(model, Reducible) else None
-    costs = {} if own is None else own.member_costs(split, features, resources=resources)
-    left_out = [] if own is None else choose_omitted(costs, own.most_time * 60 * minutes)
-    members = sum(cost.idle for name, cost in costs.items() if name not in left_out)
-
-    def plan_for(members: float) -> FitPlan:
-        return make_plan(
-            split,
-            model.preset,
-            minutes,
-            features=features,
-            kept=model.explicit,
-            node_types=node_types,
-            device=device,
-            spent=time.perf_counter() - begin,
-            trainings=model.trainings(split),
-            members=members,
-        )
-
-    new_plan = plan_for(members)
-    if members and new_plan.network_left_out:
-        alone = plan_for(0.0)
-        if alone.network_left_out:  # all that is left of the budget is the other members'
-            rest = 60 * minutes - (time.perf_counter() - begin) - alone.forecast.seconds
-            left_out = choose_omitted({name: MemberCost(cost.now, cost.now) for name, cost in costs.items()}, rest)
-        else:
-            left_out = [name for name, cost in costs.items() if cost.idle]
-        members, new_plan = sum(cost.idle for name, cost in costs.items() if name not in left_out), alone
-    new_plan = replace(new_plan, forecast=replace(new_plan.forecast, members=members))
+    load, costs = LoadMeter(), dict[str, float]()
+    room, most_time, left_out = 60 * minutes, 1.0, list[str]()
+    if isinstance(model, Reducible):
+        measuring = Resources(torch.device(device), seconds=MEMBERS_SHARE * room)
+        with load.measuring():
+            costs = model.member_costs(split, features, resources=measuring)
+        most_time = model.most_time
+        left_out = choose_omitted(costs, most_time * room)
+    new_plan = make_plan(
+        split,
+        model.preset,
+        minutes,
+        features=features,
+        kept=model.explicit,
+        node_types=node_types,
+        device=device,
+        spent=time.perf_counter() - begin,
+        trainings=model.trainings(split),
+        members={name: cost for name, cost in costs.items() if name not in left_out},
+        load=load,
+    )
+    left_out += new_plan.left_out
+    if new_plan.network_left_out:  # all that is left of the budget is the other members'
+        rest = room - (time.perf_counter() - begin) - add_margin(new_plan.forecast)
+        left_out = choose_omitted(costs, rest / (SAFETY * load.slowdown))
+    members = load.slowdown * sum(cost for name, cost in costs.items() if name not in left_out)
+    new_plan = replace(new_plan, forecast=replace(new_plan.forecast, members=members), slowdown=load.slowdown)
     if left_out:
-        print_notice(f"left out of the blend, as time does not allow them: {', '.join(left_out)}")
+        spent, seconds = time.perf_counter() - begin, sum(costs.values())
+        ahead = SAFETY * (new_plan.forecast.seconds + load.slowdown * seconds)
+        print_notice(describe_omitted(left_out, max(spent + ahead, seconds / most_time)))
     if on_plan is not None:
         on_plan(new_plan)
     return SavedPlan.of(base, new_plan, tuple(left_out))
 
 
-def choose_omitted(costs: Mapping[str, MemberCost], room: float) -> list[str]:
-    """The members that do not fit in `room` seconds after those before them. What counts is their time on an idle
-    machine, so that other work on it does not change the blend.
+def bound_candidates(
+    model: LinkModel,
+    split: LinkSplit,
+    features: NodeFeatures,
+    minutes: float,
+    training: float,
+    *,
+    node_types: NodeTypes | None,
+    device: str,
+    begin: float,
+) -> LinkModel:
+    """The model, not fitted, that looks at so many candidates that a fit ends in time; `training`: seconds on an idle
+    machine, `begin`: when the budget began. Validation and test links stay, as epochs are chosen by them.
+    """
+    sizes, load = SplitSizes.of(split), LoadMeter()
+    if sizes.edges <= FEW_EDGES:
+        return model
+    ends = time.perf_counter() + PLANNING_SHARE * 60 * minutes
+    rates = RateCache(split, features, node_types, torch.device(device), load, ends)
+    preset = replace(find_preset(next(iter(PRESETS))), budget=model.list_length, limits=model.limits)
+    rates.candidates(preset)
+    spent = time.perf_counter() - begin + SAFETY * load.slowdown * training
+    kept = ("num_eval_links",)
+    found = plan_without_network(sizes, preset, rates, kept, minutes, spent)
+    if found.cost:
+        print_notice(f"to end within {minutes:g} min: {describe_plan(found.preset, 0.1).split(';')[0]}")
+        model = copy.deepcopy(model)
+        model.limits, model.list_length = found.preset.limits, found.preset.budget
+    return model
+
+
+def choose_omitted(costs: Mapping[str, float], room: float) -> list[str]:
+    """The members that do not fit in `room` seconds after those before them; both are times of an idle machine, so that
+    other work on it changes the blend only where nothing else ends in time.
     """
     left_out, taken = list[str](), 0.0
     for name, cost in costs.items():
-        if taken + cost.idle > room:
+        if cost and taken + cost > room:
             left_out.append(name)
         else:
-            taken += cost.idle
+            taken += cost
     return left_out
+
+
+def describe_omitted(left_out: Collection[str], enough: float) -> str:
+    """The notice about members that are left out; `enough`: seconds of a budget that has room for them."""
+    words = f"left out of the blend, as time does not allow them: {', '.join(left_out)}"
+    return words + (f"; --minutes {math.ceil(enough / 60)} would train them" if math.isfinite(enough) else "")

@@ -59,6 +59,10 @@ MAX_DRAWN_NODES = 60
 MAX_LISTED = 10
 """Shared features and similar links that are named."""
 BLENDED_ABOUT = "beside the network, in this blend"
+TWO_PROBABILITIES = (
+    "The probabilities compare the pair with different ones: by score, with random pairs, of which --prior are links;"
+    " by recommend, with candidates, which are near each other as this pair is, so that few of them are missing links."
+)
 OF_A_BLEND = (
     "This run is a blend: edges, paths, eigenvectors and filters are those of one network; what the other members add"
     " is held fixed."
@@ -392,6 +396,7 @@ def _notes(removed: int, total: int, paths: int, more_paths: bool) -> tuple[str,
     """What the numbers mean, and what was left out."""
     notes = [
         "Effects are in log-odds: +1 multiplies the odds of a link by 2.7.",
+        TWO_PROBABILITIES,
         (
             "Without an edge: the score on the graph without it, everything around the pair computed again; weights of"
             " the network, features and calibration are held fixed."

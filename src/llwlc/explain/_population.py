@@ -27,7 +27,7 @@ class RandomPopulation:
 
     @property
     def about(self) -> str:
-        return f"among random pairs of which {100 * self.prior:.3g} % are links"
+        return f"by score, among random pairs of which {100 * self.prior:.3g} % are links"
 
     def log_odds(self, score: Tensor, sharing: Tensor) -> Tensor:
         return self.calibration.log_odds(score) + log_odds(self.prior)
@@ -56,7 +56,7 @@ class CandidatePopulation:
 
     @property
     def about(self) -> str:
-        return f"among candidates, {describe_share(self.rho, self.assumed)}"
+        return f"by recommend, among candidates, {describe_share(self.rho, self.assumed)}"
 
     def log_odds(self, score: Tensor, sharing: Tensor) -> Tensor:
         return self.ranking.calibration.log_ratio(score, sharing) + math.log(self.rho)

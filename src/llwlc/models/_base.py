@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -136,8 +136,8 @@ class LinkModel(ABC):
         return split.train_pos
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
-        """Seconds that training is expected to take, from a short measurement; 0 where nothing is known. It is told
-        before a fit within a time budget; a `Plannable` model is planned instead.
+        """Seconds that training is expected to take on an idle machine, from a short measurement; 0 where nothing is
+        known. It is told before a fit within a time budget; a `Plannable` model is planned instead.
 
         Args:
             split: the split.
@@ -287,17 +287,6 @@ class Plannable(Protocol):
         """The same model, not fitted, by another preset."""
 
 
-class MemberCost(NamedTuple):
-    """The seconds that a member of a blend is expected to take: on an idle machine, and on this one as it is `now`.
-
-    >>> MemberCost(idle=2.0, now=6.0).idle
-    2.0
-    """
-
-    idle: float
-    now: float
-
-
 @runtime_checkable
 class Reducible(Protocol):
     """A model of models, of which some can be left out to end in time. `most_time`: the share of a budget that all but
@@ -310,8 +299,10 @@ class Reducible(Protocol):
     def planned_member(self) -> str:
         """The name of the member that a plan is made for."""
 
-    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, MemberCost]:
-        """What each member but the first is expected to take, by name."""
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
+        """The seconds that each member but the first is expected to take on an idle machine, by name; infinite where
+        the time for measuring them, `resources.seconds`, did not suffice.
+        """
 
     def without(self, names: Collection[str]) -> LinkModel:
         """The same model without these members."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
@@ -34,6 +33,7 @@ from llwlc.training._loop import OnEpoch, Schedule, train
 from llwlc.training._network_trainee import NetworkTrainee
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
+from llwlc.training._timing import time_block
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -147,13 +147,12 @@ class Baseline(LinkModel):
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
         """From one step of training and one pass over the validation links."""
         trainee = self.trainee(split, 0, resources.device)
-        begin = time.perf_counter()
-        trainee.train_epoch(0, most=1)
-        step = time.perf_counter() - begin
-        trainee.validate()
-        validating = time.perf_counter() - begin - step
+        with time_block() as step:
+            trainee.train_epoch(0, most=1)
+        with time_block() as validating:
+            trainee.validate()
         steps = math.ceil(len(split.train_pos) / trainee.net.recipe.batch_size)
-        return float(trainee.net.recipe.epochs * (steps * step + validating))
+        return float(trainee.net.recipe.epochs * (steps * step() + validating()))
 
     def to(self, device: torch.device | str) -> Self:
         if self.net is not None and next(self.net.parameters()).device.type != torch.device(device).type:

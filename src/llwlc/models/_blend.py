@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
@@ -17,7 +19,6 @@ from llwlc.models._base import (
     CANDIDATES,
     RANDOM,
     LinkModel,
-    MemberCost,
     Plannable,
     Population,
 )
@@ -29,14 +30,14 @@ from llwlc.models._blend_members import (
     HEURISTIC_MEMBERS,
     MEMBERS,
     allows,
-    expected_cost,
+    is_free,
     make_members,
 )
 from llwlc.models._blend_training import Training
 from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
-from llwlc.models._mixture import Mixture, mean_score, mix, mix_alone
+from llwlc.models._mixture import Mixture, choose_ranker, mean_score, mix, mix_alone
 from llwlc.models._registry import MODELS
-from llwlc.models._weighted_parts import RANKS_SIDES, WeightedParts
+from llwlc.models._weighted_parts import WeightedParts
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._candidate_links import CandidateLinks
 from llwlc.training._checkpoint import Checkpoint
@@ -111,24 +112,26 @@ class Blend(MemberLimits, WeightedParts):
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
         first = self.members[0].cost(split, features, resources=resources) * self.trainings(split)
-        return first + sum(cost.now for cost in self.member_costs(split, features, resources=resources).values())
+        return first + sum(self.member_costs(split, features, resources=resources).values())
 
     def trainings(self, split: LinkSplit) -> int:
         return len(make_folds(split, 0).trained_on(self.members[0]))
 
-    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, MemberCost]:
-        """The expected fit time of each member except the first, by name.
+    def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
+        """The expected seconds of each member except the first on an idle machine, by name; infinite where they could
+        not be measured in `resources.seconds`.
 
         Args:
             split: the split.
             features: the features of all nodes.
             resources: device, cache, time.
         """
-        folds, costs = make_folds(split, 0), dict[str, MemberCost]()
+        begin, most = time.perf_counter(), math.inf if resources.seconds is None else resources.seconds
+        folds, costs = make_folds(split, 0), dict[str, float]()
         for member in self._usable(split.train_graph)[1:]:
-            times = len(folds.trained_on(member))
-            idle, now = expected_cost(member, split, features, resources)
-            costs[member.name] = MemberCost(times * idle, times * now)
+            late = time.perf_counter() - begin > most and not is_free(member)
+            each = math.inf if late else member.cost(split, features, resources=resources)
+            costs[member.name] = len(folds.trained_on(member)) * each
         return costs
 
     def without(self, names: Collection[str]) -> Self:
@@ -213,7 +216,7 @@ class Blend(MemberLimits, WeightedParts):
             graph, pairs = sample.valid_graph, torch.cat([candidates.valid_pos, candidates.valid_neg])
             scores = [mean_score(copies, graph, pairs, CANDIDATES) for copies in trained]
             mixtures[CANDIDATES] = mix(members, [s[:links] for s in scores], [s[links:] for s in scores], seed)[1]
-        at = next((i for i, member in enumerate(members) if member.name == RANKS_SIDES), None)
+        at, why = choose_ranker(members, pos, neg)
         if at is not None:
             mixtures[CANDIDATES] = mix_alone(members, at, pos, neg, seed)
         kept = [i for i in range(len(members)) if any(float(mixture.slope[i]) for mixture in mixtures.values())]
@@ -223,9 +226,7 @@ class Blend(MemberLimits, WeightedParts):
             for which, mixture in mixtures.items()
         }
         self.validation = self.parts[0][0].validation if self.alone else None
-        self.remark = describe_choice(members, chosen, len(pos[0]))
-        if at is not None and len(members) > 1:
-            self.remark += f" Candidates are ranked by {members[at].title!r} alone, as the graph is bipartite."
+        self.remark = f"{describe_choice(members, chosen, len(pos[0]))} {why}".strip()
         self._take_abilities()
 
     def _announce(self) -> None:

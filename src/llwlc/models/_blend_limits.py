@@ -31,12 +31,20 @@ class MemberLimits(LinkModel):
         return self._ranker.trains_on_candidates
 
     @property
-    def list_length(self) -> int:  # type: ignore[override]
+    def list_length(self) -> int:
         return self._ranker.list_length
 
+    @list_length.setter
+    def list_length(self, length: int) -> None:
+        self._ranker.list_length = length
+
     @property
-    def limits(self) -> Limits:  # type: ignore[override]
+    def limits(self) -> Limits:
         return self._ranker.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._ranker.limits = limits
 
     @property
     def epochs(self) -> int | None:  # type: ignore[override]

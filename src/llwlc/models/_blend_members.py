@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
 from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
-from llwlc.models._base import LinkModel, MemberCost, Reducible
+from llwlc.models._base import LinkModel, Reducible
 from llwlc.models._registry import MODELS
-from llwlc.splits._linksplit import LinkSplit
-from llwlc.training._node_features import NodeFeatures
-from llwlc.training._resources import Resources
 
 HEURISTIC_MEMBERS = "heuristics"
 """In a list of members, this name stands for every heuristic."""
@@ -23,8 +19,6 @@ MAX_WALK_EDGES = 50_000
 """On a graph with more edges, heuristics that walk from every node are left out: their time grows with each pair's
 neighbourhood.
 """
-SHORTEST_MEASUREMENT = 0.02
-"""Seconds below which a measurement does not show how busy the machine is."""
 
 
 def make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -> list[LinkModel]:
@@ -59,12 +53,6 @@ def allows(member: LinkModel, graph: Graph) -> bool:
     return True
 
 
-def expected_cost(member: LinkModel, split: LinkSplit, features: NodeFeatures, resources: Resources) -> MemberCost:
-    """What one fit of a member takes, now and on an idle machine: the share of the measurement's seconds in which this
-    process computed is the share of the fit's seconds that are its own.
-    """
-    begin, working = time.perf_counter(), time.process_time()
-    now = member.cost(split, features, resources=resources)
-    seconds, own = time.perf_counter() - begin, time.process_time() - working
-    share = min(own / seconds, 1.0) if seconds > SHORTEST_MEASUREMENT else 1.0
-    return MemberCost(share * now, now)
+def is_free(member: LinkModel) -> bool:
+    """Whether a member takes next to nothing: a heuristic that does not walk from every node."""
+    return member.name in HEURISTICS

@@ -88,7 +88,7 @@ def choose_weights(
         share = share_by_chance(few_pos, few_neg, rng)
     else:
         share = share_equally(pos, neg, strong)
-    if share[0] < first and _is_informative(pos[0], neg[0]):
+    if share[0] < first and is_informative(pos[0], neg[0]):
         share *= (1 - first) / share.sum()
         share[0] = first
     weight, offset = fit_centre(pos, neg, share)
@@ -124,7 +124,7 @@ def share_equally(pos: Floats, neg: Floats, strong: Sequence[int]) -> Floats:
     return share
 
 
-def _is_informative(pos: Floats, neg: Floats) -> bool:
+def is_informative(pos: Floats, neg: Floats) -> bool:
     """Whether a score is significantly better than chance."""
     above, chance, error = auc_difference(pos, neg, np.zeros(len(pos)), np.zeros(len(neg)))
     return above - chance > BEHIND * error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -32,10 +31,11 @@ from llwlc.training._network_trainee import NetworkTrainee
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._optimizers import UnwrappedAdamW
 from llwlc.training._resources import Resources
+from llwlc.training._timing import time_block
 
 STEPS = 40
 """Optimizer steps of an epoch."""
-STEP_SECONDS = 1.5e-3
+STEP_SECONDS = 2.5e-3
 """Seconds of one step of one network, on one core."""
 WARM_UP = 0.3
 """The share of the steps after which the learning rate peaks."""
@@ -148,14 +148,13 @@ class GlobalModel(LinkModel):
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
         """Extrapolated from one basis and the statistics of some pairs; nothing else grows with the graph."""
         config, graph, some = self.options, split.train_graph, split.train_pos[:500]
-        begin = time.perf_counter()
-        basis = global_basis(graph, low=config.low, high=config.high)
-        middle = time.perf_counter()
-        score_inputs(graph, basis, some)
-        end = time.perf_counter()
+        with time_block() as decomposing:
+            basis = global_basis(graph, low=config.low, high=config.high)
+        with time_block() as describing:
+            score_inputs(graph, basis, some)
         pairs = min(len(split.train_pos), config.max_links) * (1 + config.negatives)
         steps = config.epochs * STEPS * config.members
-        return (middle - begin) * (config.folds + 1) + (end - middle) * pairs / len(some) + steps * STEP_SECONDS
+        return decomposing() * (config.folds + 1) + describing() * pairs / len(some) + steps * STEP_SECONDS
 
     def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> GlobalModel:
         other = GlobalModel(**self.config)

@@ -10,14 +10,9 @@ from torch import Tensor
 from llwlc.errors import NotFittedError
 from llwlc.graph._graph import Graph
 from llwlc.models._base import CANDIDATES, RANDOM, Adjustable, Explainable, Inductive, LinkModel, Population
-from llwlc.models._mixture import Mixture, mean_score
+from llwlc.models._mixture import RANKS_SIDES, Mixture, mean_score
 from llwlc.training._adjustment import Adjustment
 from llwlc.training._node_features import NodeFeatures
-
-RANKS_SIDES = "users-items"
-"""On a bipartite graph the member of this name alone ranks candidates: random pairs, many of them within one side, do
-not show which member ranks best across the sides.
-"""
 
 
 class WeightedParts(LinkModel):
@@ -125,8 +120,14 @@ class WeightedParts(LinkModel):
     @property
     def adjustable(self) -> bool:
         """Whether it is trained on candidates, and so has an output for them."""
-        ranked_by_one = any(copies[0].name == RANKS_SIDES for copies in self.parts)
+        ranked_by_one = any(copies[0].name == RANKS_SIDES for copies in self.parts) or self._heuristic_ranks
         return bool(self.parts) and self.trains_on_candidates and not ranked_by_one
+
+    @property
+    def _heuristic_ranks(self) -> bool:
+        """Whether one heuristic ranks candidates, as no trained part has learned anything."""
+        ranking, kept = (self.mixtures[which].slope.nonzero().flatten().tolist() for which in (CANDIDATES, RANDOM))
+        return len(ranking) == 1 and ranking != kept and self.parts[ranking[0]][0].unit == "own"
 
     def adjust(self, adjustment: Adjustment) -> None:
         """Applies an adjustment to the scores of candidates from now on.

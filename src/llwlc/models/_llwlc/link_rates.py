@@ -62,21 +62,25 @@ def sample_pairs(split: LinkSplit, seed: int = 0, *, size: int = SAMPLE) -> Tens
 
 
 def measure_link_rates(
-    split: LinkSplit, preset: Preset, features: NodeFeatures, reach: BasisConfig, device: torch.device
+    split: LinkSplit,
+    preset: Preset,
+    features: NodeFeatures,
+    reach: BasisConfig,
+    device: torch.device,
+    seconds: float = MAX_SAMPLE_SECONDS,
 ) -> LinkRates:
-    """Measures the cost of links with subgraphs of this reach."""
+    """Measures the cost of links with subgraphs of this reach, for which kernels are compiled; `seconds`: most that the
+    sample may take to encode.
+    """
     graph, config = place_message_graph(split.train_graph, device), preset.train
-    compile_kernels(split, preset, reach, device)
     gpu = graph.indptr.is_cuda
     pairs = sample_pairs(split, size=SAMPLE_ON_GPU if gpu else SAMPLE)
     pairs = pairs[torch.from_numpy(np.random.default_rng(3).permutation(len(pairs)))]
-    encode_pairs(graph, pairs[:2], reach, about="")  # a first call may compile
+    encode_pairs(graph, pairs[:2], reach, about="")  # a first call loads what is compiled
     with time_block() as first:
         size = float(encode_pairs(graph, pairs[:PROBE_SIZE], reach, about="").sizes.double().mean())
     rows = ROWS_ON_GPU if gpu else ROWS
-    pairs = pairs[
-        : max(2 * PROBE_SIZE, min(int(MAX_SAMPLE_SECONDS * PROBE_SIZE / max(first(), 1e-9)), int(rows / size)))
-    ]
+    pairs = pairs[: max(2 * PROBE_SIZE, min(int(seconds * PROBE_SIZE / max(first(), 1e-9)), int(rows / size)))]
 
     def encoded() -> EncodedLinks:
         links = encode_pairs(graph, pairs, reach, about="").to(device)
@@ -113,6 +117,15 @@ def measure_link_rates(
     mean = float(sizes.double().mean())
     store = (encoding + storing) / count
     return LinkRates(store, training / trained, scoring, scored / count, mean, int(sizes.max()))
+
+
+def probe_links(split: LinkSplit, reach: BasisConfig, device: torch.device) -> float:
+    """About how many seconds it takes to encode a link with subgraphs of this reach, from a few of them."""
+    graph, pairs = place_message_graph(split.train_graph, device), sample_pairs(split, size=PROBE_SIZE // 2)
+    encode_pairs(graph, pairs[:2], reach, about="")  # a first call loads what is compiled
+    with time_block() as taken:
+        encode_pairs(graph, pairs, reach, about="").sizes.cpu()
+    return taken() / len(pairs)
 
 
 def compile_kernels(split: LinkSplit, preset: Preset, reach: BasisConfig, device: torch.device) -> None:
