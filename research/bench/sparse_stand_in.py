@@ -28,7 +28,8 @@ class SparseTensor:
     @classmethod
     def from_torch_sparse_coo_tensor(cls, matrix: Tensor, has_value: bool = True) -> SparseTensor:
         matrix = matrix.coalesce()
-        return cls(*matrix.indices(), matrix.values() if has_value else None, matrix.shape)
+        row, col = matrix.indices()
+        return cls(row, col, matrix.values() if has_value else None, matrix.shape)
 
     @property
     def storage(self) -> Any:
@@ -92,13 +93,15 @@ class PygSparseTensor(SparseTensor):
 
 
 def spmm_add(a: SparseTensor, x: Tensor) -> Tensor:
-    return torch.sparse.mm(a.coo_tensor, x)
+    out: Tensor = torch.sparse.mm(a.coo_tensor, x)
+    return out
 
 
 def scatter_add(x: Tensor, index: Tensor, dim: int = 0, dim_size: int | None = None) -> Tensor:
     from torch_geometric.utils import scatter
 
-    return scatter(x, index, dim, dim_size)
+    out: Tensor = scatter(x, index, dim, dim_size)
+    return out
 
 
 def spsphadamard(a: SparseTensor, b: SparseTensor) -> Any:
