@@ -93,15 +93,15 @@ class PygSparseTensor(SparseTensor):
 
 
 def spmm_add(a: SparseTensor, x: Tensor) -> Tensor:
-    product: Tensor = torch.sparse.mm(a.coo_tensor, x)
-    return product
+    out: Tensor = torch.sparse.mm(a.coo_tensor, x)
+    return out
 
 
 def scatter_add(x: Tensor, index: Tensor, dim: int = 0, dim_size: int | None = None) -> Tensor:
     from torch_geometric.utils import scatter
 
-    summed: Tensor = scatter(x, index, dim, dim_size)
-    return summed
+    out: Tensor = scatter(x, index, dim, dim_size)
+    return out
 
 
 def spsphadamard(a: SparseTensor, b: SparseTensor) -> Any:
