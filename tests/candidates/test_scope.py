@@ -62,9 +62,9 @@ def test_so_they_are_on_a_large_graph(graph, seed, length):
     n, config = len(graph), CandidateConfig()
     scope, allowed = draw_scope(n, seed)
     retriever = make_retriever(of(graph), None, config)
-    score = np.where(allowed, brute_scores(graph, None, config, NodeTypes.any(n)), -np.inf)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inner_product_index, "EXACT_NODES", 0)
+        score = np.where(allowed, brute_scores(graph, None, config, NodeTypes.any(n)), -np.inf)
         check_lists(retriever if scope is None else retriever.within(scope), graph, score, length)
 
 
