@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llwlc._support.files import open_atomic_folder, write_tensors, write_text
-from llwlc._support.json_file import read_json
 from llwlc.errors import RunFolderError
 
 if TYPE_CHECKING:
@@ -26,6 +24,8 @@ def is_relation_run(folder: Path | str) -> bool:
 
 def write_run(folder: Path, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Writes a new folder."""
+    from llwlc._support.files import open_atomic_folder, write_tensors, write_text
+
     if folder.exists():
         raise RunFolderError(f"{folder} exists already: choose another folder, or delete it")
     with open_atomic_folder(folder) as partial:
@@ -35,8 +35,11 @@ def write_run(folder: Path, about: Mapping[str, Any], tensors: Mapping[str, Tens
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """What `write_run` wrote, checked."""
+    # here, since commands that need no numbers import this module
     from safetensors import SafetensorError
     from safetensors.torch import load_file
+
+    from llwlc._support.json_file import read_json
 
     try:
         about, tensors = read_json(folder / ABOUT), load_file(folder / TENSORS)
