@@ -18,7 +18,7 @@ from llwlc.models._llwlc.link_rates import PROBE_SIZE, sample_pairs
 from llwlc.ranking._ranking import make_initial_config, retriever_of
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.training._node_features import NodeFeatures
-from llwlc.training._timing import measure_fixed_cost, measure_pair_rate, measure_rate
+from llwlc.training._timing import measure_fixed_cost, measure_pair_rate, measure_rate, time_block
 
 MERGE_SAMPLE_NODES = 10_000
 """Nodes whose lists are merged in a trial; those of many more take somewhat longer for each candidate."""
@@ -54,7 +54,8 @@ def measure_candidate_rates(
         retriever.prepare()
         return retriever
 
-    retriever, preparing = measure_fixed_cost(prepared)
+    with time_block() as preparing:  # once: nothing in it is loaded or compiled at its first call
+        retriever = prepared()
     longest = min(2 * retriever.budget, max(graph.num_nodes - 1, 1))
     # every call first allocates scratch memory in proportion to the number of nodes
     nodes = rng.permutation(graph.num_nodes)[: 256 if retriever.exact else 4096]
@@ -79,4 +80,4 @@ def measure_candidate_rates(
         asking += measure_fixed_cost(partial(heuristic.load(), graph, pairs[:PROBE_SIZE]))[1]
     proposed = partners[-1] if partners else math.inf
     merging = measure_merge_seconds(min(max(graph.num_nodes, 1), MERGE_SAMPLE_NODES), retriever.budget)
-    return CandidateRates(preparing, listing, choosing, judging, describing, asking, proposed, merging)
+    return CandidateRates(preparing(), listing, choosing, judging, describing, asking, proposed, merging)
