@@ -23,21 +23,23 @@ COMMUNITY, INSIDE, LINKS = 50, 0.9, 2.5
 """Nodes of a community, the share of links within one, and links drawn for each node (some are drawn twice)."""
 
 
-def generated(nodes: int, width: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray | None]:
-    """Links `[m, 2]`, each once, and features `[n, width]`, None without any."""
-    rng = np.random.default_rng(seed)
-    count = int(LINKS * nodes)
+def generated(nodes: int, width: int, seed: int = 0, links: float = LINKS) -> tuple[np.ndarray, np.ndarray | None]:
+    """Links `[m, 2]`, each once, and features `[n, width]`, None without any; `links`: how many are drawn for each
+    node. Communities are larger where they are many, so that they are not full.
+    """
+    rng, community = np.random.default_rng(seed), max(COMMUNITY, int(20 * links) // COMMUNITY * COMMUNITY)
+    count = int(links * nodes)
     u = rng.integers(0, nodes, count)
     # a partner's place in its community: small ones are drawn more often
-    place = (COMMUNITY * rng.random(count) ** 2).astype(np.int64)
-    near = np.minimum(u // COMMUNITY * COMMUNITY + place, nodes - 1)
+    place = (community * rng.random(count) ** 2).astype(np.int64)
+    near = np.minimum(u // community * community + place, nodes - 1)
     v = np.where(rng.random(count) < INSIDE, near, rng.integers(0, nodes, count))
     key = np.unique(np.minimum(u, v)[u != v] * nodes + np.maximum(u, v)[u != v])
-    links = np.stack([key // nodes, key % nodes], 1)
+    pairs = np.stack([key // nodes, key % nodes], 1)
     if not width:
-        return links, None
-    centre = rng.normal(size=(nodes // COMMUNITY + 1, width)).astype(np.float32)
-    return links, centre[np.arange(nodes) // COMMUNITY] + rng.normal(size=(nodes, width)).astype(np.float32)
+        return pairs, None
+    centre = rng.normal(size=(nodes // community + 1, width)).astype(np.float32)
+    return pairs, centre[np.arange(nodes) // community] + rng.normal(size=(nodes, width)).astype(np.float32)
 
 
 def peak() -> float:
@@ -45,7 +47,7 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
-def measure_candidates(nodes: int, width: int) -> None:
+def measure_candidates(nodes: int, width: int, links_per_node: float = LINKS) -> None:
     """Candidates alone, as `recommend` makes them, and how many links would be candidates if they were missing."""
     import torch
 
@@ -56,7 +58,7 @@ def measure_candidates(nodes: int, width: int) -> None:
     from llwlc.training._compact_features import fit_compactor
     from llwlc.training._node_features import NodeFeatures
 
-    links, x = generated(nodes, width)
+    links, x = generated(nodes, width, links=links_per_node)
     graph = Graph.from_edges(torch.from_numpy(links), num_nodes=nodes)
     features = NodeFeatures()
     if x is not None:
@@ -102,11 +104,11 @@ def measure_index(name: str, queries: int = 200, most: int = 100) -> None:
     )
 
 
-def write(folder: Path, nodes: int, width: int) -> None:
+def write(folder: Path, nodes: int, width: int, links_per_node: float = LINKS) -> None:
     """The graph as files that `llwlc fit` reads."""
     import pandas as pd
 
-    links, x = generated(nodes, width)
+    links, x = generated(nodes, width, links=links_per_node)
     folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(links, columns=["source", "target"]).to_parquet(folder / "links.parquet")
     if x is not None:
@@ -122,15 +124,16 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--data", default="vessel-like", help="a dataset with features, for index")
     parser.add_argument("--features", type=int, default=16)
+    parser.add_argument("--links", type=float, default=LINKS, help="links drawn for each node")
     arguments = parser.parse_args()
     if arguments.what == "write":
         if arguments.folder is None:
             parser.error("where to write: name a folder")
-        write(arguments.folder, arguments.nodes, arguments.features)
+        write(arguments.folder, arguments.nodes, arguments.features, arguments.links)
     elif arguments.what == "index":
         measure_index(arguments.data)
     else:
-        measure_candidates(arguments.nodes, arguments.features)
+        measure_candidates(arguments.nodes, arguments.features, arguments.links)
 
 
 if __name__ == "__main__":

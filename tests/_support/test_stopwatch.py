@@ -99,8 +99,8 @@ def test_profile_prints_all_seconds_of_a_command(folder, monkeypatch, arguments,
     assert total == pytest.approx(sum(seconds for seconds, _ in printed.values()), abs=0.01 * len(printed))
     assert cpu == pytest.approx(sum(seconds for _, seconds in printed.values()), abs=0.01 * len(printed))
     assert {STARTING, *stages.split()} <= set(printed)
-    unnamed = printed[arguments.split()[0]][0]
-    assert unnamed <= 0.03 * (end - begin) + 0.1
+    named = cpu - printed[STARTING][1]  # by the work done: a busy machine may hold the process up anywhere
+    assert printed[arguments.split()[0]][1] <= 0.03 * named + 0.05
     if arguments.startswith("fit"):
         kept = json.loads((folder / "fitted" / "metrics.json").read_text())["stages"]
         assert all(kept[stage] <= printed[stage][0] + 0.01 for stage in kept)

@@ -118,6 +118,7 @@ class CandidateRetriever:
             excluded = Graph.from_edges(pairs, num_nodes=self.graph.num_nodes)
         other = replace(self, node_types=node_types, excluded=excluded, num_proposing_nodes=proposing)
         vars(other)["hubness"] = self.hubness  # that of a node among all others
+        vars(other).update({name: vars(self)[name] for name in ("_vectors", "_all_likeness") if name in vars(self)})
         return other
 
     def prepare(self) -> None:
@@ -241,10 +242,13 @@ class CandidateRetriever:
 
     def _likeness(self, sources: Integers, removed: Integers | None = None) -> Tensor:
         """The similarities of the sources with all nodes, `[b, n]`; of a source and the other end on the graph that
-        lacks their link.
+        lacks their link. Not to be written to: where they are few, those of all nodes are kept.
         """
         if self._vectors is None or self.smoothed is None:
             return torch.zeros(len(sources), self.graph.num_nodes, device=self.device)
+        n = self.graph.num_nodes
+        if removed is None and len(sources) == n <= self.sources_at_once and (sources == np.arange(n)).all():
+            return self._all_likeness
         query = self.smoothed.vectors[sources] if removed is None else self.smoothed.without_link(sources, removed)
         like = torch.from_numpy(query).to(self.device) @ self._vectors.T
         if removed is not None:
@@ -252,6 +256,12 @@ class CandidateRetriever:
             row = torch.arange(len(sources), device=self.device)
             like[row, torch.from_numpy(removed).to(self.device)] = torch.from_numpy(other).to(self.device)
         return like
+
+    @cached_property
+    def _all_likeness(self) -> Tensor:
+        """Those of all nodes with all nodes `[n, n]`, which hubness and lists need: at most `ENTRIES_PER_BLOCK`."""
+        assert self._vectors is not None
+        return self._vectors @ self._vectors.T
 
     def _fitting(self, sources: Integers) -> Tensor:
         """Which nodes are of a type that a link may join with each source's, and not the source itself, `[b, n]`."""
@@ -316,7 +326,12 @@ class CandidateRetriever:
         """
         graph, weights, excluded = self.graph, self.weights, self._most_excluded(sources)
         partner, rank = find_walk_ends(
-            graph, sources, np.full(len(sources), -1), self.node_types, 2 * length + excluded, self.precision
+            graph,
+            sources,
+            np.full(len(sources), -1),
+            self.node_types,
+            2 * length + excluded,
+            self.precision,
         )
         if self.smoothed is not None:
             similar = self._similar(sources, length + excluded, self.smoothed.vectors[sources], links)
@@ -365,7 +380,7 @@ class CandidateRetriever:
         return indexes
 
 
-WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable")
+WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable", "_all_likeness")
 """What a retriever computes once, whatever its weights."""
 ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""

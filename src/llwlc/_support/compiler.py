@@ -91,20 +91,26 @@ def source_digest(module: str) -> str:
         if path is not None:
             text = path.read_bytes()
             digest.update(name.encode() + b"\0" + text)
-            with _PARSING:
-                tree = ast.parse(text)
-            imported = _imported(tree, {PACKAGE, top})
+            imported = _imports_of(text, frozenset({PACKAGE, top}))
             waiting += sorted(
                 found for found in imported if _package_of(found) in own or found.split(".")[0] == top != PACKAGE
             )
     return digest.hexdigest()
 
 
+@cache
+def _imports_of(text: bytes, tops: frozenset[str]) -> tuple[str, ...]:
+    """What a source imports from these packages; parsed once, though it belongs to many kernels."""
+    with _PARSING:
+        tree = ast.parse(text)
+    return tuple(_imported(tree, tops))
+
+
 def _package_of(module: str) -> str:
     return module.split(".")[1] if module.startswith(PACKAGE + ".") else module
 
 
-def _imported(tree: ast.AST, tops: set[str]) -> Iterator[str]:
+def _imported(tree: ast.AST, tops: frozenset[str]) -> Iterator[str]:
     """The modules of these outermost packages that a source imports, at the top or inside a function; and imported
     names, which may be modules themselves.
     """

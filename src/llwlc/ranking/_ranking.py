@@ -138,16 +138,28 @@ def rank(
         raise InputError(
             "the shortlist gives NaN: it is damaged, or features are too large; copy the run again, or fit again"
         )
-    order = torch.argsort(promise, descending=True, stable=True)
-    # in the order of their numbers, so that neighbouring pairs share what is in the cache of the processor
     count = shortlist_size(graph.num_edges, size)
-    near, rest = order[:count].sort().values, order[count:] if keep_rest else order[:0]
+    if keep_rest:
+        order = torch.argsort(promise, descending=True, stable=True)
+        near, rest = order[:count], order[count:]
+    else:
+        near, rest = _find_largest(promise, count), torch.zeros(0, dtype=torch.long)
+    near = near.sort().values  # neighbouring pairs share what is in the cache of the processor
     pairs = candidates.pairs[near]
     sharing = features.pair_inputs(graph, pairs)[:, 0] > 0
     score = score_candidates(graph, pairs)
     log_ratio = config.calibration.log_ratio(score, sharing)
     best = torch.argsort(log_ratio, descending=True, stable=True)
     return RankedCandidates(pairs[best], score[best], sharing[best], log_ratio[best], candidates.pairs[rest])
+
+
+def _find_largest(values: Tensor, count: int) -> Tensor:
+    """The positions of the `count` largest, of equals the first: those of a stable sort, without sorting the others."""
+    if count >= len(values):
+        return torch.arange(len(values))
+    least = values.numpy()[np.argpartition(-values.numpy(), count - 1)[count - 1]]
+    above, equal = (values > least).nonzero().view(-1), (values == least).nonzero().view(-1)
+    return torch.cat([above, equal[: count - len(above)]])
 
 
 def _promise(graph: Graph, candidates: Candidates, features: NodeFeatures, config: RankingConfig) -> Tensor:
