@@ -307,7 +307,7 @@ def test_gradients_reach_every_parameter(graph, messages, name):
         ("seal", 139_266),
         ("lanczosnet", 241_548),
         ("buddy", 2_521_121),
-        ("neognn", 631_326),
+        ("neognn", 565_534),
         ("nbfnet", 84_897),
         ("surelplus", 28_417),
         ("ncn", 764_163),

@@ -34,6 +34,13 @@ class TypedExplanation:
     nodes that could complete source and type, known answers left out; the same of the source. `source_links`: the
     known links of the type from the source, `target_links`: to the target. `patterns`: ways from source to target, and
     how often they come with a link of the type; `base`: the share of linked pairs among the candidates of the type.
+
+    >>> from llwlc.relations import RelationPredictor, Triples
+    >>> facts = [(f"p{i}", "cites", f"p{j}") for i in range(12) for j in range(i)]
+    >>> facts += [(target, "cited by", source) for source, _, target in facts]
+    >>> why = RelationPredictor(epochs=2).fit(Triples.of(facts)).explain("p3", "p1", "cites")
+    >>> why.known, why.target_links, why.to_text().splitlines()[0]
+    (True, 10, 'p3 – cites → p1')
     """
 
     source: str
