@@ -6,7 +6,8 @@
 
 Lines are source, type and target behind tabs. The epoch is chosen on valid.txt; ranks are those of PyKEEN's protocol:
 both ends asked for, links of all three files filtered, ties counting half. Two lines for each seed on stdout: the
-factors alone, and with the types that already join a pair (the same where validation links do not gain by them).
+factors alone, and with the types that already join a pair and our network (each left out where validation links do
+not gain by it).
 
 The stored lines of PyKEEN's models on Kinships are those of its benchmarking study (github.com/pykeen/benchmarking at
 6268854e: the best of all runs of a model, by their test MRR).

@@ -77,6 +77,8 @@ def fit_relations(
         model = RelationPredictor(seed=seed).fit(triples, node_types=labels)
     with stage("saving"):
         model.save(out)
+    if model.network_note_:
+        print_status(f"Without our network's score of pairs: {model.network_note_}")
     metrics = []
     for title, value in model.metrics_.items():
         alone = "" if model.weights_ is None else f"  ({100 * model.factor_metrics_[title]:.2f} by the factors alone)"

@@ -63,6 +63,16 @@ def fold_in(factors: ComplexFactors, triples: Triples, moved: Integers, *, seed:
     return train_factors(mine, triples.num_nodes, len(triples.types), EPOCHS, seed=seed, start=start, free=free)
 
 
+def spread_scores(scores: torch.Tensor, num_nodes: int, moved: Integers) -> torch.Tensor:
+    """Scores of all pairs `[num_nodes, num_nodes]`: those of the nodes at the places `moved [n]` as they are, `[n, n]`,
+    all others 0.
+    """
+    wider = torch.zeros(num_nodes, num_nodes, dtype=scores.dtype)
+    at = torch.from_numpy(moved)
+    wider[at[:, None], at] = scores
+    return wider
+
+
 def require_no_new_nodes(known: Triples, triples: Triples) -> None:
     """Refuses new nodes where the type of each node must be known."""
     at = find_nodes(pa.array(triples.names, pa.string()), known.names, known.num_nodes)

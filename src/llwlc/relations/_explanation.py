@@ -12,8 +12,9 @@ from llwlc.relations._evidence import Pattern
 POPULATION = "if {share:.3g} % of the triples are links, and the others have one end replaced by a random node"
 NOTE = (
     "The score comes from the factors of the nodes and of the type and, where hidden links showed that it helps, from"
-    " the types that already join the two. Patterns are counted among the known links, this one left out: they show"
-    " what supports the link in the data; those of several steps are no input of the score."
+    " the types that already join the two and from our network's score of the pair. Patterns are counted among the"
+    " known links, this one left out: they show what supports the link in the data; those of several steps are no input"
+    " of the score."
 )
 
 
@@ -34,6 +35,8 @@ class TypedExplanation:
     nodes that could complete source and type, known answers left out; the same of the source. `source_links`: the
     known links of the type from the source, `target_links`: to the target. `patterns`: ways from source to target, and
     how often they come with a link of the type; `base`: the share of linked pairs among the candidates of the type.
+    `network`: our network's score of the pair, whatever the type, in standard deviations from the mean of all pairs,
+    None where it is no input; `network_weight`: what a standard deviation counts.
 
     >>> from llwlc.relations import RelationPredictor, Triples
     >>> facts = [(f"p{i}", "cites", f"p{j}") for i in range(12) for j in range(i)]
@@ -58,6 +61,8 @@ class TypedExplanation:
     target_links: int
     base: float
     patterns: tuple[Pattern, ...]
+    network: float | None = None
+    network_weight: float = 0.0
 
     def to_text(self, top: int = 8) -> str:
         """The explanation as text.
@@ -77,13 +82,20 @@ class TypedExplanation:
 
     def _facts(self) -> list[str]:
         place = "rank {:g} of {:,}"
-        return [
+        facts = [
             f"probability {self.probability:.3f} {describe_population(self.prior)}",
             f"score {self.score:+.2f}" + (" (the link is known; the factors were trained on it)" if self.known else ""),
             f"the target among all targets: {place.format(self.target_rank, self.num_targets)}; the source among all"
             f" sources: {place.format(self.source_rank, self.num_sources)} (known links left out)",
             f"known links of this type: {self.source_links:,} from the source, {self.target_links:,} to the target",
         ]
+        if self.network is not None:
+            added = self.network_weight * self.network
+            facts.append(
+                f"our network's score of the pair, whatever the type: {self.network:+.2f} standard deviations from the"
+                f" mean of all pairs, which adds {added:+.2f} to the log-odds against the mean pair at either end"
+            )
+        return facts
 
     def _rows(self, top: int) -> list[tuple[str, str, str, str]]:
         rows = []

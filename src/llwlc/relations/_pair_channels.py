@@ -1,11 +1,12 @@
-"""What a possible typed link is scored by, beside the factors: the other types that already join its ends, and
-attributes of links. A linear combination, fitted on validation links, tells how much each counts.
+"""What a possible typed link is scored by, beside the factors: the other types that already join its ends, attributes
+of links, and our network's score of the pair. A linear combination, fitted on validation links, tells how much each
+counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,12 +45,14 @@ class TypedScorer:
     the logarithm of the ratio is what s says about r. Its largest and smallest value over the types that join a pair
     (in either direction, but for the link itself), and their number, are channels beside the log-probability by the
     factors; of each attribute, the difference of its means over the ends' links, and its mean over links that join
-    them. `weights [C]`: of the channels; None for the factors alone.
+    them. `network [n, n]`: a network's score of each pair, the last channel; None without. `weights [C]`: of the
+    channels; None for the factors alone.
     """
 
     factors: ComplexFactors
     known: Triples
     weights: Floats | None = None
+    network: Tensor | None = None
 
     @property
     def nodes(self) -> Tensor:
@@ -63,7 +66,7 @@ class TypedScorer:
         """The same in double precision."""
         if self.factors.nodes.dtype == torch.float64:
             return self
-        return TypedScorer(self.factors.double(), self.known, self.weights)
+        return replace(self, factors=self.factors.double())
 
     def targets(self, source: Integers, relation: Integers) -> Tensor:
         """The scores `[m, n]` of all nodes as targets."""
@@ -103,11 +106,23 @@ class TypedScorer:
                 out[row, :, 4 + 2 * at] = np.abs(means[u] - means)
                 total = np.bincount(other, weights=value[:, at], minlength=scores.shape[1])
                 out[row, :, 5 + 2 * at] = total / np.maximum(count, 1)
+        if self.network is not None:
+            out[..., -1] = self.network[torch.from_numpy(node)].numpy()
         return out
 
     @property
     def num_channels(self) -> int:
+        return self._num_without_network + (self.network is not None)
+
+    @property
+    def _num_without_network(self) -> int:
         return len(TYPE_CHANNELS) + 2 * len(self.known.attribute_names)
+
+    @property
+    def choices(self) -> list[Integers]:
+        """The channels that may be combined, fewest first, those with the network last."""
+        plain = [np.arange(count) for count in sorted({len(TYPE_CHANNELS), self._num_without_network})]
+        return plain if self.network is None else [*plain, *(np.append(c, self.num_channels - 1) for c in plain)]
 
     def _joined(self, node: int, *, forward: bool) -> tuple[Integers, Integers, Floats]:
         """The nodes that known links join to a node, the step that leads there from the source to the target of the
@@ -168,32 +183,36 @@ class TypedScorer:
 
 def fit_weights(scorer: TypedScorer, asked: Integers, known: Integers, *, seed: int) -> Floats | None:
     """The weights `[C]` by which the ends of validation links `asked [m, 3]`, which the scorer does not know, are told
-    from `OTHERS` nodes that complete no triple of `known [t, 3]`. Factors alone (None), joining types and attributes
-    are compared by mean reciprocal rank, each half of the links ranked by the weights of the other half.
+    from `OTHERS` nodes that complete no triple of `known [t, 3]`. Factors alone (None), joining types, attributes and
+    the network are compared by mean reciprocal rank, each half of the links ranked by the weights of the other half;
+    the network must gain more than two standard errors over the best without it, or its weight is 0.
     """
     if len(asked) < FEWEST:
         return None
     rng = np.random.default_rng([seed, 43])
     asked = rng.permutation(asked)[:MOST]
-    questions = [part for forward in (True, False) for part in _questions(scorer, asked, known, forward, rng)]
-    halves = questions[::2], questions[1::2]
-    best, chosen = sum(_reciprocal_ranks(np.ones(1), half) for half in halves), None
-    for count in sorted({len(TYPE_CHANNELS), scorer.num_channels}):
-        found = sum(_reciprocal_ranks(_minimise(halves[1 - at], count), halves[at]) for at in (0, 1))
-        if found > best:
-            best, chosen = found, count
-    if chosen is None:
-        return None
-    return np.pad(_minimise(questions, chosen), (0, scorer.num_channels - chosen))
+    ahead, back = (_questions(scorer, asked, known, forward, rng) for forward in (True, False))
+    halves = tuple([*ahead[at::2], *back[at::2]] for at in (0, 1))  # both questions of a link are in the same half
+    alone, chosen = np.eye(scorer.num_channels)[0], None
+    best = np.concatenate([_reciprocal_ranks(alone, half) for half in halves])
+    for channels in scorer.choices:
+        ranked = [_reciprocal_ranks(_minimise(halves[1 - at], channels), halves[at]) for at in (0, 1)]
+        gain = np.concatenate(ranked) - best
+        costs = scorer.network is not None and channels[-1] == scorer.num_channels - 1
+        if gain.mean() > (2 * gain.std() / np.sqrt(len(gain)) if costs else 0):
+            best, chosen = best + gain, channels
+    return None if chosen is None else _minimise([*ahead, *back], chosen)
 
 
-def _reciprocal_ranks(weights: Floats, questions: Sequence[Floats]) -> float:
-    """The sum of the reciprocal ranks of the answers by the first channels, ties counting half."""
-    total = 0.0
+def _reciprocal_ranks(weights: Floats, questions: Sequence[Floats]) -> Floats:
+    """The mean reciprocal rank of both ends of each link, whose questions are first those for targets, then those for
+    sources; ties count half.
+    """
+    found = []
     for rows in questions:
-        logit = rows[:, : len(weights)] @ weights
-        total += 1 / (1 + (logit[1:] > logit[0]).sum() + (logit[1:] == logit[0]).sum() / 2)
-    return total
+        logit = rows @ weights
+        found.append(1 / (1 + (logit[1:] > logit[0]).sum() + (logit[1:] == logit[0]).sum() / 2))
+    return np.asarray(np.reshape(found, (2, -1)).mean(0))
 
 
 def _questions(
@@ -218,20 +237,21 @@ def _questions(
     return found
 
 
-def _minimise(questions: Sequence[Floats], count: int) -> Floats:
-    """The weights of the first `count` channels with the least cross entropy of the answers."""
-    start = np.eye(count)[0]
+def _minimise(questions: Sequence[Floats], channels: Integers) -> Floats:
+    """The weights `[C]` with the least cross entropy of the answers: 0 but for some channels."""
+    start, found = np.eye(len(channels))[0], np.zeros(questions[0].shape[1])
+    questions = [rows[:, channels] for rows in questions]
 
     def penalised(weights: Floats) -> tuple[float, Floats]:
         far = weights - start
         total = PENALTY * len(questions) * float(far @ far)
         slope = 2 * PENALTY * len(questions) * far
         for rows in questions:
-            rows = rows[:, :count]
             logit = rows @ weights
             log_all = logsumexp(logit)
             total += log_all - logit[0]
             slope += np.exp(logit - log_all) @ rows - rows[0]
         return total, slope
 
-    return np.asarray(minimize(penalised, start, jac=True, method="L-BFGS-B").x)
+    found[channels] = minimize(penalised, start, jac=True, method="L-BFGS-B").x
+    return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,18 +16,22 @@ from llwlc._support.bounds import LARGEST_SCORE, require_whole
 from llwlc._support.estimator import Estimator
 from llwlc.errors import InputError, NotFittedError, RunFolderError
 from llwlc.ranking._scored_table import ScoredTable, Scores, add_scores
-from llwlc.relations._added_links import add_triples, fold_in, require_no_new_nodes
+from llwlc.relations._added_links import add_triples, fold_in, require_no_new_nodes, spread_scores
 from llwlc.relations._candidate_triples import list_candidates
 from llwlc.relations._evidence import PatternCounts
 from llwlc.relations._explanation import TypedExplanation
 from llwlc.relations._factors import ComplexFactors, train_factors
 from llwlc.relations._filtered_ranks import filtered_ranks, summarise
+from llwlc.relations._pair_channels import FEWEST as FEWEST_TO_COMBINE
 from llwlc.relations._pair_channels import TypedScorer, fit_weights
 from llwlc.relations._run_folder import FORMAT, MAX_EPOCHS, read_run, write_run
 from llwlc.relations._triple_scores import score_triples
 from llwlc.relations._triple_table import read_triple_table
 from llwlc.relations._triples import Triples
 from llwlc.training._calibration import Calibration, fit_calibration, log_odds
+
+if TYPE_CHECKING:
+    from llwlc.relations._pair_network import PairNetwork
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,7 +56,9 @@ class TypedLink(NamedTuple):
 
 
 class RelationPredictor(Estimator):
-    """Predicts links of several types, from source to target, by complex factors of nodes and types.
+    """Predicts links of several types, from source to target, by complex factors of nodes and types and, where hidden
+    links show that it helps, by the types that already join a pair, attributes of links, and our network's score of the
+    pair.
 
     A tenth of the links is used to choose the epoch and to calibrate, another tenth to measure (`metrics_`: filtered
     MRR and Hits@K over both ends); then the factors are trained again, on all links.
@@ -109,17 +116,35 @@ class RelationPredictor(Estimator):
 
         train_factors(rows[train], n, kinds, self.epochs, seed=self.seed, on_epoch=choose)
         self.epoch_, measured = best[1], best[2]
-        self.weights_ = fit_weights(TypedScorer(measured, known), rows[valid], rows, seed=self.seed)
-        scorer = TypedScorer(measured, known, self.weights_)
+        scorer = TypedScorer(measured, known)
+        network, self.network_note_ = self._fit_network(known, len(valid))
+        if network is not None:
+            scorer = replace(scorer, network=network.scores(known))
+        self.weights_ = fit_weights(scorer, rows[valid], rows, seed=self.seed)
+        scorer = replace(scorer, weights=self.weights_)
+        if network is not None and (self.weights_ is None or not self.weights_[-1]):
+            weights = None if self.weights_ is None else self.weights_[:-1]
+            scorer, network, self.weights_ = replace(scorer, network=None, weights=weights), None, weights
+            self.network_note_ = "validation links are not ranked better with it"
         self.metrics_: Mapping[str, float] = summarise(filtered_ranks(scorer, rows[test], rows))
         self.factor_metrics_: Mapping[str, float] = summarise(filtered_ranks(measured, rows[test], rows))
         self.triples_, self.node_types_ = triples, None if node_types is None else tuple(node_types)
         self.relation_ = triples.relation
         self.calibration_ = self._calibrate(scorer, rows[valid])
         self.factors_ = train_factors(rows, n, kinds, self.epoch_, seed=self.seed)
+        # it is not trained again: it reads all links now
+        self.network_ = None if network is None else network.scores(triples)
         for kept in ("_scorer", "_evidence"):  # of an earlier fit
             self.__dict__.pop(kept, None)
         return self
+
+    def _fit_network(self, known: Triples, num_valid: int) -> tuple[PairNetwork | None, str]:
+        """Our network on the untyped links, and why there is none."""
+        from llwlc.relations._pair_network import fit_pair_network, why_no_network  # a fitted run does not need it
+
+        few = f"{num_valid:,} validation links are fewer than {FEWEST_TO_COMBINE}"
+        reason = few if num_valid < FEWEST_TO_COMBINE else why_no_network(known)
+        return (None, reason) if reason else (fit_pair_network(known, seed=self.seed), "")
 
     def _calibrate(self, scorer: TypedScorer, valid: Integers) -> Calibration:
         """Calibrates on validation links and as many triples in which a random node replaces one end."""
@@ -198,6 +223,8 @@ class RelationPredictor(Estimator):
             into,
             len(ours) / max(pairs, 1),
             self.evidence_.patterns(head, kind, tail),
+            None if self.network_ is None else float(self.network_[head, tail]),
+            0.0 if self.network_ is None or self.weights_ is None else float(self.weights_[-1]),
         )
 
     @property
@@ -205,7 +232,7 @@ class RelationPredictor(Estimator):
         """What scores typed links: factors, and the channels of pairs where they help."""
         known: TypedScorer | None = self.__dict__.get("_scorer")
         if known is None or known.known is not self.triples_:
-            known = self._scorer = TypedScorer(self.factors_.double(), self.triples_, self.weights_)
+            known = self._scorer = TypedScorer(self.factors_.double(), self.triples_, self.weights_, self.network_)
         return known
 
     @property
@@ -218,7 +245,8 @@ class RelationPredictor(Estimator):
 
     def with_links(self, added: Triples) -> RelationPredictor:
         """The predictor with further known links, between nodes that it knows or new ones: factors of new nodes are
-        trained on their links, all others stay.
+        trained on their links, all others stay, as do our network's scores of pairs; a pair with a new node has their
+        mean.
 
         Args:
             added: the links, of types that it knows.
@@ -230,6 +258,7 @@ class RelationPredictor(Estimator):
         other = type(self)(epochs=self.epochs, seed=self.seed)
         other.__dict__ |= {name: value for name, value in vars(self).items() if name.endswith("_")}
         other.factors_ = fold_in(self.factors_, triples, moved, seed=self.seed)
+        other.network_ = None if self.network_ is None else spread_scores(self.network_, triples.num_nodes, moved)
         other.triples_ = triples
         return other
 
@@ -302,6 +331,7 @@ class RelationPredictor(Estimator):
             "relation": self.relation_,
             "weights": None if self.weights_ is None else self.weights_.tolist(),
             "factor_metrics": dict(self.factor_metrics_),
+            "network_note": self.network_note_,
             "attributes": self.triples_.attribute_names,
             "metrics": dict(self.metrics_),
             "calibration": [self.calibration_.slope, self.calibration_.offset],
@@ -313,6 +343,8 @@ class RelationPredictor(Estimator):
         tensors["triples"] = torch.from_numpy(self.triples_.rows)
         if self.triples_.attributes is not None:
             tensors["attributes"] = torch.from_numpy(self.triples_.attributes)
+        if self.network_ is not None:
+            tensors["network"] = self.network_
         write_run(Path(folder), about, tensors)
 
     @classmethod
@@ -335,6 +367,7 @@ class RelationPredictor(Estimator):
         model.weights_ = None if weights is None else np.array(weights)
         model.factor_metrics_ = about.get("factor_metrics", about["metrics"])
         model.factors_ = ComplexFactors(tensors["nodes"], tensors["types"])
+        model.network_, model.network_note_ = tensors.get("network"), about.get("network_note", "")
         model.calibration_ = Calibration(*map(float, about["calibration"]))
         model.relation_ = about.get("relation", "type")
         model.epoch_, model.metrics_ = about["epoch"], about["metrics"]

@@ -69,7 +69,8 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
         "calibration": not isinstance(calibration, list)
         or len(calibration) != 2
         or not all(map(_is_finite, calibration)),
-        "weights": not _are_weights(about.get("weights"), len(about.get("attributes", ()))),
+        "network": not _is_network(tensors.get("network"), about, n),
+        "weights": not _are_weights(about.get("weights"), len(about.get("attributes", ())), "network" in tensors),
         "attributes": not _are_attributes(about.get("attributes", []), tensors.get("attributes"), len(rows)),
         "triples": str(rows.dtype) != "torch.int64" or rows.dim() != 2 or rows.shape[1] != 3 or not len(rows),
         "factors": nodes.shape != (n, size)
@@ -86,11 +87,21 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
         raise ValueError("its factors are not finite")
 
 
-def _are_weights(weights: Any, num_attributes: int) -> bool:
+def _is_network(scores: Tensor | None, about: Mapping[str, Any], n: int) -> bool:
+    """Whether the scores of pairs by our network are some, and have a weight, or there are none."""
+    if not isinstance(about.get("network_note", ""), str):
+        return False
+    if scores is None:
+        return True
+    is_table = str(scores.dtype) == "torch.float32" and scores.shape == (n, n) and bool(scores.isfinite().all())
+    return is_table and bool((scores == scores.T).all()) and about.get("weights") is not None
+
+
+def _are_weights(weights: Any, num_attributes: int, with_network: bool) -> bool:
     """Whether there is a weight for each channel of `TypedScorer`, or none at all."""
     if weights is None:
         return True
-    right = isinstance(weights, list) and len(weights) == 4 + 2 * num_attributes
+    right = isinstance(weights, list) and len(weights) == 4 + 2 * num_attributes + with_network
     return right and all(_is_finite(x) and abs(x) < 1e6 for x in weights)
 
 
