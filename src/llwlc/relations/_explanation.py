@@ -31,8 +31,9 @@ def describe_population(prior: float) -> str:
 class TypedExplanation:
     """Why a link of a `type` from `source` to `target` has its score.
 
-    `known`: whether it is one of the known links. `target_rank` of `num_targets`: the place of the target among all
-    nodes that could complete source and type, known answers left out; the same of the source. `source_links`: the
+    `probability`: that it is a link, where the share `prior` of the triples are links. `known`: whether it is one of
+    the known links. `target_rank` of `num_targets`: the place of the target among all nodes that could complete source
+    and type, known answers left out; `source_rank` of `num_sources`: the same of the source. `source_links`: the
     known links of the type from the source, `target_links`: to the target. `patterns`: ways from source to target, and
     how often they come with a link of the type; `base`: the share of linked pairs among the candidates of the type.
     `network`: our network's score of the pair, whatever the type, in standard deviations from the mean of all pairs,
