@@ -64,6 +64,10 @@ def test_a_heuristic_is_compared_with_others_only(friends, tmp_path):
     trust = describe_trust(model.fitted_)
     assert "Adamic–Adar gives the hidden link the higher score" in trust
     assert "(Adamic–Adar:" not in trust
+    asked = tmp_path / "asked.txt"
+    asked.write_text("Élise 1\nZoe\nYan\n")
+    refused = llwlc("recommend", tmp_path / "run", "--from", asked, code=2)
+    assert "names 2 nodes that the graph does not have: 'Zoe', 'Yan'." in refused
     added = tmp_path / "added.csv"
     added.write_text("a;b\nneu;Élise 1\nÉlise 2;Élise 2\n")
     said = llwlc("recommend", tmp_path / "run", "--add", added, "--top", 1)

@@ -25,6 +25,9 @@ from llwlc.graph._pair_file import (
 )
 from llwlc.relations._triples import Triples, without_column
 
+WRITTEN = ("source", "type", "target")
+"""The columns of links in a list that `recommend` writes, whatever those of the fit are called."""
+
 
 def read_triple_table(
     path: TableSource,
@@ -45,6 +48,8 @@ def read_triple_table(
     if unknown not in UNKNOWN_POLICIES:
         raise InputError(f"unknown is one of {', '.join(map(quote_text, UNKNOWN_POLICIES))}, got {quote_text(unknown)}")
     file = open_source(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    if relation not in file.columns and {*WRITTEN} <= {*file.columns}:
+        relation = WRITTEN[1]
     with arrow_errors(file.path):
         require_column(file, relation)
         ends = find_ends(without_column(file, relation), source, target)
@@ -66,7 +71,7 @@ def read_triple_table(
         )
     titles = list(table.column_names)
     if not file.has_header:
-        called = dict(zip(columns, ("source", "type", "target"), strict=True))
+        called = dict(zip(columns, WRITTEN, strict=True))
         titles = [called.get(name, name) for name in titles]
     renamed = rename_reserved(titles, RESERVED_COLUMNS)
     table = table.rename_columns([renamed.get(name, name) for name in titles])
