@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from llwlc import Graph, LinkPredictor
 from llwlc._cli.app import app
-from llwlc._cold_start.columns import ColdStartColumns
-from llwlc._cold_start.model import fit_cold_start
+from llwlc._cold_start.columns import NUM_STATISTICS, ColdStartColumns
+from llwlc._cold_start.model import _fit, fit_cold_start
 from llwlc.errors import InputError
 from llwlc.metrics import auc
 from llwlc.training._node_features import NodeFeatures
@@ -215,3 +215,13 @@ def test_the_commands(tmp_path):
     sources = {row.split(",")[0] for row in (tmp_path / "mixed.csv").read_text().splitlines()[1:]}
     assert sources
     assert min(sources) > "r140"
+
+
+def test_a_rare_category_does_not_decide_a_pair():
+    """A product of features that is zero up to rounding in all pairs of the fit has no weight in another pair."""
+    columns = np.random.default_rng(0).standard_normal((200, NUM_STATISTICS + 3))
+    columns[:, -1] *= 1e-10
+    fitted = _fit(columns, columns[:, 0] + columns[:, -2] > 0)
+    assert fitted.weights[-1] == 0
+    assert fitted.weights[0] > 0
+    assert fitted.weights[-2] > 0

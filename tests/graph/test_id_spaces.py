@@ -33,6 +33,7 @@ def write(path, rows, header=None, separator=","):
         (("uid", "iid"), True),
         (("product", "customer"), True),
         (("Author", "paper"), True),
+        (("Kunden-Nr", "Artikel Nr"), True),
         (("source", "target"), False),
         (("user", "user"), False),
         (("user_a", "user_b"), False),

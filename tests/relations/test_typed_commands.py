@@ -193,3 +193,32 @@ def test_the_page_of_typed_links_answers(model):
         for path, query in (("/explain", {"u": "x", "v": "y"}), ("/recommend", {"type": "no"})):
             assert "there is no" in client.get(path, params=query).json()["error"]
         assert client.post("/score", json={"triples": [["a", "b"]]}).status_code == 400
+
+
+def test_a_pattern_of_no_other_pair_has_no_share():
+    known = Triples.of([("a", "cites", "x"), ("x", "names", "b"), ("c", "knows", "d")])
+    found = PatternCounts(known).patterns(*known.find([("a", "knows", "b")])[0].tolist())
+    assert [(p.steps, p.linked, p.pairs) for p in found] == [(("cites", "names"), 0, 0)]
+
+
+def test_no_pattern_is_listed_twice(model):
+    asked = model.triples_.find([("drug 1", "treats", "disease 1")])[0].tolist()
+    steps = [p.steps for p in PatternCounts(model.triples_).patterns(*asked)]
+    assert ("treats", "treats ←", "treats") in steps
+    assert len(steps) == len(set(steps))
+
+
+def test_a_fit_begins_with_a_list_and_tells_how_far_to_trust_it(tmp_path):
+    file, run, asked = tmp_path / "facts.csv", tmp_path / "run", tmp_path / "asked.csv"
+    rows = [(h, "Treats" if at % 5 == 0 else r, t) for at, (h, r, t) in enumerate(facts())]
+    file.write_text("\n".join(map(",".join, [("source", "art", "target"), *rows])) + "\n")
+    said = llwlc("fit", file, "--relation", "art", "--out", run)
+    assert "'Treats', 'treats' differ only in capitals or spaces: each is a type of links of its own." in said
+    places = [said.index(part) for part in ("The 10 likeliest missing links", "How far to trust this:", "MRR")]
+    assert places == sorted(places)
+    llwlc("recommend", run, "--top", 3, "-o", asked)
+    assert "3 typed links scored" in llwlc("score", run, asked)  # its column is called "type"
+    asked.write_text("source,art,target\ndrug 1,eats,disease 1\ndrug X,treats,disease 1\ndrug 1,,disease 1\n")
+    refused = llwlc("score", run, asked, code=2)
+    for part in ("3 of 3", "no type of links 'eats' (row 1)", "no node 'drug X' (row 2)", "no name (row 3)"):
+        assert part in refused

@@ -102,7 +102,7 @@ def test_a_node_and_types_go_together_with_sets():
         ({"exclude": [("Person 01", "Persn 02")]}, "excluded pairs: .*'Persn 02' in row 1. Did you mean"),
         ({"exclude": torch.tensor([[0, 90]])}, "node numbers from 0 to 89"),
         ({"exclude": [("Person 01", "Person 01")]}, "with itself"),
-        ({"among": ["Person 01", "Zoe", "Yan"]}, r"the given list names a node .* does not have: 'Zoe' \(and 1 more\)"),
+        ({"among": ["Person 01", "Zoe", "Yan"]}, r"the given list names 2 nodes .* does not have: 'Zoe', 'Yan'"),
         ({"source_nodes": np.array([-1])}, "nodes of the graph are 0 to 89"),
         ({"target_nodes": []}, "names no node"),
         ({"among": ["Person 01"], "sources": 5}, "give one of them"),

@@ -276,7 +276,7 @@ def show_outcome(model: LinkPredictor, out: Path, *, verbose: bool) -> None:
     OUT.print(describe_expected_links(best), markup=False, highlight=False)
     show_trust(model)
     if verbose:
-        show_result(model)
+        show_result(model, after_trust=True)
         ranking = model.metrics_.ranking
         if ranking is not None and ranking.candidates:
             OUT.print("Recommendations, evaluated on the test links:", markup=False)

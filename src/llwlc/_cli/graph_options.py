@@ -249,11 +249,13 @@ def make_source(name: str | None, query: str | None, option: str) -> str | Query
 
 def print_report(name: str, graph: Graph) -> None:
     """Prints the counts and warnings of a graph that was read, on stderr."""
+    from llwlc.graph._names import describe_odd_names
+
     if graph.report is not None:
         print_status(f"{name}: {graph.report.line}")
         if graph.report.unused:
             print_status(graph.report.unused_line)
-        for text in graph.report.warnings:
+        for text in (*describe_odd_names(graph.names), *graph.report.warnings):
             print_status(f"Warning: {text}", style="yellow")
     sys.stderr.flush()
 
@@ -332,6 +334,9 @@ class UpdateOptions:
             f"the updated graph has {updated.num_nodes:,} nodes and {updated.num_edges:,} links ({new:+,} against"
             f" the run)"
         )
+        if updated.report is not None and updated.report.self_loops:
+            loops = updated.report.self_loops
+            print_status(f"{loops:,} {'row joins' if loops == 1 else 'rows join'} a node with itself: dropped")
         return updated
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.table import Table
 
-from llwlc._cli.console import OUT, print_rows, print_status, print_text
+from llwlc._cli.console import OUT, print_rows, print_status, print_table, print_text
 from llwlc._cli.graph_options import (
     GraphOptions,
     UpdateOptions,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from llwlc.relations import RelationPredictor, Triples, TypedLink
 
+MAX_LISTED = 3_000_000
+"""Maximum number of candidates from which `fit` makes a list."""
 COLUMNS = ("source", "type", "target", "score", "probability")
 
 
@@ -43,6 +46,7 @@ def fit_relations(
     refuse_options(ctx, "directed", why="with --relation, whose links lead from source to target in any case")
     with stage(STARTING):
         from llwlc.graph import Graph
+        from llwlc.graph._names import describe_odd_names
         from llwlc.graph._report import describe_unused
         from llwlc.relations import RelationPredictor, read_triples
 
@@ -67,6 +71,8 @@ def fit_relations(
     )
     if triples.unused:
         print_status(describe_unused(triples.unused))
+    for text in (*describe_odd_names(triples.types, "type of links"), *describe_odd_names(triples.names)):
+        print_status(f"Warning: {text}", style="yellow")
     labels = None
     if node_type is not None:
         import torch
@@ -79,6 +85,7 @@ def fit_relations(
         model.save(out)
     if model.network_note_:
         print_status(f"Without our network's score of pairs: {model.network_note_}")
+    show_typed_links(model)
     metrics = []
     for title, value in model.metrics_.items():
         alone = "" if model.weights_ is None else f"  ({100 * model.factor_metrics_[title]:.2f} by the factors alone)"
@@ -86,6 +93,40 @@ def fit_relations(
     print_rows("A hidden tenth of the links, both ends predicted (filtered ranks, in percent)", metrics)
     OUT.print(
         f"The run is in {out}. More: llwlc recommend {out} --relation TYPE --top 20", markup=False, soft_wrap=True
+    )
+
+
+def count_pairs(model: RelationPredictor) -> int:
+    """An upper bound of the number of candidates of all types."""
+    triples = model.triples_
+    if model.node_types_ is not None:
+        return len(triples.types) * triples.num_nodes**2
+    by_type = (triples.rows[triples.rows[:, 1] == kind] for kind in range(len(triples.types)))
+    return sum(len({*rows[:, 0].tolist()}) * len({*rows[:, 2].tolist()}) for rows in by_type)
+
+
+def show_typed_links(model: RelationPredictor) -> None:
+    """Prints the likeliest missing links of any type, unless listing takes long, and how far to trust them in words."""
+    from llwlc.relations._explanation import describe_population
+
+    if count_pairs(model) > MAX_LISTED:
+        print_text("The graph is too large for a list of all types here: llwlc recommend lists one type.")
+    elif not (links := model.recommend(top=10)):
+        print_text("There are no candidates for missing links: all pairs of sources and targets are links.")
+    else:
+        print_text(f"The {len(links):,} likeliest missing links of any type")
+        rows = [[link.source, link.type, link.target, f"{link.probability:.3f}"] for link in links]
+        print_table(Table("source", "type", "target", "probability", pad_edge=False), rows)
+        OUT.print(f"Probabilities hold {describe_population(0.5)}.", markup=False, highlight=False)
+    first, ten = (f"{100 * model.metrics_[name]:.0f} %" for name in ("hits@1", "hits@10"))
+    chance = 100 * min(10 / model.triples_.num_nodes, 1)
+    OUT.print(
+        "How far to trust this: a tenth of the links was hidden, and either end of each was looked for among all"
+        f" {model.triples_.num_nodes:,} nodes. The right node came first for {first} of them, and among the first ten"
+        f" for {ten} (at random: {chance:.2g} %). It says how well nodes are ranked, not how many links of the list are"
+        " true.",
+        markup=False,
+        highlight=False,
     )
 
 

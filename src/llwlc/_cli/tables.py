@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from llwlc.ranking._recommendations import Recommendations
 
 
-def show_result(model: LinkPredictor) -> None:
-    """Prints what a run measured, beside the heuristics."""
+def show_result(model: LinkPredictor, *, after_trust: bool = False) -> None:
+    """Prints what a run measured, beside the heuristics; `after_trust`: without the sentences that `show_trust` has."""
     from llwlc._runs.model_card import first_sentence, result_columns, result_notes, result_rows
 
-    if first := first_sentence(model.fitted_):
+    if not after_trust and (first := first_sentence(model.fitted_)):
         OUT.print(first, markup=False, highlight=False)
 
     table = Table(pad_edge=False)  # with the longest numbers it is 79 wide; a terminal has 80
@@ -35,7 +35,7 @@ def show_result(model: LinkPredictor) -> None:
         table.add_column(name, no_wrap=True, justify="left" if name == "method" else "right")
     print_table(table, result_rows(model.fitted_, model.run_.split))
     OUT.print(result_notes(model.fitted_, model.run_.split), markup=False, highlight=False)
-    if model.metrics_.direction is not None:
+    if not after_trust and model.metrics_.direction is not None:
         OUT.print(model.metrics_.direction.sentence, markup=False, highlight=False)
 
 

@@ -27,6 +27,8 @@ PENALTY, PENALTY_OF_PRODUCTS = 1.0, 30.0
 """Ridge penalties, for columns of variance one: of statistics, and of the many products of single features; chosen on
 Cora and Citeseer, seeds 0 to 2.
 """
+NEGLIGIBLE = 1e-5
+"""A product column is ignored whose standard deviation is below this share of the largest."""
 AT_ONCE = 1 << 14
 """Maximum number of pairs whose columns are in memory at once."""
 
@@ -120,9 +122,10 @@ def _hidden_pairs(
 
 def _fit(columns: Floats, hit: np.ndarray) -> Weights:
     middle, scale = columns.mean(0), columns.std(0)
-    scale[scale < 1e-12] = np.inf
-    design = np.column_stack([(columns - middle) / scale, np.ones(len(columns))])
     products = np.arange(columns.shape[1]) >= NUM_STATISTICS
+    # a product that is zero up to rounding in all pairs of the fit says nothing, and may be large in another pair
+    scale[(scale < 1e-12) | (products & (scale < NEGLIGIBLE * scale[products].max(initial=0.0)))] = np.inf
+    design = np.column_stack([(columns - middle) / scale, np.ones(len(columns))])
     penalty = np.append(np.where(products, PENALTY_OF_PRODUCTS, PENALTY), 0.0)
     found = fit_logistic(design, hit.astype(np.float64), penalty)
     weights = found[:-1] / scale

@@ -37,8 +37,9 @@ class DirectionReport:
 
     @property
     def error(self) -> float:
-        """The standard error of `right`."""
-        return math.sqrt(max(self.right * (1 - self.right), 0.0) / max(self.one_way, 1))
+        """The standard error of `right`, as if one more link were right and one more wrong: not 0 where all are."""
+        right = (self.right * self.one_way + 1) / (self.one_way + 2)
+        return math.sqrt(right * (1 - right) / max(self.one_way, 1))
 
     @property
     def sentence(self) -> str:
@@ -48,10 +49,12 @@ class DirectionReport:
             both += ": nearly every link has its reverse, so whether there is a link matters more than its direction"
         if not self.one_way:
             return f"Direction: {both}; no test link points one way only, so directions could not be measured."
+        obvious = self.right_by_degrees == 1
+        little = " The degrees alone tell each direction here: there is little to predict." if obvious else ""
         return (
             f"Direction: right for {100 * self.right:.1f} % (± {100 * self.error:.1f}) of the {self.one_way:,} test"
             f" links that point one way; by the degrees of the ends alone for {100 * self.right_by_degrees:.1f} %."
-            f" {both[0].upper()}{both[1:]}."
+            f" {both[0].upper()}{both[1:]}.{little}"
         )
 
     def as_dict(self) -> dict[str, Any]:

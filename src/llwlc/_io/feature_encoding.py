@@ -97,8 +97,8 @@ class FeatureEncoding:
 @dataclass(frozen=True)
 class EncodedFeatures:
     """`x [r, F]`, the encoding that made it, and the rows of missing values, by column; `unseen`: how many texts the
-    encoding has no column for; `mixed`: of columns read as texts although most of their values are numbers, one that is
-    not.
+    encoding has no column for; `mixed`: of columns read as texts although most of their values are numbers, or some
+    have a decimal comma, one that is not.
     """
 
     x: np.ndarray
@@ -106,6 +106,15 @@ class EncodedFeatures:
     missing: dict[str, np.ndarray]
     unseen: dict[str, int]
     mixed: dict[str, str] = field(default_factory=dict)
+
+
+def is_decimal_comma(text: str) -> bool:
+    """Whether a text is a number with a decimal comma, which is not read as one.
+
+    >>> is_decimal_comma("151,5"), is_decimal_comma("Graz")
+    (True, False)
+    """
+    return re.fullmatch(r"[+-]?[0-9]+,[0-9]+", text) is not None
 
 
 def encode_table(
@@ -140,8 +149,9 @@ def encode_table(
             code, block, gaps, others = _categories(columns[name], where, name, before)
             unseen |= {name: others} if others else {}
             words = [value for value in code.values or () if not re.match(NUMBER, value)]
-            if before is None and name not in categorical and 0 < 2 * len(words) < len(code.values or ()):
-                mixed[name] = words[0]
+            commas = [word for word in words if is_decimal_comma(word)]
+            if before is None and name not in categorical and (commas or 0 < 2 * len(words) < len(code.values or ())):
+                mixed[name] = (commas or words)[0]
         if known is None and len(gaps) == len(names):
             continue  # a column without any value
         if len(gaps):

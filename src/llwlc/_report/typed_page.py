@@ -74,6 +74,10 @@ def _links(model: RelationPredictor, links: Sequence[TypedLink]) -> str:
     for number, link in enumerate(links, 1):
         asked = model.triples_.find([link[:3]])[0].tolist()
         patterns = model.evidence_.patterns(*asked)[:1]
-        why = [f"{', '.join(p.steps)}: {p.linked:,} of {p.pairs:,} such pairs are linked" for p in patterns]
+        why = [
+            f"{', '.join(p.steps)}: "
+            + (f"{p.linked:,} of {p.pairs:,} such pairs are linked" if p.pairs else "no other pair is joined so")
+            for p in patterns
+        ]
         rows.append((str(number), *link[:3], f"{link.probability:.3f}", *(why or ["no path of one or two links"])))
     return format_table(("#", "source", "type", "target", "probability", "strongest pattern"), rows)

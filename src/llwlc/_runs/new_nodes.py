@@ -110,7 +110,7 @@ def recommend_for_new_nodes(run: Run, graph: Graph, sources: np.ndarray, request
         pairs, odds, chances, way = pairs[:top], odds[:top], chances[:top], None if way is None else way[:top]
     links = _describe(graph, pairs, odds, chances, way)
     return Recommendations(
-        links, rho, _expected(chances[:, 0]), candidates, directed=way is not None, links_per_new_node=per_node
+        links, rho, _expected(chances), candidates, directed=way is not None, links_per_new_node=per_node
     )
 
 
@@ -141,9 +141,11 @@ def _describe(
 
 
 def _expected(chances: Tensor) -> tuple[float, float, float]:
-    """The expected share of links, and its 90 % range, from sampling noise only."""
+    """The expected share of links by the first fit of `chances [k, 1 + folds]`, and its 90 % range: sampling noise
+    around the lowest and the highest share that one of the fits expects.
+    """
     if not len(chances):
         return 0.0, 0.0, 0.0
-    mean = float(chances.mean())
-    error = 1.645 * math.sqrt(float((chances * (1 - chances)).sum())) / len(chances)
-    return mean, max(mean - error, 0.0), min(mean + error, 1.0)
+    mean = chances.mean(0)
+    error = 1.645 * (chances * (1 - chances)).sum(0).sqrt() / len(chances)
+    return float(mean[0]), max(float((mean - error).min()), 0.0), min(float((mean + error).max()), 1.0)

@@ -44,7 +44,8 @@ def _describe_list(report: RankingReport) -> str:
 def _describe_pairs(fitted: FitResult) -> str:
     """The AUC in words, beside the best heuristic's."""
     test = fitted.metrics.test
-    others = {name: evaluation["auc"] for name, evaluation in fitted.metrics.heuristics.items()}
+    heuristics = fitted.metrics.heuristics.items()
+    others = {name: evaluation["auc"] for name, evaluation in heuristics if name != fitted.title}
     best = max(others, key=others.__getitem__, default=None)
     beside = f" ({best}: {100 * others[best]:.0f} times)" if best is not None else ""
     return (

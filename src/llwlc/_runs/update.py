@@ -96,11 +96,24 @@ def updated_graph(
             nodes=pa.array([new_graph.name(i) for i in range(new_graph.num_nodes)], pa.string()),
             **limit,
         )
-        for note in rows.notes:
+        for note in (*rows.notes, *_rows_without_nodes(rows, new_graph)):
             print_notice(note)
     if rows is None and (_places(known, new_graph) >= 0).all():
         return new_graph
     return replace(new_graph, x=_features_of(new_graph, known, rows), encoding=known.encoding)
+
+
+def _rows_without_nodes(table: FeatureTable, graph: Graph) -> list[str]:
+    """A sentence on the rows of features whose nodes are not in the updated graph."""
+    if table.names is None:
+        return []
+    lost = table.names.filter(pa.array(find_nodes(table.names, graph.names, graph.num_nodes) < 0)).to_pylist()
+    if not lost:
+        return []
+    return [
+        f"{table.path}: rows of nodes that the updated graph does not have are not used ({format_some_names(lost, 3)});"
+        " --new-nodes takes nodes without links"
+    ]
 
 
 def transfer_run(run: Run, graph: Graph) -> tuple[Run, Tensor | None]:

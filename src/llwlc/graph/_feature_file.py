@@ -14,7 +14,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from llwlc._io.feature_encoding import NO_ROW, FeatureEncoding, encode_matrix, encode_table
+from llwlc._io.feature_encoding import NO_ROW, FeatureEncoding, encode_matrix, encode_table, is_decimal_comma
 from llwlc._io.file_bytes import UNZIPPED_LIMIT
 from llwlc._io.id_column import find_id_column, guess_id_column
 from llwlc._io.memory_table import TableSource, get_source_name, is_path, open_source
@@ -115,8 +115,7 @@ def join_features(graph: Graph, features: FeatureTable, *, isolated: str = "erro
         )
     if extra:
         notes.append(
-            f"{features.path}: {len(extra):,} rows of nodes that have no edge are left out"
-            f" ({format_some_names(extra, 3)})."
+            f"{features.path}: the rows of nodes that have no edge are left out ({format_some_names(extra, 3)})."
         )
     return add_notes(_joined(graph, features, row), notes)
 
@@ -202,9 +201,10 @@ def _read_table(
             f" {'is' if count == 1 else 'are'} ignored."
         )
     for name, word in encoded.mixed.items():
+        remedy = f"write a point: {word.replace(',', '.')}" if is_decimal_comma(word) else "empty those cells"
         notes.append(
             f"{path}: column {quote_text(name)} has numbers, but other text too, such as {quote_text(word)}, in more"
-            " than one of ten cells: each of its values is a category. To read it as numbers, empty those cells."
+            f" than one of ten cells: each of its values is a category. To read it as numbers, {remedy}."
         )
     return FeatureTable(
         path, names, torch.from_numpy(encoded.x), encoded.encoding.titles, encoded.encoding, tuple(notes)

@@ -21,7 +21,8 @@ WHO = frozenset(
     re.findall(
         r"\w+",
         "user uid customer client shopper subscriber member visitor viewer listener reader reviewer rater patient"
-        " student learner account person author actor employee consumer household pollinator insect",
+        " student learner account person author actor employee consumer household pollinator insect"
+        " kunde kunden nutzer benutzer utilisateur cliente usuario",
     )
 )
 WHAT = frozenset(
@@ -29,7 +30,7 @@ WHAT = frozenset(
         r"\w+",
         "item iid product article movie film book song track artist album show video game restaurant business"
         " hotel recipe page tag event course disease drug paper publication project company sku plant flower"
-        " title anime podcast",
+        " title anime podcast artikel produkt produit producto",
     )
 )
 """Words for the two sides in a header: a column name of each kind means that the columns number two things."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from llwlc._io.feature_encoding import MISSING_TEXTS, NUMBER
 from llwlc._io.table_file import as_numbers
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError
@@ -54,6 +56,14 @@ class LinkAttributes:
         return self.values[at]
 
 
+def _first_text(column: pa.ChunkedArray) -> str:
+    """The first cell that is text and no number, and its row."""
+    for row, cell in enumerate(column.to_pylist(), 1):
+        if isinstance(cell, str) and cell.strip() not in MISSING_TEXTS and not re.match(NUMBER, cell):
+            return f" (row {row} says {quote_text(cell)})"
+    return ""
+
+
 def read_attributes(table: pa.Table, names: Sequence[str], *, where: str) -> Tensor:
     """The values `[rows, A]` of columns of numbers; a missing or infinite one is refused."""
     columns = []
@@ -61,14 +71,15 @@ def read_attributes(table: pa.Table, names: Sequence[str], *, where: str) -> Ten
         values = as_numbers(table[name])
         if values is None:
             raise InputError(
-                f"{where}: column {quote_text(name)} is no number, and attributes of links are: leave it out of"
-                " --link-attributes. A column of link types is for --relation"
+                f"{where}: column {quote_text(name)} is no number{_first_text(table[name])}, and attributes of links"
+                " are: leave it out of --link-attributes. A column of link types is for --relation"
             )
         wrong = ~(np.abs(values) < 1e30)
         if wrong.any():
             raise InputError(
-                f"{where}: column {quote_text(name)} is empty, infinite or huge in row {int(wrong.argmax()) + 1}: fill"
-                " it in, or leave the column out of --link-attributes"
+                f"{where}: column {quote_text(name)} is empty, infinite or huge in row {int(wrong.argmax()) + 1} (in"
+                f" {int(wrong.sum()):,} of {len(wrong):,} rows): fill it in, with 0 or the mean say, drop such rows, or"
+                " leave the column out of --link-attributes"
             )
         columns.append(values)
     return torch.from_numpy(np.stack(columns, 1))

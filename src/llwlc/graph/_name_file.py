@@ -20,7 +20,7 @@ from llwlc._support.progress import print_notice
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
-from llwlc.graph._names import as_names, find_nodes, suggest_name
+from llwlc.graph._names import as_names, find_nodes, format_some_names, suggest_name
 
 HEADERS = ("node", "id", "name", "nodeid", "node_id", "index", "names", "nodes")
 
@@ -82,11 +82,11 @@ def read_node_set(source: TableSource, graph: Graph) -> np.ndarray:
         nodes = find_nodes(names, graph.names, graph.num_nodes)
         absent = np.flatnonzero(nodes < 0)
         if len(absent):
-            name = names[int(absent[0])].as_py()
-            more = f" (and {len(absent) - 1:,} more)" if len(absent) > 1 else ""
+            unknown = names.take(pa.array(absent)).to_pylist()
+            what = "a node" if len(unknown) == 1 else f"{len(unknown):,} nodes"
             raise InputError(
-                f"{where} names a node that the graph does not have: {quote_text(name)}{more}."
-                f"{suggest_name(name, graph.names, graph.num_nodes)}"
+                f"{where} names {what} that the graph does not have: {format_some_names(unknown, 10)}."
+                f"{suggest_name(unknown[0], graph.names, graph.num_nodes)}"
             )
     if not len(nodes):
         raise InputError(f"{where} names no node: give one, or leave it out")

@@ -9,9 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from llwlc._io.feature_encoding import MISSING_TEXTS
 from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._packed_names import INTEGER, PackedNames, parse_integers
+
+MOST_COMPARED = 200_000
+"""Names among which those that differ only in capitals are looked for."""
 
 
 def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = False, what: str = "node") -> pa.Array:
@@ -41,9 +45,10 @@ def as_names(column: pa.ChunkedArray | pa.Array, *, where: str, gaps: bool = Fal
         return pc.fill_null(names, "")
     empty = pc.fill_null(pc.equal(names, ""), True)
     if pc.any(empty).as_py():
-        raise InputError(
-            f"{where} names no {what} in row {pc.index(empty, True).as_py() + 1}: fill it in or drop the row"
-        )
+        rest = pc.sum(empty).as_py() - 1
+        more = f" (and {rest:,} more {'row' if rest == 1 else 'rows'})" if rest else ""
+        fill = "fill them in or drop the rows" if rest else "fill it in or drop the row"
+        raise InputError(f"{where} names no {what} in row {pc.index(empty, True).as_py() + 1}{more}: {fill}")
     return names
 
 
@@ -99,6 +104,27 @@ def format_some_names(names: Sequence[str], limit: int = 5) -> str:
     """
     rest = len(names) - limit
     return ", ".join(quote_text(name) for name in names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def describe_odd_names(names: Sequence[str] | None, what: str = "node") -> list[str]:
+    """Sentences on names that differ only in capitals or spaces, and on words for a missing value among the names.
+
+    >>> describe_odd_names(["Ada", "NA", "ada"])
+    ["'Ada', 'ada' differ only in capitals or spaces: each is a node of its own.", "'NA' is taken for a node."]
+    """
+    if names is None or isinstance(names, PackedNames) or len(names) > MOST_COMPARED:
+        return []
+    alike: dict[str, list[str]] = {}
+    present = {*names}
+    for name in names:
+        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    groups = [group for group in alike.values() if len(group) > 1]
+    found = []
+    if groups:
+        listed = "; ".join(", ".join(map(quote_text, group[:4])) for group in groups[:3])
+        more = f"; and {len(groups) - 3:,} more such groups" if len(groups) > 3 else ""
+        found.append(f"{listed}{more} differ only in capitals or spaces: each is a {what} of its own.")
+    return found + [f"{quote_text(name)} is taken for a {what}." for name in MISSING_TEXTS if name in present]
 
 
 def suggest_name(name: str, names: Sequence[str] | None, num_nodes: int) -> str:

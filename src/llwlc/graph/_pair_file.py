@@ -149,13 +149,17 @@ def _complaint(at: np.ndarray, names: list[pa.Array], graph: Graph, path: Path) 
         hint = suggest_name(next(iter(by_kind)), graph.names, graph.num_nodes)
         text.append(
             "names nodes that the graph does not have:"
-            f" {rows_by_name}{f' (and {more:,} rows more)' if more > 0 else ''}.{hint}"
+            f" {rows_by_name}{f' (and {_more_rows(more)})' if more > 0 else ''}.{hint}"
         )
     if len(same):
         who = names[0][int(same[0])].as_py()
-        more_same = f", and {len(same) - 1:,} rows more are such pairs" if len(same) > 1 else ""
+        more_same = f" (and in {_more_rows(len(same) - 1)})" if len(same) > 1 else ""
         text.append(f"pairs {quote_text(who)} with itself in row {same[0] + 1}{more_same}: a link needs two nodes.")
     return f"{path}: {int(absent.sum()) + len(same):,} of {len(at):,} pairs cannot be scored. It " + " It ".join(text)
+
+
+def _more_rows(count: int) -> str:
+    return f"{count:,} more row{'' if count == 1 else 's'}"
 
 
 def are_numbers(pairs: Any) -> bool:

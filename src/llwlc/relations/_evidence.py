@@ -84,13 +84,15 @@ class PatternCounts:
         found = [
             self._count(self._product(way), way, via, kind, pair) for way, via in list(ways.items())[:MAX_PATTERNS]
         ]
+        analogies: dict[tuple[int, ...], Any] = {}  # kind, kind ←, kind is one of both sorts
         for step in range(len(self.steps)):
             # either end must have a neighbour by this step
             ways_by_analogy = ((source, (step, self._back(step), kind)), (target, (kind, step, self._back(step))))
             for end, way in ways_by_analogy:
                 matrix = self._analogy(way, kind) if _has_entry(self.steps[step], end) else None
                 if matrix is not None and matrix[source, target] > 0:
-                    found.append(self._count(matrix, way, [], kind, pair))
+                    analogies[way] = matrix
+        found += [self._count(matrix, way, [], kind, pair) for way, matrix in analogies.items()]
         known = [pattern for pattern in found if pattern is not None]
         return tuple(sorted(known, key=lambda p: (-p.strength, len(p.steps), p.steps)))
 
@@ -139,10 +141,12 @@ class PatternCounts:
             return None
         row, col = (paths > 0).nonzero()
         other = (row != col) & ~((row == pair[0]) & (col == pair[1]))
-        linked = np.asarray(self.steps[kind][row[other], col[other]]).ravel() > 0
+        row, col = row[other], col[other]
+        # scipy answers an empty selection by a sparse array
+        linked = int((np.asarray(self.steps[kind][row, col]) > 0).sum()) if len(row) else 0
         names = self.triples.names
         steps = tuple(self._name(step) for step in way)
-        return Pattern(steps, tuple(names[x] for x in via), int(linked.sum()), int(other.sum()))
+        return Pattern(steps, tuple(names[x] for x in via), linked, len(row))
 
     def _name(self, step: int) -> str:
         half = len(self.triples.types)

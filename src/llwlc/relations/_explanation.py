@@ -102,7 +102,10 @@ class TypedExplanation:
         rows = []
         for p in self.patterns[:top]:
             via = ", ".join(p.via[:3]) + (f" and {len(p.via) - 3} more" if len(p.via) > 3 else "")
-            rows.append((", ".join(p.steps), f"{100 * p.share:.1f} %", f"{p.linked:,} of {p.pairs:,}", via))
+            share = f"{100 * p.share:.1f} %" if p.pairs else "–"
+            rows.append(
+                (", ".join(p.steps), share, f"{p.linked:,} of {p.pairs:,}" if p.pairs else "no other pair", via)
+            )
         return rows
 
     def as_dict(self) -> dict[str, object]:

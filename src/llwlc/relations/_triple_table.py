@@ -15,8 +15,18 @@ from llwlc._support.text import quote_text
 from llwlc.errors import InputError
 from llwlc.graph._edge_file import find_ends, require_column
 from llwlc.graph._names import as_names, find_nodes, suggest_name
-from llwlc.graph._pair_file import RESERVED_COLUMNS, UNKNOWN_POLICIES, PairTable, find_codes, rename_reserved
+from llwlc.graph._pair_file import (
+    MOST_UNKNOWN,
+    RESERVED_COLUMNS,
+    UNKNOWN_POLICIES,
+    PairTable,
+    find_codes,
+    rename_reserved,
+)
 from llwlc.relations._triples import Triples, without_column
+
+WRITTEN = ("source", "type", "target")
+"""The columns of links in a list that `recommend` writes, whatever those of the fit are called."""
 
 
 def read_triple_table(
@@ -38,6 +48,8 @@ def read_triple_table(
     if unknown not in UNKNOWN_POLICIES:
         raise InputError(f"unknown is one of {', '.join(map(quote_text, UNKNOWN_POLICIES))}, got {quote_text(unknown)}")
     file = open_source(path, header=header, separator=separator, unzipped_limit=unzipped_limit)
+    if relation not in file.columns and {*WRITTEN} <= {*file.columns}:
+        relation = WRITTEN[1]
     with arrow_errors(file.path):
         require_column(file, relation)
         ends = find_ends(without_column(file, relation), source, target)
@@ -59,7 +71,7 @@ def read_triple_table(
         )
     titles = list(table.column_names)
     if not file.has_header:
-        called = dict(zip(columns, ("source", "type", "target"), strict=True))
+        called = dict(zip(columns, WRITTEN, strict=True))
         titles = [called.get(name, name) for name in titles]
     renamed = rename_reserved(titles, RESERVED_COLUMNS)
     table = table.rename_columns([renamed.get(name, name) for name in titles])
@@ -67,11 +79,15 @@ def read_triple_table(
 
 
 def _complaint(at: np.ndarray, names: list[pa.Array], given: tuple[Any, ...]) -> str:
-    row, place = (int(i) for i in np.argwhere(at < 0)[0])
-    name = names[place][row].as_py()
-    what = "type of links" if place == 1 else "node"
-    hint = suggest_name(name, given[place], len(given[place]))
-    return (
-        f"{int((at < 0).any(1).sum()):,} of {len(at):,} typed links cannot be scored: there is no {what}"
-        f" {quote_text(name)} (row {row + 1}).{hint}"
-    )
+    """How many rows cannot be scored, and the first few unknown types and nodes."""
+    wrong: dict[tuple[bool, str], int] = {}
+    for row, place in np.argwhere(at < 0).tolist():
+        wrong.setdefault((place == 1, names[place][row].as_py()), row + 1)
+    listed = ""
+    for (is_type, name), row in list(wrong.items())[:MOST_UNKNOWN]:
+        known = given[1 if is_type else 0]
+        what = f"{'type of links' if is_type else 'node'} {quote_text(name)}" if name else "name"
+        hint = suggest_name(name, known, len(known)) if name else ""
+        listed += f" {'There' if listed else 'there'} is no {what} (row {row}).{hint}"
+    more = f" {len(wrong) - MOST_UNKNOWN:,} more names are unknown." if len(wrong) > MOST_UNKNOWN else ""
+    return f"{int((at < 0).any(1).sum()):,} of {len(at):,} typed links cannot be scored:{listed}{more}"
