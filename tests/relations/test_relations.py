@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -113,6 +114,15 @@ def test_node_types_say_what_a_type_joins():
         assert rare in asked[:, 2]
     with pytest.raises(InputError, match="node_types names 1 types for"):
         RelationPredictor().fit(triples, node_types=["drug"])
+
+
+def test_a_score_is_the_log_odds_of_its_probability_in_lists_and_tables(model):
+    best = model.recommend("treats", top=5)
+    for link in best:
+        assert link.score == pytest.approx(np.log(link.probability / (1 - link.probability)), abs=1e-6)
+    asked = {"source": [x.source for x in best], "type": [x.type for x in best], "target": [x.target for x in best]}
+    table = model.score_table(pa.table(asked)).table
+    assert table["score"].to_pylist() == pytest.approx([link.score for link in best], abs=1e-6)
 
 
 def test_a_score_depends_on_no_other_pair(model):

@@ -41,8 +41,8 @@ FEWEST = 20
 
 
 class TypedLink(NamedTuple):
-    """A possible link of a `type` from `source` to `target`: its `score`, and its `probability` where links and random
-    triples are equally frequent.
+    """A possible link of a `type` from `source` to `target`: its `score`, the log-odds of a link where links and random
+    triples are equally frequent, and its `probability`.
 
     >>> TypedLink("Ada", "knows", "Bob", 0.0, 0.5).type
     'knows'
@@ -224,7 +224,9 @@ class RelationPredictor(Estimator):
             len(ours) / max(pairs, 1),
             self.evidence_.patterns(head, kind, tail),
             None if self.network_ is None else float(self.network_[head, tail]),
-            0.0 if self.network_ is None or self.weights_ is None else float(self.weights_[-1]),
+            0.0
+            if self.network_ is None or self.weights_ is None
+            else self.calibration_.slope * float(self.weights_[-1]),
         )
 
     @property
@@ -305,11 +307,13 @@ class RelationPredictor(Estimator):
         return scores
 
     def _links(self, rows: Integers, prior: float = 0.5) -> list[TypedLink]:
-        triples, scores = self.triples_, self._checked_scores(rows)
-        chances = self.calibration_.probability(torch.from_numpy(scores), prior).tolist()
+        triples, scores = self.triples_, torch.from_numpy(self._checked_scores(rows))
+        chances = self.calibration_.probability(scores, prior).tolist()
         return [
-            TypedLink(triples.names[h], triples.types[r], triples.names[t], float(score), chance)
-            for (h, r, t), score, chance in zip(rows.tolist(), scores, chances, strict=True)
+            TypedLink(triples.names[h], triples.types[r], triples.names[t], score, chance)
+            for (h, r, t), score, chance in zip(
+                rows.tolist(), self.calibration_.log_odds(scores).tolist(), chances, strict=True
+            )
         ]
 
     def _require_fitted(self) -> None:
