@@ -124,7 +124,7 @@ def _say_lines(progress: Progress, done: threading.Event) -> None:
 def describe_task(task: Task) -> str:
     """How far a step is, in a line: its name, steps done, their rate, and the time left where it can be estimated."""
     if task.total is None and not task.completed:
-        return task.description
+        return f"{task.description} …"
     total = "" if task.total is None else f" of {task.total:,.0f}"
     remaining = task.time_remaining
     end = (
