@@ -1,11 +1,10 @@
-"""PyKEEN's own models on Kinships and UMLS, under the protocol of `typed_links.py`: the environment is PyKEEN's.
+"""PyKEEN's own TuckER on Kinships and UMLS, under the protocol of `typed_links.py`: the environment is PyKEEN's.
 
     python -m venv pykeen && pykeen/bin/pip install -c constraints.txt pykeen
-    pykeen/bin/python research/benchmarks/typed_links_pykeen.py complex kinships --seeds 3
+    pykeen/bin/python research/benchmarks/typed_links_pykeen.py tucker umls --seeds 3
 
-A model has the options that PyKEEN's benchmarking study found for it on Kinships (Ali et al., TPAMI 2022;
-github.com/pykeen/benchmarking, the pipeline of the best replicate of each model): on Kinships they are as published,
-number of epochs included. UMLS is no part of the study: there the epoch is chosen on the validation links, by PyKEEN's
+It has the options that PyKEEN's benchmarking study found for it on Kinships (Ali et al., TPAMI 2022;
+github.com/pykeen/benchmarking, the pipeline of its best replicate), number of epochs included. UMLS is no part of the study: there the epoch is chosen on the validation links, by PyKEEN's
 early stopping with the study's settings. One line for each seed on stdout.
 """
 
@@ -17,16 +16,6 @@ import time
 from typing import Any
 
 STUDY: dict[str, dict[str, Any]] = {
-    "complex": {
-        "model": "complex",
-        "model_kwargs": {"embedding_dim": 256},
-        "loss": "crossentropy",
-        "optimizer": "adadelta",
-        "optimizer_kwargs": {"lr": 1.0},
-        "training_loop": "lcwa",
-        "training_kwargs": {"batch_size": 256, "label_smoothing": 0.7393581121696607, "num_epochs": 701},
-        "dataset_kwargs": {"create_inverse_triples": True},
-    },
     "tucker": {
         "model": "tucker",
         "model_kwargs": {
