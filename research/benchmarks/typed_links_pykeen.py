@@ -4,8 +4,9 @@
     pykeen/bin/python research/benchmarks/typed_links_pykeen.py tucker umls --seeds 3
 
 It has the options that PyKEEN's benchmarking study found for it on Kinships (Ali et al., TPAMI 2022;
-github.com/pykeen/benchmarking, the pipeline of its best replicate), number of epochs included. UMLS is no part of the study: there the epoch is chosen on the validation links, by PyKEEN's
-early stopping with the study's settings. One line for each seed on stdout.
+github.com/pykeen/benchmarking, the pipeline of its best replicate), number of epochs included. UMLS is no part of the
+study: there the epoch is chosen on the validation links, by PyKEEN's early stopping with the study's settings. One line
+for each seed on stdout.
 """
 
 from __future__ import annotations
