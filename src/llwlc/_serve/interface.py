@@ -85,6 +85,11 @@ class NodeInterface:
     def warm(self) -> None:
         """Starts computing what the first requests need."""
 
+    def rows_schema(self, width: int) -> dict[str, Any]:
+        """The JSON schema of pairs, or of typed links: rows of so many texts each."""
+        row = {"type": "array", "items": {"type": "string"}, "minItems": width, "maxItems": width}
+        return {"type": "array", "minItems": 1, "maxItems": self.limits.pairs, "items": row}
+
     async def _do(self, key: tuple[Any, ...], work: Callable[[], dict[str, Any]], weight: int = 1) -> dict[str, Any]:
         answer: dict[str, Any] = await self.worker.do(key, work, weight)
         return answer
@@ -111,12 +116,7 @@ class Interface(NodeInterface):
     def endpoints(self) -> list[Endpoint]:
         text, share = {"type": "string"}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
         top = {"type": "integer", "minimum": 1, "maximum": self.limits.links}
-        pairs = {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": self.limits.pairs,
-            "items": {"type": "array", "items": text, "minItems": 2, "maxItems": 2},
-        }
+        pairs = self.rows_schema(2)
         return [
             *super().endpoints,
             Endpoint("/run", "GET", "The run: its graph and what was measured.", self.run),

@@ -33,12 +33,7 @@ class TypedInterface(NodeInterface):
     def endpoints(self) -> list[Endpoint]:
         text, share = {"type": "string"}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
         top = {"type": "integer", "minimum": 1, "maximum": self.limits.links}
-        triples = {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": self.limits.pairs,
-            "items": {"type": "array", "items": text, "minItems": 3, "maxItems": 3},
-        }
+        triples = self.rows_schema(3)
         return [
             *super().endpoints,
             Endpoint("/run", "GET", "The run: its graph, its types and what was measured.", self.run),
