@@ -14,9 +14,8 @@ from llwlc._fitting.measure import score_links
 from llwlc._predictor import LinkPredictor
 from llwlc.graph._graph import Graph
 from llwlc.metrics import Evaluation
-from llwlc.models._base import RANDOM, LinkModel
+from llwlc.models._base import RANDOM, LinkModel, score_pairs
 from llwlc.models._blend import Blend
-from llwlc.models._mixture import mean_score
 from llwlc.models._registry import MODELS
 from llwlc.ranking._list_quality import RankingReport
 from llwlc.splits._linksplit import LinkSplit
@@ -38,15 +37,13 @@ def has_budget(model: str) -> bool:
 
 
 class OpenBlend(Blend):
-    """A blend that keeps the trainings of every trained member, whether or not it has a weight, so that one fit tells
-    what each of them would score alone.
+    """A blend that keeps every trained member, whether or not it has a weight, so that one fit tells what each of them
+    would score alone.
     """
 
-    def _choose(self, members: list[LinkModel], trained: list[list[LinkModel]], *rest: Any) -> None:
-        super()._choose(members, trained, *rest)
-        self.trained = {
-            member.name: copies for member, copies in zip(members, trained, strict=True) if MODELS[member.name].trained
-        }
+    def _choose(self, trained: list[LinkModel], *rest: Any) -> None:
+        super()._choose(trained, *rest)
+        self.trained = {model.name: model for model in trained if MODELS[model.name].trained}
 
 
 def corpus_line(cell: Cell) -> dict[str, Any]:
@@ -109,7 +106,7 @@ def _member_numbers(blend: OpenBlend, split: LinkSplit) -> dict[str, Any]:
     each ("sum without ..."); and the weights by name.
     """
     pairs, links = torch.cat([split.test_pos, split.test_neg.reshape(-1, 2)]), len(split.test_pos)
-    scores = {name: mean_score(copies, split.test_graph, pairs, RANDOM) for name, copies in blend.trained.items()}
+    scores = {name: score_pairs(model, split.test_graph, pairs, RANDOM) for name, model in blend.trained.items()}
     standard = {name: (score - score.mean()) / score.std().clamp_min(1e-12) for name, score in scores.items()}
     if len(standard) > 1:
         total = torch.stack(list(standard.values())).sum(0)
@@ -118,7 +115,7 @@ def _member_numbers(blend: OpenBlend, split: LinkSplit) -> dict[str, Any]:
             scores |= {f"sum without {name}": total - own for name, own in standard.items()}
     members = {name: _numbers(metrics.evaluate(score[:links], score[links:])) for name, score in scores.items()}
     shares = blend.mixtures[RANDOM].share.tolist()
-    weights = {copies[0].name: round(share, 4) for copies, share in zip(blend.parts, shares, strict=True)}
+    weights = {part.name: round(share, 4) for part, share in zip(blend.parts, shares, strict=True)}
     return {"members": members, "weights": weights}
 
 

@@ -20,8 +20,7 @@ from llwlc.graph._graph import Graph
 from llwlc.metrics import auc
 from llwlc.models import Blend, GlobalModel, LinkModel, make
 from llwlc.models._base import CANDIDATES, RANDOM, Explainable, Plannable
-from llwlc.models._blend_folds import make_folds
-from llwlc.models._mixture import signed_log
+from llwlc.models._mixture import score_evidence, signed_log
 from llwlc.models._registry import MODELS
 from llwlc.splits._negatives import pair_number
 from llwlc.training._node_features import NodeFeatures
@@ -72,39 +71,40 @@ def test_members_that_complete_each_other_beat_the_best_of_them_on_test_links():
     assert scores["blend"] > max(scores[0], scores[1]) + 0.05
 
 
-def test_hidden_links_are_hidden_and_no_negative_is_a_link():
-    graph = people()
-    split = splits.make(graph, protocol="random", seed=0)
-    n = graph.num_nodes
-    folds = make_folds(split, 0)
-    links = set(pair_number(graph.edges, n).tolist())
-    seen = []
-    assert folds.whole.split is split
-    assert folds.copies > 1
-    for fold in folds.inner:
-        inner, hidden = fold.split, set(pair_number(fold.pos, n).tolist())
-        trained = set(pair_number(inner.train_pos, n).tolist())
-        assert hidden
-        assert hidden | trained == set(pair_number(split.train_pos, n).tolist())
-        assert not hidden & trained
-        assert trained == set(pair_number(inner.train_graph.edges, n).tolist())
-        assert inner.valid_graph is inner.train_graph
-        assert not links & set(pair_number(fold.neg, n).tolist())
-        assert not (links | set(pair_number(fold.neg, n).tolist())) & set(pair_number(inner.train_neg, n).tolist())
-        seen += sorted(hidden)
-    assert len(set(seen)) == len(seen)
-    enough = splits.make(graph, protocol="random", seed=0, val=0.3)
-    assert len(enough.valid_pos) < 200 or not make_folds(enough, 0).inner
+def test_evidence_is_the_validation_links_and_enough_pairs_without_a_link():
+    graph = people(features=False)
+    split, n = splits.make(graph, protocol="random", seed=0), people().num_nodes
+    links = Half(0, tuple(map(tuple, graph.edges.tolist())), n)
+    found = score_evidence([links, make("adamic-adar")], split, seed=0)
+    assert found.pos[0].tolist() == links.score(split.valid_graph, split.valid_pos).tolist()
+    assert found.neg[1][: len(split.valid_neg)].tolist() == (
+        make("adamic-adar").score(split.valid_graph, split.valid_neg).tolist()
+    )
+    assert {len(own) for own in found.neg} == {500}
+    assert not (found.neg[0][split.valid_neg.shape[0] :] > 1.5).any()  # a known link would have 2.5 more
+    again = score_evidence([links], split, seed=0)
+    assert torch.equal(found.neg[0], again.neg[0])
 
 
-def test_the_fold_of_a_weighted_graph_keeps_the_weights_of_its_links():
-    graph = people()
-    weighted = type(graph).from_edges(graph.edges, weight=torch.arange(1.0, graph.num_edges + 1))
-    split = splits.make(weighted, protocol="random", seed=0)
-    inner = make_folds(split, 0).inner[0].split.train_graph
-    whole = weighted.to_scipy()
-    part = inner.to_scipy().tocoo()
-    assert np.array_equal(part.data, np.asarray(whole[part.row, part.col]).ravel())
+def test_where_validation_links_are_few_the_trained_members_count_alike_and_a_useless_one_not():
+    graph = people(features=False)
+    split = splits.make(graph, protocol="random", seed=0, val=0.15)
+    assert len(split.valid_pos) < 200
+    blend = fitted(Blend(["stack", GlobalModel(epochs=5, folds=5, low=8, high=8), "katz"]), split)
+    assert blend.mixtures[RANDOM].share.tolist() == pytest.approx([0.5, 0.5])
+    assert "with equal weights" in blend.remark
+
+    class Backwards(Half):
+        name, unit = "backwards", "log_odds"
+
+        def score(self, graph, pairs, population=RANDOM):
+            return (
+                -2.5 * torch.isin(pair_number(pairs, self.nodes), pair_number(torch.tensor(self.links), self.nodes))
+                + 0.0
+            )
+
+    wrong = Backwards(0, tuple(map(tuple, graph.edges.tolist())), graph.num_nodes)
+    assert [part.name for part in fitted(Blend(["stack", wrong]), split).parts] == ["stack"]
 
 
 def test_signed_log_keeps_the_order_and_the_sign_and_depends_on_no_batch():
@@ -150,7 +150,7 @@ def test_the_parts_add_up_to_the_score(run):
     parts = model.part_scores(graph, PAIRS)
     total = sum(parts.values()) + model.mixtures[RANDOM].offset
     assert total.numpy() == pytest.approx(model.score(graph, PAIRS).numpy())
-    assert list(parts) == [copies[0].title for copies in model.parts]
+    assert list(parts) == [part.title for part in model.parts]
 
 
 class Stopped(Exception):
@@ -162,7 +162,7 @@ def test_a_stopped_fit_goes_on_and_ends_with_the_same_bits(tmp_path, run):
 
     def stop(record):
         epochs.append(record.epoch)
-        if len(epochs) == 3:  # in the second training
+        if len(epochs) == 3:  # in the training of the second member
             raise Stopped
 
     how = {"model": "blend", "minutes": None, "cache": None, **SMALL}
@@ -173,8 +173,7 @@ def test_a_stopped_fit_goes_on_and_ends_with_the_same_bits(tmp_path, run):
     after = []
     resumed = LinkPredictor(**how).fit(people(), out=tmp_path / "run", on_epoch=after.append)
     whole, folder = run
-    trainings = whole.model_.trainings(whole.run_.split)
-    assert len(after) == 2 * trainings - 3  # an epoch is reported when its checkpoint is written
+    assert len(after) == 1  # an epoch is reported when its checkpoint is written
     assert torch.equal(resumed.score(PAIRS).score, whole.score(PAIRS).score)
     assert (tmp_path / "run" / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith("checkpoint")]
@@ -251,8 +250,9 @@ def test_a_hostile_configuration_is_refused(run):
         {"members": []},
         {"members": [{"name": "blend"}], "parts": config["parts"]},
         {"members": [{"name": "os"}]},
-        {"parts": [{"name": "mlp", "trainings": [{}]}]},
-        {"parts": [{"name": "katz", "trainings": [{}] * 99}]},
+        {"parts": [{"name": "mlp", "config": {}}]},
+        {"parts": [{"name": "katz", "config": [{}]}]},
+        {"parts": ["katz"]},
         {"adjusted_inputs": -1},
     ]
     for part in bad:
@@ -326,9 +326,8 @@ def test_other_work_on_the_machine_costs_no_member_of_a_blend(monkeypatch):
     load = LoadMeter()
     with load.measuring():
         busy = blend.member_costs(split, NodeFeatures(), resources=Resources())["slow"]
-    trainings = len(make_folds(split, 0).trained_on(blend.members[1]))
-    assert busy == pytest.approx(calm, rel=0.05) == pytest.approx(2 * trainings, rel=0.05)
-    assert load.slowdown > 1.5  # half a second for a fifth of a second's work; making folds takes time too
+    assert busy == pytest.approx(calm, rel=0.05) == pytest.approx(2, rel=0.05)
+    assert load.slowdown > 1.5  # half a second for a fifth of a second's work
     costs = {"stack": 3.0, "global": 4.0, "katz": 0.0}
     assert choose_omitted(costs, 7) == []
     assert choose_omitted(costs, 6) == ["global"]
@@ -374,11 +373,9 @@ def test_where_only_a_leak_could_win_a_blend_sees_nothing_at_validation_and_test
 def test_hard_negatives_choose_the_weights_where_a_split_has_them():
     graph = people()
     split = splits.make(graph, protocol="heart", seed=0, num_hard=20)
-    assert not make_folds(split, 0).inner
     blend = LinkPredictor(model="blend", minutes=None, cache=None, **SMALL).fit(graph, split=split)
     remark = blend.model_.remark
     assert not remark or f"{len(split.valid_pos)} links" in remark or f"{len(split.valid_pos)} hidden" in remark
-    assert len(blend.model_.parts[0]) == 1
 
 
 def test_a_member_that_cannot_learn_from_a_graph_is_left_out_and_named(capfd):

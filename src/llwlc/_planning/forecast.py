@@ -121,12 +121,10 @@ def compute_forecast(
     candidates: CandidateRates,
     *,
     ranked: bool = True,
-    trainings: int = 1,
     slowdown: float = 1.0,
 ) -> Forecast:
     """The forecast of a fit with these settings; `preset` is adapted already. `ranked`: the run is to recommend;
-    `trainings`: how often a blend trains the network; `slowdown`: how many times longer work takes than on the idle
-    machine that rates are for.
+    `slowdown`: how many times longer work takes than on the idle machine that rates are for.
     """
     config, limits = preset.train, preset.limits
     redrawn, stored = preset.basis.stochastic, count_stored_links(sizes, preset)
@@ -142,8 +140,8 @@ def compute_forecast(
     ) * links.score_encoded
     stages = {
         "candidates": work.finding(positives, config.candidate_pool) * (ranked or preset.net.ranking),
-        "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among) * links.encode * trainings,
-        "training": config.epochs * epoch * trainings,
+        "eigenbases": (stored * (config.epochs if redrawn else copies) + valid + among) * links.encode,
+        "training": config.epochs * epoch,
         "measuring": test * links.score,
         "heuristics": 2 * candidates.heuristics,
         "calibration": work.calibration_seconds(links) * ranked,
@@ -161,8 +159,8 @@ def compute_forecast(
         links.largest,
         estimate_bytes(kept, links.mean_size, preset.basis.steps, preset.basis.stored_bits),
         {name: slowdown * seconds for name, seconds in stages.items()},
-        slowdown * usual * epoch * trainings,
-        slowdown * least * epoch * trainings,
+        slowdown * usual * epoch,
+        slowdown * least * epoch,
     )
 
 

@@ -96,13 +96,12 @@ def make_plan(
     node_types: NodeTypes | None = None,
     device: torch.device | str = "cpu",
     spent: float = 0.0,
-    trainings: int = 1,
     members: Mapping[str, float] | None = None,
     load: LoadMeter | None = None,
 ) -> FitPlan:
     """The plan that leaves out least and ends within `minutes`, of which `spent` seconds have passed; options in `kept`
-    are not changed. `trainings`, `members`: how often a blend trains the network, and the seconds of its other members
-    on an idle machine; `load`: what showed how busy the machine is, measuring them.
+    are not changed. `members`: the seconds of a blend's other members on an idle machine; `load`: what showed how busy
+    the machine is, measuring them.
 
     Measuring takes about a tenth of the budget. If no plan ends in time or fits in memory, the network is left out.
     """
@@ -135,18 +134,16 @@ def make_plan(
             some = apply_effective_options(preset, shortest[group]).resolve_defaults(sizes.train)
             if not rates.has_links(some) and not _is_cheapest(options, kept):
                 # where there is no time to measure it, it is not tried
-                too_slow[group] = (
-                    rates.ended or seconds_with(rates.least_forecast(sizes, some, trainings)) > 60 * minutes
-                )
+                too_slow[group] = rates.ended or seconds_with(rates.least_forecast(sizes, some)) > 60 * minutes
             if not too_slow.get(group):
-                too_slow[group] = seconds_with(rates.forecast(sizes, some, trainings)) > 60 * minutes
+                too_slow[group] = seconds_with(rates.forecast(sizes, some)) > 60 * minutes
         if too_slow[group] and not (options is shortest[group] and _is_cheapest(options, kept)):
             continue
         planned = apply_effective_options(preset, options)
-        forecast = rates.forecast(sizes, planned.resolve_defaults(sizes.train), trainings)
+        forecast = rates.forecast(sizes, planned.resolve_defaults(sizes.train))
         if forecast.num_bytes > max_bytes and "stored_bits" not in kept:
             cost, planned = cost + HALF_PRECISION[0], planned.changed(**HALF_PRECISION[1])
-            forecast = rates.forecast(sizes, planned.resolve_defaults(sizes.train), trainings)
+            forecast = rates.forecast(sizes, planned.resolve_defaults(sizes.train))
         if forecast.num_bytes > max_bytes:
             continue
         for member_cost, names, seconds in omissions:
@@ -261,12 +258,12 @@ class RateCache:
         """Whether the time for measuring is over."""
         return time.perf_counter() > self.ends
 
-    def forecast(self, sizes: SplitSizes, preset: Preset, trainings: int) -> Forecast:
+    def forecast(self, sizes: SplitSizes, preset: Preset) -> Forecast:
         """The forecast of a fit with these settings, which are adapted to the graph already."""
         links, candidates = self.links(preset), self.candidates(preset)
-        return compute_forecast(sizes, preset, links, candidates, trainings=trainings, slowdown=self.load.slowdown)
+        return compute_forecast(sizes, preset, links, candidates, slowdown=self.load.slowdown)
 
-    def least_forecast(self, sizes: SplitSizes, preset: Preset, trainings: int) -> Forecast:
+    def least_forecast(self, sizes: SplitSizes, preset: Preset) -> Forecast:
         """What a fit with these settings takes at least, before its links are measured."""
         reach = preset.basis.hops, preset.basis.max_nodes_per_hop
         if reach not in self._probed:
@@ -276,7 +273,7 @@ class RateCache:
         each = self._probed[reach]
         links = LinkRates(encode=each, train=0.0, score=each, score_encoded=0.0, mean_size=0.0, largest=0)
         candidates, slowdown = self.candidates(preset), self.load.slowdown
-        return compute_forecast(sizes, preset, links, candidates, trainings=trainings, slowdown=slowdown)
+        return compute_forecast(sizes, preset, links, candidates, slowdown=slowdown)
 
     def _key(self, preset: Preset) -> tuple[int | None, ...]:
         # on a CPU a link takes as long in small batches as in large ones

@@ -106,7 +106,6 @@ def make_new_plan(
         node_types=node_types,
         device=device,
         spent=time.perf_counter() - begin,
-        trainings=model.trainings(split),
         members={name: cost for name, cost in costs.items() if name not in left_out},
         load=load,
     )

@@ -118,14 +118,6 @@ class LinkModel(ABC):
             population: the pairs that they are compared with.
         """
 
-    def trainings(self, split: LinkSplit) -> int:
-        """How often it is trained on a split, for a plan.
-
-        Args:
-            split: the split.
-        """
-        return 1
-
     def training_links(self, split: LinkSplit, seed: int) -> Tensor:
         """The training links that are used, `[m, 2]`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 import time
@@ -21,9 +22,10 @@ from llwlc.models._base import (
     LinkModel,
     Plannable,
     Population,
+    score_pairs,
 )
-from llwlc.models._blend_config import read_mixtures, read_names, read_shapes, read_trainings
-from llwlc.models._blend_folds import make_folds
+from llwlc.models._blend_checkpoint import checkpoint_of, load_training, save_training
+from llwlc.models._blend_config import read_mixtures, read_models, read_names, read_shapes
 from llwlc.models._blend_limits import MemberLimits
 from llwlc.models._blend_members import (
     BASELINES,
@@ -33,9 +35,8 @@ from llwlc.models._blend_members import (
     is_free,
     make_members,
 )
-from llwlc.models._blend_training import Training
 from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
-from llwlc.models._mixture import Mixture, choose_ranker, mean_score, mix, mix_alone
+from llwlc.models._mixture import Evidence, Mixture, choose_ranker, mix, mix_alone, score_evidence
 from llwlc.models._registry import MODELS
 from llwlc.models._weighted_parts import WeightedParts
 from llwlc.splits._linksplit import LinkSplit
@@ -53,9 +54,8 @@ MIN_CANDIDATE_LINKS = 100
 class Blend(MemberLimits, WeightedParts):
     """A stacked ensemble: the score of a pair is a weighted sum of the members' scores, as log-odds.
 
-    The weights are non-negative and fitted on links that are hidden from every member: the validation links if there
-    are enough, otherwise training links that are withheld from additional trainings. Where they are few, the trained
-    members count alike. On small graphs, the scores of three trainings of our network are averaged.
+    The weights are non-negative and fitted on the validation links; where these are few, the trained members have
+    equal weights.
 
     Args:
         members: names of models, joined by commas, or a sequence of names and `LinkModel`s; "heuristics" stands for
@@ -86,8 +86,8 @@ class Blend(MemberLimits, WeightedParts):
 
     @property
     def chunk(self) -> int:  # type: ignore[override]
-        parts = self.parts or [[member] for member in self.members]
-        return max(copies[0].chunk for copies in parts)
+        parts = self.parts or self.members
+        return max(part.chunk for part in parts)
 
     @property
     def reads_attributes(self) -> bool:  # type: ignore[override]
@@ -95,7 +95,7 @@ class Blend(MemberLimits, WeightedParts):
 
     @property
     def title(self) -> str:
-        return self.parts[0][0].title if len(self.parts) == 1 else self.name
+        return self.parts[0].title if len(self.parts) == 1 else self.name
 
     @property
     def about(self) -> str:
@@ -105,17 +105,14 @@ class Blend(MemberLimits, WeightedParts):
 
     @property
     def num_parameters(self) -> int:
-        return sum(model.num_parameters for copies in self.parts for model in copies)
+        return sum(part.num_parameters for part in self.parts)
 
     def check(self, graph: Graph) -> None:
         self.members[0].check(graph)
 
     def cost(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> float:
-        first = self.members[0].cost(split, features, resources=resources) * self.trainings(split)
+        first = self.members[0].cost(split, features, resources=resources)
         return first + sum(self.member_costs(split, features, resources=resources).values())
-
-    def trainings(self, split: LinkSplit) -> int:
-        return len(make_folds(split, 0).trained_on(self.members[0]))
 
     def member_costs(self, split: LinkSplit, features: NodeFeatures, *, resources: Resources) -> dict[str, float]:
         """The expected seconds of each member except the first on an idle machine, by name; infinite where they could
@@ -127,11 +124,10 @@ class Blend(MemberLimits, WeightedParts):
             resources: device, cache, time.
         """
         begin, most = time.perf_counter(), math.inf if resources.seconds is None else resources.seconds
-        folds, costs = make_folds(split, 0), dict[str, float]()
+        costs = dict[str, float]()
         for member in self._usable(split.train_graph)[1:]:
             late = time.perf_counter() - begin > most and not is_free(member)
-            each = math.inf if late else member.cost(split, features, resources=resources)
-            costs[member.name] = len(folds.trained_on(member)) * each
+            costs[member.name] = math.inf if late else member.cost(split, features, resources=resources)
         return costs
 
     def without(self, names: Collection[str]) -> Self:
@@ -167,66 +163,62 @@ class Blend(MemberLimits, WeightedParts):
         checkpoint: Checkpoint | None = None,
         on_epoch: OnEpoch | None = None,
     ) -> Self:
-        folds = make_folds(split, seed)
-        task = Training(
-            folds,
-            subsample_evaluation(split, self.limits.num_eval_links, seed),
-            features,
-            seed,
-            resources,
-            candidates,
-            checkpoint,
-            on_epoch,
-        )
-        members: list[LinkModel] = []
-        trained: list[list[LinkModel]] = []
-        evidence: list[list[tuple[Tensor, Tensor]]] = []
+        trained: list[LinkModel] = []
         for number, member in enumerate(self._usable(split.train_graph)):
+            model = load_training(checkpoint, number, member, split.train_graph, features)
             try:
-                copies, scores = task.train(member, number * task.most_trainings)
+                if model is None:
+                    model = copy.deepcopy(member).fit(
+                        split,
+                        features,
+                        seed=seed,
+                        resources=resources,
+                        candidates=candidates if member.trains_on_candidates else None,
+                        checkpoint=checkpoint_of(checkpoint, number),
+                        on_epoch=on_epoch,
+                    )
+                    save_training(checkpoint, number, model)
             except InputError as error:
-                if not members or isinstance(error, RunFolderError):
+                if not trained or isinstance(error, RunFolderError):
                     raise
                 print_notice(f"left out of the blend: {member.title} ({describe_error(error)})")
                 continue
-            members.append(member)
-            trained.append(copies)
-            evidence.append(scores)
+            trained.append(model.to(resources.device))
         with resources.watch("blending"):
-            self._choose(members, trained, evidence, task.sample, candidates, seed)
-        self.features, self.history = features, next((c[0].history for c in trained if c[0].history), ())
+            sample = subsample_evaluation(split, self.limits.num_eval_links, seed)
+            self._choose(trained, score_evidence(trained, sample, seed), sample.valid_graph, candidates, seed)
+        self.features, self.history = features, next((model.history for model in trained if model.history), ())
         self._announce()
         return self
 
     def _choose(
         self,
-        members: list[LinkModel],
-        trained: list[list[LinkModel]],
-        evidence: list[list[tuple[Tensor, Tensor]]],
-        sample: LinkSplit,
+        trained: list[LinkModel],
+        evidence: Evidence,
+        graph: Graph,
         candidates: CandidateLinks | None,
         seed: int,
     ) -> None:
         """Fits weights for random pairs, and separate ones for candidates if enough validation links are among them."""
-        pos, neg = ([torch.cat([pair[side] for pair in member]) for member in evidence] for side in (0, 1))
-        chosen, mixture = mix(members, pos, neg, seed)
+        chosen, mixture = mix(trained, evidence, seed)
         mixtures: dict[Population, Mixture] = {RANDOM: mixture, CANDIDATES: mixture}
         links = 0 if candidates is None or not self.trains_on_candidates else len(candidates.valid_pos)
         if candidates is not None and links >= MIN_CANDIDATE_LINKS and len(candidates.valid_neg):
-            graph, pairs = sample.valid_graph, torch.cat([candidates.valid_pos, candidates.valid_neg])
-            scores = [mean_score(copies, graph, pairs, CANDIDATES) for copies in trained]
-            mixtures[CANDIDATES] = mix(members, [s[:links] for s in scores], [s[links:] for s in scores], seed)[1]
-        at, why = choose_ranker(members, pos, neg)
+            pairs = torch.cat([candidates.valid_pos, candidates.valid_neg])
+            scores = [score_pairs(model, graph, pairs, CANDIDATES) for model in trained]
+            among = Evidence([s[:links] for s in scores], [s[links:] for s in scores])
+            mixtures[CANDIDATES] = mix(trained, among, seed)[1]
+        at, why = choose_ranker(trained, evidence)
         if at is not None:
-            mixtures[CANDIDATES] = mix_alone(members, at, pos, neg, seed)
-        kept = [i for i in range(len(members)) if any(float(mixture.slope[i]) for mixture in mixtures.values())]
+            mixtures[CANDIDATES] = mix_alone(trained, at, evidence, seed)
+        kept = [i for i in range(len(trained)) if any(float(mixture.slope[i]) for mixture in mixtures.values())]
         self.parts = [trained[i] for i in kept]
         self.mixtures = {
             which: Mixture(mixture.unit[kept], mixture.slope[kept], mixture.share[kept], mixture.offset)
             for which, mixture in mixtures.items()
         }
-        self.validation = self.parts[0][0].validation if self.alone else None
-        self.remark = f"{describe_choice(members, chosen, len(pos[0]))} {why}".strip()
+        self.validation = self.parts[0].validation if self.alone else None
+        self.remark = f"{describe_choice(trained, chosen, len(evidence.pos[0]))} {why}".strip()
         self._take_abilities()
 
     def _announce(self) -> None:
@@ -235,7 +227,7 @@ class Blend(MemberLimits, WeightedParts):
     # ------------------------------------------------------------------ copies
     def on(self, known: Graph, graph: Graph, features: NodeFeatures) -> Blend:
         other = self._empty()
-        other.parts = [[model.on(known, graph, features) for model in copies] for copies in self.parts]
+        other.parts = [part.on(known, graph, features) for part in self.parts]
         other.mixtures, other.adjustment, other.features = self.mixtures, self.adjustment, features
         other.remark = self.remark
         other._take_abilities()
@@ -252,7 +244,7 @@ class Blend(MemberLimits, WeightedParts):
         return type(self)(changed)
 
     def fresh(self) -> Self:
-        known = {copies[0].name: copies[0] for copies in self.parts}
+        known = {part.name: part for part in self.parts}
         return type(self)([known.get(member.name, member).fresh() for member in self.members])
 
     def _empty(self) -> Self:
@@ -264,22 +256,16 @@ class Blend(MemberLimits, WeightedParts):
         members = [{"name": member.name, "config": dict(member.config)} for member in self.members]
         if not self.parts:
             return {"members": members}
-        parts = [{"name": copies[0].name, "trainings": [dict(m.config) for m in copies]} for copies in self.parts]
+        parts = [{"name": part.name, "config": dict(part.config)} for part in self.parts]
         inputs = 0 if self.adjustment is None else len(self.adjustment.weight[0])
         return {"members": members, "parts": parts, "remark": self.remark, "adjusted_inputs": inputs}
 
     @property
     def code(self) -> Mapping[str, str]:
-        models = [model for copies in self.parts for model in copies] or self.members
-        return {need: digest for model in models for need, digest in model.code.items()}
+        return {need: digest for model in self.parts or self.members for need, digest in model.code.items()}
 
     def state(self) -> dict[str, Tensor]:
-        state = {
-            f"{p}.{k}.{name}": tensor
-            for p, copies in enumerate(self.parts)
-            for k, model in enumerate(copies)
-            for name, tensor in model.state().items()
-        }
+        state = {f"{p}.{name}": tensor for p, part in enumerate(self.parts) for name, tensor in part.state().items()}
         for which, mixture in self.mixtures.items():
             state[f"{which}.parts"] = torch.stack([mixture.unit, mixture.slope, mixture.share])
             state[f"{which}.offset"] = mixture.offset.clone()
@@ -297,8 +283,8 @@ class Blend(MemberLimits, WeightedParts):
         cls, config: Mapping[str, Any], state: Mapping[str, Tensor], graph: Graph, features: NodeFeatures
     ) -> Blend:
         where = "the model's configuration"
-        parts = read_trainings(config, state, graph, features)
-        known = {copies[0].name: copies[0].fresh() for copies in parts}
+        parts = read_models(config, state, graph, features)
+        known = {part.name: part.fresh() for part in parts}
         blend = cls([known.get(name) or MODELS[name].make() for name in read_names(config, where)])
         blend.parts, blend.features, blend.remark = parts, features, str(config["remark"])
         blend.mixtures, blend.adjustment = read_mixtures(state)

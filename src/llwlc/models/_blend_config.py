@@ -17,7 +17,7 @@ from llwlc.models._registry import MODELS
 from llwlc.training._adjustment import Adjustment
 from llwlc.training._node_features import NodeFeatures
 
-MAX_MEMBERS, MAX_TRAININGS = 64, 16
+MAX_MEMBERS = 64
 
 
 def read_names(config: Mapping[str, Any], where: str) -> list[str]:
@@ -29,15 +29,14 @@ def read_names(config: Mapping[str, Any], where: str) -> list[str]:
     return [str(name) for name in names]
 
 
-def read_parts(config: Mapping[str, Any], where: str) -> list[tuple[str, list[Mapping[str, Any]]]]:
-    """The members that have a weight, each with the configuration of every training."""
-    names, parts, read = read_names(config, where), config.get("parts"), list[tuple[str, list[Mapping[str, Any]]]]()
+def read_parts(config: Mapping[str, Any], where: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The members that have a weight, each with its configuration."""
+    names, parts, read = read_names(config, where), config.get("parts"), list[tuple[str, Mapping[str, Any]]]()
     for part in parts if isinstance(parts, list) and 0 < len(parts) <= len(names) else []:
-        name, trainings = part.get("name"), part.get("trainings")
-        fits = isinstance(trainings, list) and 0 < len(trainings) <= MAX_TRAININGS
-        if name not in names or not fits or not all(isinstance(own, dict) for own in trainings):
+        name, own = (part.get("name"), part.get("config")) if isinstance(part, dict) else (None, None)
+        if name not in names or not isinstance(own, dict):
             raise RunFolderError(f"{where} has a part that is not among its members: copy the run again, or fit again")
-        read.append((str(name), trainings))
+        read.append((str(name), own))
     if not read:
         raise RunFolderError(f"{where} has no parts: copy the run again, or fit again")
     return read
@@ -55,20 +54,19 @@ def own_shapes(config: Mapping[str, Any], where: str) -> dict[str, Tensor]:
 
 
 def read_shapes(config: Mapping[str, Any], where: str) -> dict[str, Tensor] | None:
-    """The shapes of all tensors, with those of the trainings; None where a training does not tell its own."""
+    """The shapes of all tensors, with those of the parts; None where a part does not tell its own."""
     shapes = own_shapes(config, where)
-    for p, (name, trainings) in enumerate(read_parts(config, where)):
-        for k, own in enumerate(trainings):
-            tensors = MODELS[name].load().shapes(own, where)
-            if tensors is None and name not in HEURISTICS and name not in WALK_HEURISTICS:  # those have no state
-                return None
-            shapes |= {f"{p}.{k}.{key}": tensor for key, tensor in (tensors or {}).items()}
+    for p, (name, own) in enumerate(read_parts(config, where)):
+        tensors = MODELS[name].load().shapes(own, where)
+        if tensors is None and name not in HEURISTICS and name not in WALK_HEURISTICS:  # those have no state
+            return None
+        shapes |= {f"{p}.{key}": tensor for key, tensor in (tensors or {}).items()}
     return shapes
 
 
-def read_trainings(
+def read_models(
     config: Mapping[str, Any], state: Mapping[str, Tensor], graph: Graph, features: NodeFeatures
-) -> list[list[LinkModel]]:
+) -> list[LinkModel]:
     """The fitted parts, after the tensors of the blend itself are checked."""
     where = "the model's configuration"
     for name, expected in own_shapes(config, where).items():
@@ -76,11 +74,8 @@ def read_trainings(
         if found is None or found.shape != expected.shape or not found.isfinite().all():
             raise RunFolderError(f"the blend's {name} is damaged: copy the run again, or fit again")
     return [
-        [
-            MODELS[name].load().from_state(own, _with_prefix(state, f"{p}.{k}."), graph, features)
-            for k, own in enumerate(trainings)
-        ]
-        for p, (name, trainings) in enumerate(read_parts(config, where))
+        MODELS[name].load().from_state(own, _with_prefix(state, f"{p}."), graph, features)
+        for p, (name, own) in enumerate(read_parts(config, where))
     ]
 
 

@@ -6,7 +6,7 @@ minimise
     mean log loss + λ/2 ‖w − c‖²,   w ≥ 0.
 
 With fewer than `MIN_LINKS` held-out links, w is the centre c: equal weights of the strong members, those that are
-trained, without any that is significantly worse than the best member. With more, c is the single best member; as it is
+trained, without any that is far worse than the best member. With more, c is the single best member; as it is
 uncertain which one that is, c is averaged over `RESAMPLES` Bayesian bootstraps. λ is then chosen by repeated
 cross-validation over the held-out pairs; infinity, which gives c itself, is kept unless another value is better by more
 than a standard error of the paired difference.
@@ -32,9 +32,10 @@ MOST_PAIRS = 4_000
 """Maximum number of pairs of each class that choose λ."""
 STANDARD_ERRORS = 1.0
 """Weights other than the centre must lower the log loss by more than this many standard errors."""
-MIN_LINKS, BEHIND = 200, 2.0
+MIN_LINKS, BEHIND = 200, 3.0
 """With fewer held-out links or non-links, a strong member is left out whose AUC is lower than the best one's by more
-than `BEHIND` standard errors, and the others have equal weights. Chosen on `tune` networks of the corpus, seed 0.
+than `BEHIND` standard errors, and the others have equal weights. On `tune` networks of the corpus, seed 0, weights
+fitted to links that further trainings left out were no better (mean AUC 93.26, equal weights 93.38).
 """
 RESAMPLES, LEAST_CHANCE = 200, 0.05
 """Number of bootstraps of the held-out pairs, and in which share of them a member must be the best to be considered."""
@@ -124,10 +125,10 @@ def share_equally(pos: Floats, neg: Floats, strong: Sequence[int]) -> Floats:
     return share
 
 
-def is_informative(pos: Floats, neg: Floats) -> bool:
-    """Whether a score is significantly better than chance."""
+def is_informative(pos: Floats, neg: Floats, errors: float = 2.0) -> bool:
+    """Whether a score is better than chance by more than this number of standard errors."""
     above, chance, error = auc_difference(pos, neg, np.zeros(len(pos)), np.zeros(len(neg)))
-    return above - chance > BEHIND * error
+    return above - chance > errors * error
 
 
 def share_by_chance(pos: Floats, neg: Floats, rng: np.random.Generator) -> Floats:
@@ -210,10 +211,10 @@ def choose_penalty(
 
 
 def fit_slope(pos: Floats, neg: Floats) -> tuple[float, float]:
-    """Slope, at least 0, and offset of the log-odds as a function of one standardised score; a weak prior around 1
-    keeps the slope finite if the score separates the classes.
+    """Slope, at least 0, and offset of the log-odds as a function of one standardised score; a prior around 1, worth
+    one link, keeps the slope finite if the score separates the classes.
     """
-    weight, offset = fit_blend(pos[None], neg[None], np.ones(1), 1e-3)
+    weight, offset = fit_blend(pos[None], neg[None], np.ones(1), max(1e-3, 1 / max(len(pos), 1)))
     return float(weight[0]), offset
 
 

@@ -11,16 +11,12 @@ FEW_LINKS = 50
 """With fewer hidden links, a choice may be due to chance."""
 
 
-def describe_parts(parts: Sequence[Sequence[LinkModel]], share: Sequence[float]) -> str:
+def describe_parts(parts: Sequence[LinkModel], share: Sequence[float]) -> str:
     """The parts with their shares of the weight, and a sentence about each."""
-    own = " ".join(copies[0].about for copies in parts)
+    own = " ".join(part.about for part in parts)
     if len(parts) == 1:
-        several = f" The scores of {len(parts[0])} trainings are averaged." if len(parts[0]) > 1 else ""
-        return f"{own}{several}"
-    what = [
-        f"{copies[0].title} ({100 * part:.0f} % of the weight{_times(copies)})"
-        for copies, part in zip(parts, share, strict=True)
-    ]
+        return own
+    what = [f"{part.title} ({100 * weight:.0f} % of the weight)" for part, weight in zip(parts, share, strict=True)]
     return f"A blend by `llwlc` of {listed_all(what)}. {own}"
 
 
@@ -37,7 +33,7 @@ def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: i
                 f"This run blends {names}: on {hidden}, these weights lower the log loss of equal ones by {gain}.{few}"
             )
         if chosen.equal:
-            return f"This run blends {names} with equal weights: {hidden} do not support other weights.{few}"
+            return f"This run blends {names} with equal weights: {links:,} validation links do not support others.{few}"
         if best and set(chosen.kept) == {0, best}:
             return f"This run blends {names}, mostly the latter, which did better on {hidden} ({_aucs(chosen)}).{few}"
         return f"This run blends {names}: {hidden} do not show which is best.{few}"
@@ -51,10 +47,6 @@ def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: i
 
 def _aucs(chosen: BlendWeights) -> str:
     return f"AUC {100 * chosen.auc[chosen.best]:.1f} against {100 * chosen.auc[0]:.1f}"
-
-
-def _times(copies: Sequence[LinkModel]) -> str:
-    return f", the mean of {len(copies)} trainings" if len(copies) > 1 else ""
 
 
 def listed_all(names: Sequence[str]) -> str:

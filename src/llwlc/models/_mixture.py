@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,16 +12,17 @@ from scipy.special import log1p
 from torch import Tensor
 
 from llwlc._support.threads import use_one_blas_thread, use_one_thread
-from llwlc.graph._graph import Graph
-from llwlc.models._base import Explainable, LinkModel, Population, score_pairs
-from llwlc.models._blend_folds import Fold
+from llwlc.models._base import Explainable, LinkModel, score_pairs
 from llwlc.models._blend_weights import BlendWeights, choose_weights, is_informative, placements
 from llwlc.splits._linksplit import LinkSplit
+from llwlc.splits._making import training_non_edges
 
 RANKS_SIDES = "users-items"
 """On a bipartite graph the member of this name alone ranks candidates: random pairs, many of them within one side, do
 not show which member ranks best across the sides.
 """
+ENOUGH_NON_LINKS = 500
+"""With fewer validation non-links, random pairs are added to them."""
 MIN_FIRST_SHARE = 0.2
 """Minimum share of the centre for a first member that can be explained, so that the blend can be explained too: on 36
 `tune` networks of the corpus it changed the mean AUC by 0.04 points (92.25 with it, 92.21 without).
@@ -53,45 +55,48 @@ def signed_log(score: Tensor, unit: float) -> Tensor:
     return score.sign() * torch.from_numpy(np.asarray(log1p((score.abs() / unit).numpy())))
 
 
-def mean_score(copies: Sequence[LinkModel], graph: Graph, pairs: Tensor, population: Population) -> Tensor:
-    """The mean score `[m]` of several trainings of one member."""
-    total = score_pairs(copies[0], graph, pairs, population)
-    for model in copies[1:]:
-        total = total + score_pairs(model, graph, pairs, population)
-    return total / len(copies)
+class Evidence(NamedTuple):
+    """What the weights are fitted to: the scores by each member of links `pos`, `[m]` each, and of non-links `neg`."""
+
+    pos: list[Tensor]
+    neg: list[Tensor]
 
 
-def score_hidden_links(model: LinkModel, fold: Fold, sample: LinkSplit) -> tuple[Tensor, Tensor]:
-    """The scores of the pairs that choose the weights: those that the fold hides, or the validation links."""
-    if not len(fold.pos):
-        pos, neg = sample.valid_pos, sample.valid_neg.reshape(-1, 2)
-        known = model.validation
-        if known is not None and (len(known[0]), known[1].numel()) == (len(pos), len(neg)):
-            return known[0].double(), known[1].double().flatten()
-        graph = sample.valid_graph
-    else:
-        pos, neg, graph = fold.pos, fold.neg, fold.split.valid_graph
-    with use_one_thread():
-        scores = score_pairs(model, graph, torch.cat([pos, neg]))
-    return scores[: len(pos)], scores[len(pos) :]
+def score_evidence(models: Sequence[LinkModel], sample: LinkSplit, seed: int) -> Evidence:
+    """The scores of the validation links and non-links; where there are few non-links, also of further random pairs, by
+    which the scale of the scores is known better.
+    """
+    pos, neg = sample.valid_pos, sample.valid_neg.reshape(-1, 2)
+    more = neg[:0]
+    if len(neg) < ENOUGH_NON_LINKS:
+        free = training_non_edges(sample)
+        more = free.sample(min(ENOUGH_NON_LINKS - len(neg), len(free)), np.random.default_rng([seed, 32]))
+    links, scores = len(pos), list[Tensor]()
+    for model in models:
+        known, pairs = model.validation, torch.cat([pos, neg, more])
+        before = torch.zeros(0, dtype=torch.float64)
+        if known is not None and (len(known[0]), known[1].numel()) == (links, len(neg)):
+            before, pairs = torch.cat([known[0].double(), known[1].double().flatten()]), more
+        with use_one_thread():
+            scores.append(torch.cat([before, score_pairs(model, sample.valid_graph, pairs)]))
+    return Evidence([own[:links] for own in scores], [own[links:] for own in scores])
 
 
 @use_one_blas_thread()
-def mix(
-    members: Sequence[LinkModel], pos: Sequence[Tensor], neg: Sequence[Tensor], seed: int
-) -> tuple[BlendWeights, Mixture]:
-    """Fits the weights to the scores of links and non-links; returns them, and the mixture they define."""
+def mix(members: Sequence[LinkModel], evidence: Evidence, seed: int) -> tuple[BlendWeights, Mixture]:
+    """Fits the weights to the scores of links and non-links; returns them, and the mixture they define. Scores are
+    standardised by those of non-links, of which there are enough for that everywhere.
+    """
     units, centres, spreads, rows = [], [], [], []
-    for member, *sides in zip(members, pos, neg, strict=True):
+    for member, *sides in zip(members, *evidence, strict=True):
         both = torch.cat(sides)
         size = both.abs()[both != 0]
         unit = (float(size.median()) if len(size) else 1.0) if member.unit == "own" else 0.0
-        values = signed_log(both, unit)
+        values, links = signed_log(both, unit), len(sides[0])
         units.append(unit)
-        centres.append(float(values.mean()))
-        spreads.append(float(values.std(correction=0)) or 1.0)
+        centres.append(float(values[links:].mean()))
+        spreads.append(float(values[links:].std(correction=0)) or float(values.std(correction=0)) or 1.0)
         rows.append((values.numpy() - centres[-1]) / spreads[-1])
-    links = len(pos[0])
     first = MIN_FIRST_SHARE if isinstance(members[0], Explainable) else 0.0
     trained = [i for i, member in enumerate(members) if member.unit == "log_odds"]
     scores = np.stack(rows)
@@ -110,7 +115,7 @@ def mix(
     return chosen, Mixture(unit_of_part, torch.from_numpy(slope), share, constant)
 
 
-def choose_ranker(members: Sequence[LinkModel], pos: Sequence[Tensor], neg: Sequence[Tensor]) -> tuple[int | None, str]:
+def choose_ranker(members: Sequence[LinkModel], evidence: Evidence) -> tuple[int | None, str]:
     """The member that ranks candidates alone, and why: that for users and items, or, if no trained member tells hidden
     links from other pairs better than chance does, the best heuristic on them; None where the blend ranks.
     """
@@ -118,24 +123,22 @@ def choose_ranker(members: Sequence[LinkModel], pos: Sequence[Tensor], neg: Sequ
     if sides is not None:
         others = f"Candidates are ranked by {members[sides].title!r} alone, as the graph is bipartite."
         return sides, others if len(members) > 1 else ""
-    scores = [(a.double().numpy(), b.double().numpy()) for a, b in zip(pos, neg, strict=True)]
+    scores = [(a.double().numpy(), b.double().numpy()) for a, b in zip(*evidence, strict=True)]
     trained = [i for i, member in enumerate(members) if member.unit == "log_odds"]
     heuristics = [i for i in range(len(members)) if i not in trained]
-    if not trained or not heuristics or any(is_informative(*scores[i]) for i in trained):
+    if not trained or not heuristics or any(is_informative(*scores[i], errors=1) for i in trained):
         return None, ""
     auc = {i: float(placements(*scores[i])[0].mean()) for i in heuristics}
     best = max(heuristics, key=auc.__getitem__)
     return best, (
-        f"No trained model tells {len(pos[0]):,} hidden links from other pairs better than chance does, so candidates"
+        f"No trained model tells {len(scores[0][0]):,} hidden links from other pairs better than chance does, so candidates"
         f" are ranked by {members[best].title!r}, the best heuristic on them (AUC {100 * auc[best]:.1f})."
     )
 
 
-def mix_alone(
-    members: Sequence[LinkModel], at: int, pos: Sequence[Tensor], neg: Sequence[Tensor], seed: int
-) -> Mixture:
+def mix_alone(members: Sequence[LinkModel], at: int, evidence: Evidence, seed: int) -> Mixture:
     """The mixture in which one member has all the weight."""
-    one = mix(members[at : at + 1], pos[at : at + 1], neg[at : at + 1], seed)[1]
+    one = mix(members[at : at + 1], Evidence(*(side[at : at + 1] for side in evidence)), seed)[1]
     place = torch.zeros(len(members), dtype=torch.float64)
     place[at] = 1.0
     return Mixture(place * one.unit, place * one.slope, place, one.offset)

@@ -26,7 +26,10 @@ from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 from llwlc.training._timing import measure_rate, time_block
 
-FOLDS = 5
+FOLDS = 10
+"""On 36 `tune` networks of the corpus, seed 0, ten instead of five folds raised the AUC by 0.8 points on spatial ones and
+changed that of others by 0.3: the training graphs lack as many links as the test graphs do.
+"""
 PROBE, RING = 256, torch.tensor([[i, (i + 1) % 12] for i in range(12)])
 """Pairs, and a small graph, by which the time of a fit is estimated."""
 SECONDS_PER_ROW, SECONDS_PER_SCORE = 1e-4, 2e-5
@@ -38,7 +41,7 @@ class Stack(LinkModel):
     degrees, spectral coordinates; of each attribute of the links, means and products), and trees that learn which of
     them tell links from non-links on this graph.
 
-    The training links are divided into five folds. Those of a fold are the positives on the graph without that fold,
+    The training links are divided into ten folds. Those of a fold are the positives on the graph without that fold,
     beside `negatives` non-links for each. A pair that is linked in the graph it is scored on is scored on that graph
     without its fold, so no link sees itself.
 

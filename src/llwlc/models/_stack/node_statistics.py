@@ -22,6 +22,10 @@ NODE_STATISTICS = (
     "core number",
     "PageRank",
     "nodes of the component",
+    "mean degree two steps away",
+    "neighbours of degree one",
+    "steps to a node of degree one",
+    "steps to a node of degree three",
 )
 LONGEST_ROW = 256
 """Triangles of a node with more neighbours are counted among those of lowest degree."""
@@ -31,7 +35,8 @@ DAMPING = 0.85
 
 
 def compute_node_statistics(graph: Graph) -> Floats:
-    """`NODE_STATISTICS` of all nodes, `[n, 6]`.
+    """`NODE_STATISTICS` of all nodes, `[n, 10]`. Steps lead to the nearest node of that degree, for three of that
+    or a higher one; n if there is none in the component. They tell where a line of a road or pipe network breaks off.
 
     >>> import torch
     >>> paw = Graph.from_edges(torch.tensor([[0, 1], [1, 2], [2, 0], [2, 3]]))
@@ -43,13 +48,18 @@ def compute_node_statistics(graph: Graph) -> Floats:
     _, part = connected_components(matrix, directed=False)
     size = np.bincount(part, minlength=1)[part] if len(part) else part
     rows = shorten_rows(indptr, indices, LONGEST_ROW)
+    around = matrix @ degree
     columns = (
         degree,
-        matrix @ degree / np.maximum(degree, 1),
+        around / np.maximum(degree, 1),
         _count_triangles(*rows, indptr, indices),
         _peel_cores(indptr, indices),
         _page_rank(matrix, degree),
         size,
+        matrix @ around / np.maximum(around, 1),
+        matrix @ (degree == 1),
+        _count_steps(indptr, indices, degree == 1),
+        _count_steps(indptr, indices, degree >= 3),
     )
     return np.stack([np.asarray(column, dtype=np.float64) for column in columns], 1)
 
@@ -62,6 +72,26 @@ def _page_rank(matrix: Any, degree: Floats) -> Floats:
         stuck = rank[degree == 0].sum() / n
         rank = DAMPING * (matrix @ (rank * inverse) + stuck) + 1 - DAMPING
     return rank
+
+
+@in_order
+def _count_steps(indptr: Integers, indices: Integers, goal: NDArray[np.bool_]) -> Integers:
+    """Steps from each node to the nearest of the nodes `goal`, n where none can be reached."""
+    n = len(goal)
+    out, queue, end = np.full(n, n, dtype=np.int64), np.empty(n, dtype=np.int64), 0
+    for u in range(n):
+        if goal[u]:
+            out[u], queue[end] = 0, u
+            end += 1
+    head = 0
+    while head < end:
+        u = queue[head]
+        head += 1
+        for v in indices[indptr[u] : indptr[u + 1]]:
+            if out[v] == n:
+                out[v], queue[end] = out[u] + 1, v
+                end += 1
+    return out
 
 
 @in_order
