@@ -131,8 +131,8 @@ def choose_ranker(members: Sequence[LinkModel], evidence: Evidence) -> tuple[int
     auc = {i: float(placements(*scores[i])[0].mean()) for i in heuristics}
     best = max(heuristics, key=auc.__getitem__)
     return best, (
-        f"No trained model tells {len(scores[0][0]):,} hidden links from other pairs better than chance does, so candidates"
-        f" are ranked by {members[best].title!r}, the best heuristic on them (AUC {100 * auc[best]:.1f})."
+        f"No trained model tells {len(scores[0][0]):,} hidden links from other pairs better than chance does, so"
+        f" candidates are ranked by {members[best].title!r}, the best heuristic on them (AUC {100 * auc[best]:.1f})."
     )
 
 
