@@ -98,10 +98,8 @@ def test_where_validation_links_are_few_the_trained_members_count_alike_and_a_us
         name, unit = "backwards", "log_odds"
 
         def score(self, graph, pairs, population=RANDOM):
-            return (
-                -2.5 * torch.isin(pair_number(pairs, self.nodes), pair_number(torch.tensor(self.links), self.nodes))
-                + 0.0
-            )
+            known = torch.isin(pair_number(pairs, self.nodes), pair_number(torch.tensor(self.links), self.nodes))
+            return -2.5 * known.double()
 
     wrong = Backwards(0, tuple(map(tuple, graph.edges.tolist())), graph.num_nodes)
     assert [part.name for part in fitted(Blend(["stack", wrong]), split).parts] == ["stack"]
