@@ -220,6 +220,11 @@ def test_what_a_blend_can_do_is_what_its_members_can():
     assert not isinstance(fitted(without, split), Explainable)
 
 
+def test_on_a_tiny_graph_the_global_model_is_left_out_of_a_blend():
+    split = splits.make(Graph.from_networkx(nx.karate_club_graph()), protocol="random", seed=0)
+    assert [part.name for part in fitted(Blend(["stack", "global"]), split).parts] == ["stack"]
+
+
 def test_members_that_a_graph_does_not_allow_are_left_out_but_the_first():
     graph = people(features=False)
     blend = fitted(make("blend", members="katz,cosine"), splits.make(graph, protocol="random", seed=0))

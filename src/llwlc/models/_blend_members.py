@@ -21,6 +21,12 @@ neighbourhood.
 """
 
 
+MIN_GLOBAL_EDGES = 200
+"""On a graph with fewer edges the global model is left out: on seven such `tune` networks of the corpus, seed 0, it had
+a mean AUC of 84.6, our network 85.7 and the stack 86.5; the sum of all three 86.8, without it 87.0.
+"""
+
+
 def make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -> list[LinkModel]:
     """The members by their names, not fitted; `options` are those of the first."""
     members: list[LinkModel] = []
@@ -43,6 +49,8 @@ def make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -
 def allows(member: LinkModel, graph: Graph) -> bool:
     """Whether a member can be fitted on a graph, in a time that the plan can forecast."""
     if member.name in WALK_HEURISTICS and graph.num_edges > MAX_WALK_EDGES:
+        return False
+    if member.name == "global" and graph.num_edges < MIN_GLOBAL_EDGES:
         return False
     if member.name in HEURISTICS and not HEURISTICS[member.name].applies_to(graph):
         return False
