@@ -13,7 +13,6 @@ from llwlc._cli.evaluate import evaluate
 from llwlc._cli.explain import explain
 from llwlc._cli.fit import OPTIONS_HELP, fit
 from llwlc._cli.help_screens import make_command_class
-from llwlc._cli.moved_commands import ANY_ARGUMENTS, MOVED_COMMANDS, refuse_moved_command
 from llwlc._cli.recommend import recommend
 from llwlc._cli.report import report
 from llwlc._cli.score import score
@@ -40,9 +39,6 @@ for command in (tune, score, recommend):
     app.command(cls=make_command_class(command.__name__))(command)
 for command in (explain, report, serve, evaluate):
     app.command()(command)
-for name in MOVED_COMMANDS:
-    # without --help of its own: whatever follows, the answer is the same
-    app.command(name, hidden=True, context_settings=ANY_ARGUMENTS, add_help_option=False)(refuse_moved_command)
 
 
 @app.callback(invoke_without_command=True)

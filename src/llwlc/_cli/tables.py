@@ -114,16 +114,6 @@ def describe_expected_links(recommendations: Recommendations) -> str:
             f" Only the lists of {recommendations.sources:,} nodes, drawn at random, were used here; llwlc recommend"
             " uses all."
         )
-    if not recommendations.refitted:
-        text += (
-            " This run was fitted by an older version, whose probabilities may be off by a factor of two or more; fit"
-            " again."
-        )
-    if not recommendations.calibrated:
-        text += (
-            " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far"
-            " too high here; fit again."
-        )
     return text
 
 
