@@ -19,6 +19,8 @@ from notebook_pages import notebook_files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+ALONE = ("index.md", "paper.md")
+"""Pages that are a tab of their own: a column of links with one entry would only take width from their tables."""
 FOLDERS = ("examples", "research/benchmarks", "research/results")
 NOTES = ROOT / "research" / "notes"
 SOURCE = ROOT / "src" / "llwlc"
@@ -128,6 +130,8 @@ def prose(docstring: str) -> str:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """`../examples/x.py`, as GitHub reads it, becomes the copy inside the site; a notebook becomes its page."""
+    if page.file.src_uri in ALONE:
+        page.meta["hide"] = ["navigation"]
     if not page.file.src_uri.startswith("notebooks/"):
         markdown = re.sub(r"\]\((notebooks/\w+)\.ipynb\)", r"](\1.md)", markdown)
     depth = page.file.src_uri.count("/")
