@@ -28,17 +28,19 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Finds the links that are missing from a graph.",
     epilog=(
-        "First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend"
-        " run`."
+        "First steps: `llwlc fit cora` (a dataset that comes along), `llwlc fit edges.csv`, `llwlc recommend run"
+        " --top 100`. Every command has examples: `llwlc COMMAND --help`."
     ),
 )
 app.add_typer(data, name="data")
 app.add_typer(cache, name="cache")
 app.command(cls=make_command_class("fit"), epilog=OPTIONS_HELP)(fit)
-for command in (tune, score, recommend):
-    app.command(cls=make_command_class(command.__name__))(command)
-for command in (explain, report, serve, evaluate):
+app.command(cls=make_command_class("recommend"))(recommend)
+for command in (explain, report, serve):
     app.command()(command)
+for command in (score, tune):
+    app.command(cls=make_command_class(command.__name__))(command)
+app.command()(evaluate)
 
 
 @app.callback(invoke_without_command=True)
