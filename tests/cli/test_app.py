@@ -191,7 +191,7 @@ def test_an_interrupt_ends_with_code_130(monkeypatch):
     assert llwlc("data", "list").exit_code == 130
 
 
-def test_version():
+def test_version_is_printed():
     assert llwlc("--version").stdout.startswith("llwlc ")
 
 

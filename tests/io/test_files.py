@@ -70,7 +70,7 @@ def written(graph, path):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_round_trip(tmp_path, ending):
+def test_a_graph_survives_writing_and_reading(tmp_path, ending):
     path = tmp_path / f"edges{ending}"
     written(example(), path)
     assert equal(Graph.read(path), example())
