@@ -46,7 +46,8 @@ def on_config(config: Any) -> Any:
 def on_files(files: Any, config: Any) -> Any:
     for page, source in PAGES.items():
         text = re.sub(r"\]\(docs/", "](", (ROOT / source).read_text(encoding="utf-8"))
-        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)").replace("](research/notes/", "](notes/")
+        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)").replace("](CHANGELOG.md)", "](changelog.md)")
+        text = text.replace("](research/notes/", "](notes/")
         files.append(File.generated(config, page, content=text))
     files.append(File.generated(config, "notes/index.md", content=notes_page()))
     for path in notes():

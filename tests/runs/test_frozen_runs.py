@@ -4,11 +4,15 @@
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from llwlc._predictor import LinkPredictor
+from llwlc._runs.format import write_manifest
+from llwlc._support.version import VERSION
+from llwlc.errors import RunFolderError
 from llwlc.relations import RelationPredictor
 
 FROZEN = Path(__file__).with_name("frozen")
@@ -47,3 +51,17 @@ def test_every_kind_of_run_is_kept():
         kept = {"llwlc", "stack", "blend", "gcn", "resource-allocation", "directed", "relations"}
         assert kept <= json.loads(scores.read_text()).keys()
         assert all((scores.parent / name).is_dir() for name in kept)
+
+
+@pytest.mark.parametrize(("name", "file"), [("directed", "config.json"), ("relations", "relations.json")])
+def test_a_run_that_lacks_a_part_of_its_record_is_refused(name, file, tmp_path):
+    """No reader fills in what an older run did not have: nothing older than the kept runs was released."""
+    (folder,) = FROZEN.glob(f"{VERSION}/{name}")
+    record = json.loads((folder / file).read_text())
+    for key in record.keys() - {"llwlc"}:  # the version is for the reader of the file
+        run = shutil.copytree(folder, tmp_path / key)
+        (run / file).write_text(json.dumps({k: value for k, value in record.items() if k != key}))
+        if file == "config.json":
+            write_manifest(run)
+        with pytest.raises(RunFolderError):
+            (RelationPredictor if name == "relations" else LinkPredictor).load(run)

@@ -65,7 +65,7 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
         "node types": labels is not None and not (_are_texts(labels) and len(labels) == n),
         "epochs": not (_is_whole(epochs, 1, MAX_EPOCHS) and _is_whole(about["epoch"], 1, epochs)),
         "seed": not _is_whole(about["seed"], 0, 2**63),
-        "metrics": not isinstance(metrics, dict) or not all(_is_finite(x) and 0 <= x <= 1 for x in metrics.values()),
+        "metrics": not _are_shares(metrics) or not _are_shares(about["factor_metrics"]),
         "calibration": not isinstance(calibration, list)
         or len(calibration) != 2
         or not all(map(_is_finite, calibration)),
@@ -110,6 +110,10 @@ def _are_attributes(names: Any, values: Tensor | None, num_links: int) -> bool:
         return isinstance(names, list) and not names
     fits = str(values.dtype) == "torch.float64" and values.shape == (num_links, len(names))
     return _are_texts(names) and fits and bool(values.isfinite().all())
+
+
+def _are_shares(metrics: Any) -> bool:
+    return isinstance(metrics, dict) and all(_is_finite(x) and 0 <= x <= 1 for x in metrics.values())
 
 
 def _are_texts(given: Any) -> bool:
