@@ -51,7 +51,7 @@ def test_pairs_are_looked_at_once(model, monkeypatch):
     assert not again
 
 
-def test_chunks_change_nothing(model, monkeypatch):
+def test_scores_do_not_depend_on_the_size_of_chunks(model, monkeypatch):
     whole = model.score(PAIRS[:1000])
     monkeypatch.setattr(scoring, "CHUNK", 97)
     parts = model.score(PAIRS[:1000])

@@ -90,7 +90,7 @@ def test_the_network_is_asked_about_the_same_pairs(model):
     assert report.methods["llwlc"].precision[10].value == pytest.approx(float(hit[best].double().mean()))
 
 
-def test_every_fit_measures_it_and_the_run_keeps_it(model, folder):
+def test_every_fit_measures_its_list_and_the_run_keeps_the_report(model, folder):
     kept = model.metrics_.ranking
     assert kept is not None
     assert kept == model.evaluate_ranking()

@@ -19,6 +19,8 @@ from notebook_pages import notebook_files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+ALONE = ("index.md", "paper.md")
+"""Pages that are a tab of their own: a column of links with one entry would only take width from their tables."""
 FOLDERS = ("examples", "research/benchmarks", "research/results")
 NOTES = ROOT / "research" / "notes"
 SOURCE = ROOT / "src" / "llwlc"
@@ -44,7 +46,8 @@ def on_config(config: Any) -> Any:
 def on_files(files: Any, config: Any) -> Any:
     for page, source in PAGES.items():
         text = re.sub(r"\]\(docs/", "](", (ROOT / source).read_text(encoding="utf-8"))
-        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)").replace("](research/notes/", "](notes/")
+        text = text.replace("](CONTRIBUTING.md)", "](contributing.md)").replace("](CHANGELOG.md)", "](changelog.md)")
+        text = text.replace("](research/notes/", "](notes/")
         files.append(File.generated(config, page, content=text))
     files.append(File.generated(config, "notes/index.md", content=notes_page()))
     for path in notes():
@@ -128,6 +131,8 @@ def prose(docstring: str) -> str:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """`../examples/x.py`, as GitHub reads it, becomes the copy inside the site; a notebook becomes its page."""
+    if page.file.src_uri in ALONE:
+        page.meta["hide"] = ["navigation"]
     if not page.file.src_uri.startswith("notebooks/"):
         markdown = re.sub(r"\]\((notebooks/\w+)\.ipynb\)", r"](\1.md)", markdown)
     depth = page.file.src_uri.count("/")

@@ -175,7 +175,7 @@ class LinkPredictor(Estimator, Tunable):
                 "preset": self.preset,
                 "model": None if self.model is None else model.name,
                 "minutes": self.minutes,
-                **({"directed": True} if self.directed else {}),
+                "directed": self.directed,
                 "options": self._plain_options,
             },
             node_types=node_types,
@@ -255,15 +255,15 @@ class LinkPredictor(Estimator, Tunable):
         run = directory.load(Path(folder))
         parameters = run.info.parameters
         loaded = cls(
-            parameters.get("preset"),
-            model=parameters.get("model"),
+            parameters["preset"],
+            model=parameters["model"],
             seed=run.fitted.seed,
-            minutes=parameters.get("minutes"),
-            directed=bool(parameters.get("directed", False)),
+            minutes=parameters["minutes"],
+            directed=parameters["directed"],
             device=device,
             cache=cache,
             verbose=verbose,
-            **parameters.get("options", {}),
+            **parameters["options"],
         )
         return loaded._with(run)
 

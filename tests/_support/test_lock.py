@@ -83,7 +83,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     assert (tmp_path / "precious").read_text() == "mine"
 
 
-def test_alive():
+def test_an_ended_process_is_not_alive():
     assert is_alive(os.getpid())
     assert is_alive(1)
     gone = subprocess.Popen([sys.executable, "-c", ""])

@@ -42,7 +42,7 @@ def test_bases_and_filters_agree():
                     )
 
 
-def test_gradients_agree():
+def test_gradients_on_cpu_and_gpu_agree():
     graph = nx.gnp_random_graph(14, 0.4, seed=2)
     nx.set_edge_attributes(graph, 1.0, "w")
     subs = batch_of([graph, nx.Graph(graph)], weight="w")
@@ -59,7 +59,7 @@ def test_gradients_agree():
             torch.testing.assert_close(cuda.cpu(), cpu, atol=1e-8, rtol=0)
 
 
-def test_one_matrix_agrees():
+def test_bases_of_one_matrix_on_cpu_and_gpu_agree():
     L = torch.tensor(nx.laplacian_matrix(nx.gnp_random_graph(20, 0.3, seed=0)).toarray(), dtype=F64)
     C = torch.ones(20, 1, dtype=F64)
     for options in (

@@ -31,7 +31,7 @@ def assert_equals_reference(graph: Graph, pairs: torch.Tensor, *, dtype=torch.fl
 
 @pytest.mark.parametrize(("family", "start"), KINDS)
 @pytest.mark.parametrize("name", NASTY)
-def test_equals_the_reference(name, family, start):
+def test_compiled_bases_equal_the_reference(name, family, start):
     graph = graph_of(NASTY[name])
     assert_equals_reference(graph, some_pairs(graph, 6), constraints=family, start=start, steps=8)
 
@@ -211,7 +211,7 @@ def test_bad_options_are_refused(options, message):
         link_bases(cora, cora.edges[:2], **options)
 
 
-def test_tiny_weights():
+def test_eigenvalues_scale_with_tiny_weights():
     """Down to where squares vanish: eigenvalues scale with the weights."""
     g = nx.gnm_random_graph(30, 80, seed=2)
     edges = torch.tensor(list(g.edges))

@@ -606,7 +606,7 @@ def test_other_weights_share_what_does_not_depend_on_them(monkeypatch):
     assert not np.array_equal(found.partner, retriever(np.arange(50), 6).partner)
 
 
-def test_crowds_are_not_looked_at_without_features_or_on_a_large_graph(monkeypatch):
+def test_hubness_is_not_computed_without_features_or_on_a_large_graph(monkeypatch):
     graph, crowded = of(nx.gnp_random_graph(30, 0.1, seed=1)), CandidateConfig(budget=3, hubness_penalty=0.5)
     for x in (None, features(30, 0)):
         monkeypatch.setattr("llwlc._candidates.retriever.MAX_HUBNESS_NODES", 29)
@@ -677,7 +677,7 @@ def test_the_chosen_weights_hold_the_largest_share_of_hidden_links(seed):
     assert len(set(shares.values())) > 1
 
 
-def test_a_crowd_that_is_on_every_list_is_thinned():
+def test_hubs_on_every_list_are_penalised():
     """Two of a hidden pair are alike; twelve copies of one vector are a little more like to every node, and stand
     before them.
     """

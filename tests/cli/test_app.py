@@ -191,7 +191,7 @@ def test_an_interrupt_ends_with_code_130(monkeypatch):
     assert llwlc("data", "list").exit_code == 130
 
 
-def test_version():
+def test_version_is_printed():
     assert llwlc("--version").stdout.startswith("llwlc ")
 
 
@@ -216,10 +216,3 @@ def test_nested_bars_share_one_display():
     assert "eigenbases" in screen.getvalue()
     with make_progress(console) as after:
         assert after is not outer
-
-
-@pytest.mark.parametrize("line", ["reproduce neumann --show", "bench", "expressivity --seeds 3"])
-def test_a_command_of_the_study_answers_where_it_went(line):
-    result = CliRunner().invoke(app, line.split())
-    assert result.exit_code == 2
-    assert f"call python -m research {line.split()[0]}, with the same options" in " ".join(result.stderr.split())

@@ -7,7 +7,19 @@ import sys
 import pytest
 
 HEAVY = ("torch", "numba", "numpy", "scipy", "pyarrow", "torch_geometric", "networkx")
-COMMANDS = ("fit", "score", "recommend", "evaluate", "bench", "expressivity", "data list", "data get", "data show")
+COMMANDS = (
+    "fit",
+    "score",
+    "recommend",
+    "evaluate",
+    "explain",
+    "report",
+    "serve",
+    "tune",
+    "data list",
+    "data get",
+    "data show",
+)
 QUICK = [
     "",
     "--help",

@@ -10,7 +10,7 @@ from llwlc.errors import InputError
 from llwlc.models._llwlc.presets import PRESETS, find_preset
 
 
-def test_values_of_set():
+def test_values_of_set_are_parsed_to_their_types():
     given = ["a=1", "b=0.5", "c=true", "d=False", "e=none", "f=x=y", " g = 1e-3 ", "h="]
     wanted = {"a": 1, "b": 0.5, "c": True, "d": False, "e": None, "f": "x=y", "g": 0.001, "h": ""}
     assert parse_settings(given) == wanted
@@ -31,7 +31,7 @@ def test_every_option_that_help_names_is_one_of_the_preset(name):
     assert not set(get_settable_options(PRESETS[name])) & set(OTHER_WAYS_TO_SET)
 
 
-def test_listed():
+def test_names_are_listed_with_or():
     assert listed(["a"]) == "a"
     assert listed(["a", "b"]) == "a or b"
 

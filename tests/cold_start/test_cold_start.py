@@ -177,7 +177,7 @@ def test_values_that_are_filled_in_are_named(tmp_path):
     assert "1 new node has no row of features ('zoe')" in said
 
 
-def test_the_commands(tmp_path):
+def test_score_and_recommend_take_new_nodes(tmp_path):
     links, people = town()
     known = [link for link in links if max(link) < "r140"]
     (tmp_path / "links.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in known))

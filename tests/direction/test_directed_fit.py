@@ -316,7 +316,7 @@ def test_a_networkx_digraph_in_one_call(graph):
     assert found.directed
 
 
-def test_the_commands(graph, tmp_path):
+def test_fit_score_recommend_and_evaluate_work_on_a_directed_run(graph, tmp_path):
     edges, run = tmp_path / "follows.csv", tmp_path / "run"
     graph.to_csv(edges)
     shell = CliRunner()

@@ -1,5 +1,7 @@
 """The model of directions: an antisymmetric logistic regression, measured on planted graphs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -57,6 +59,12 @@ def test_chances_of_both_ways_are_calibrated():
     assert report.both_expected == pytest.approx(report.both_observed, abs=0.1)
     assert report.log_loss <= report.log_loss_of_shares + 0.05
     assert "% of the links come in both directions" in report.sentence
+
+
+def test_directions_that_may_be_guessed_are_called_so():
+    known = fitted(planted()).report
+    assert "by guessing" not in known.sentence
+    assert "not show that directions are predicted better than by guessing" in replace(known, right=0.52).sentence
 
 
 def test_a_graph_whose_links_all_have_their_reverse_is_said_to():

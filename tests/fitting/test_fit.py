@@ -90,7 +90,7 @@ def fitted(graph, split) -> FitResult:
     return fit_network(graph, split, quick(epochs=8))
 
 
-def test_every_metric_is_there_with_the_untrained_scores_beside_it(graph, split, fitted):
+def test_a_fit_reports_every_metric_beside_those_of_heuristics(graph, split, fitted):
     found = fitted.metrics.as_dict()
     wanted = {"hits@10", "hits@100", "hits@100_fpr", "mrr", "auc", "ap", "num_positives", "num_negatives"}
     assert wanted | {"calibration_error", "calibration_prior", "parameters", "epochs", "seconds"} <= set(found)
@@ -285,7 +285,7 @@ def test_the_forecast_counts_the_links_that_training_encodes(split, changes):
     assert 0.6 * kept < seen.num_bytes < 1.6 * kept + most
 
 
-def test_devices():
+def test_an_unknown_device_is_refused():
     assert pick_device("cpu") == CPU
     assert pick_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
     with pytest.raises(InputError, match="no device is called 'gpu0': use auto, cpu or cuda"):

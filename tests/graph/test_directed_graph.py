@@ -24,7 +24,7 @@ def test_reading_keeps_the_direction_where_asked():
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_files_bring_it_back(tmp_path, ending):
+def test_direction_survives_writing_to_files_and_reading(tmp_path, ending):
     pairs = torch.tensor([[0, 1], [1, 0], [2, 1], [2, 0]])
     graph = Graph.from_edges(pairs, weight=torch.tensor([2.0, 1.0, 5.0, 4.0]), names=list("abc"), directed=True)
     file = tmp_path / f"edges.{ending}"
@@ -44,14 +44,14 @@ def test_columns_that_were_guessed_are_named(tmp_path):
     assert not any("Links point" in note for note in Graph.read(file, directed=True).report.warnings)
 
 
-def test_networkx_brings_it_back():
+def test_direction_survives_a_round_trip_by_networkx():
     digraph = networkx.DiGraph(ARCS)
     graph = Graph.from_networkx(digraph, directed=True)
     assert arcs(graph) == set(ARCS)
     assert set(graph.to_networkx().edges) == set(ARCS)
 
 
-def test_parts_of_a_graph_keep_it():
+def test_subgraphs_keep_the_direction_of_their_edges():
     graph = Graph.read(ARCS, directed=True)
     some = graph.edges[torch.tensor([0, 2])]
     part = graph.with_edges(some)

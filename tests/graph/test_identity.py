@@ -36,13 +36,13 @@ def test_names_with_equal_hashes_keep_distinct_draws_after_renumbering(monkeypat
     assert len(set(compute_identities(["same"] * 5).tolist())) == 5
 
 
-def test_many_names():
+def test_a_hundred_thousand_names_have_different_identities():
     rng = random.Random(0)
     names = {"".join(rng.choices(string.ascii_letters, k=8)) for _ in range(100_000)}
     assert len(set(compute_identities(sorted(names)).tolist())) == len(names)
 
 
-def test_a_graph_remembers_it_and_so_do_its_message_graphs():
+def test_a_graph_and_its_message_graphs_keep_identities():
     graph = Graph.from_edges(torch.tensor([[0, 1], [1, 2]]), names=["a", "b", "c"])
     assert torch.equal(graph.with_edges(graph.edges[:1]).identity, graph.identity)
     assert Graph.from_edges(graph.edges).identity is None

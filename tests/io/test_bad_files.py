@@ -73,7 +73,7 @@ def test_gzip_of_several_members_and_padding_is_read_as_gzip_does(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [3, 9, 12, 25, -9, -4, -1])
-def test_truncated_gzip(tmp_path, cut):
+def test_a_truncated_gzip_file_is_refused(tmp_path, cut):
     (tmp_path / "e.csv.gz").write_bytes(gzip.compress(EDGES.encode())[:cut])
     refused(Graph.read, tmp_path / "e.csv.gz", match="truncated or damaged gzip")
 

@@ -61,7 +61,7 @@ def test_names_that_are_none(database, name):
         check_table_target(database, name, ["source"], "fail")
 
 
-def test_a_schema(database):
+def test_links_are_written_to_a_table_in_a_schema(database):
     schema = "main" if not database.startswith("postgresql") else "other"
     if schema == "other":
         run_sql(database, "CREATE SCHEMA other")

@@ -151,7 +151,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_what_cannot_be_read_is_one_sentence_and_changes_nothing(database, sql):
+def test_an_unreadable_database_is_refused_in_a_sentence_and_unchanged(database, sql):
     run_sql(database, CREATE, INSERT, rows=orders(5))
     with pytest.raises(llwlc.LLwLCError, match=REFUSED[sql]) as caught:
         Graph.read(Query(database, sql))
@@ -197,7 +197,7 @@ def test_files_that_are_none(tmp_path, kind):
             Query(url, "SELECT 1").read()
 
 
-def test_a_locked_file(tmp_path, monkeypatch):
+def test_a_database_locked_by_another_program_is_a_storage_error(tmp_path, monkeypatch):
     monkeypatch.setattr("llwlc._io.sqlite_database.WAIT", 0.1)
     url = f"sqlite:///{tmp_path}/shop.db"
     run_sql(url, CREATE)

@@ -85,7 +85,7 @@ def test_to_takes_either_or_both():
     assert uniform.to("cpu", F64).slots.at is None
 
 
-def test_saved_and_loaded(tmp_path):
+def test_a_basis_survives_saving_and_loading(tmp_path):
     basis, path = some(), tmp_path / "basis.safetensors"
     basis.save(path)
     assert_same(Eigenbasis.load(path), basis)

@@ -178,7 +178,7 @@ def test_null_space_of_zero_is_an_empty_mask():
     assert not constrained_lanczos(torch.zeros(4, 4), torch.ones(4, 1), steps=2, start=torch.ones(4)).mask.any()
 
 
-def test_single_node():
+def test_a_single_node_has_one_live_column_of_value_0():
     basis = constrained_lanczos(torch.zeros(1, 1), steps=4)
     assert basis.mask.tolist() == [[True, False, False, False]]
     assert basis.values.abs().max() == 0

@@ -172,7 +172,7 @@ def test_another_dtype_or_device_is_named_with_its_owner():
         assert LLwLCConv(2, 2)(x.bfloat16(), single).isfinite().all()
 
 
-def test_in_pyg_manner():
+def test_the_layer_prints_and_resets_as_layers_of_pyg_do():
     conv = LLwLCConv(16, 32, num_filters=4, skip=True)
     assert str(conv) == "LLwLCConv(16, 32, num_filters=4)"
     assert (conv.in_channels, conv.out_channels) == (16, 32)

@@ -13,7 +13,7 @@ ZERO = torch.zeros(5, dtype=torch.long)
 
 
 @torch.no_grad()
-def test_the_formula():
+def test_filters_are_softmaxes_of_their_exponents():
     filters = GlobalFilters().double()
     f = filters.filters(VALUES, KNOWN)[0]
     torch.testing.assert_close(f.sum(1), torch.ones(len(START), dtype=torch.float64))
@@ -63,7 +63,7 @@ def test_a_graph_without_vectors_has_finite_channels():
     assert out.isfinite().all()
 
 
-def test_gradients():
+def test_gradients_of_global_filters_pass_gradcheck():
     filters = GlobalFilters().double()
 
     def channels(weight, values, u, v):

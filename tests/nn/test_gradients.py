@@ -255,7 +255,7 @@ def test_learned_columns_that_are_not_finite_are_refused():
             constrained_lanczos(torch.eye(3), steps=1, **bad)
 
 
-def test_one_default_dtype():
+def test_every_way_to_a_basis_stores_float32_by_default():
     assert constrained_lanczos(torch.eye(3, dtype=F64), steps=1).vectors.dtype == torch.float32
     assert eigenbasis(batch_of([nx.path_graph(4)])).vectors.dtype == torch.float32
 

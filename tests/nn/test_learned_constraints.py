@@ -112,7 +112,7 @@ def test_what_cannot_be_is_refused_by_name():
             LearnedConstraints(**({"in_channels": 2} | wrong))
 
 
-def test_in_pyg_manner():
+def test_the_module_prints_and_resets_as_modules_of_pyg_do():
     learned = LearnedConstraints(4, 3, ridge=0.1)
     assert str(learned) == "LearnedConstraints(4, 3, ridge=0.1)"
     before = learned.layers[0].weight.clone()

@@ -76,7 +76,7 @@ def test_no_candidate_and_no_hidden_link():
         compute_list_quality(np.ones(1), np.ones(1, bool), np.array([[0, 1]]), nothing)
 
 
-def test_recall_and_chance():
+def test_recall_and_chance_follow_from_the_counts_of_a_report():
     report = RankingReport("test", 50, 20, 400, 30, 90, {}, Reliability((), 0.0))
     assert (report.recall, report.chance, report.sampled) == (0.4, 0.05, True)
     assert RankingReport.from_dict(report.as_dict()) == report

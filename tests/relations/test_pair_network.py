@@ -1,6 +1,5 @@
 """Our network's score of a pair as a channel of typed links: gain, no leak, left out, kept and explained."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -121,18 +120,6 @@ def test_a_fit_without_gain_has_no_network():
     assert model.network_ is None
     assert model.network_note_ == "validation links are not ranked better with it"
     assert model.weights_ is None or len(model.weights_) == 4
-
-
-def test_a_run_from_before_the_network_is_read(tmp_path):
-    model = RelationPredictor(epochs=2).fit(Triples.of([(f"n{u}", "x", f"n{v}") for u in range(9) for v in range(u)]))
-    model.save(tmp_path / "run")
-    file = tmp_path / "run" / "relations.json"
-    about = json.loads(file.read_text())
-    assert about.pop("network_note") == "4 validation links are fewer than 50"
-    file.write_text(json.dumps(about))
-    again = RelationPredictor.load(tmp_path / "run")
-    assert again.network_ is None
-    assert again.recommend(top=5) == model.recommend(top=5)
 
 
 def test_it_is_said_where_there_is_none():

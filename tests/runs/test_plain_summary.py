@@ -33,7 +33,7 @@ def test_many_hidden_links_are_not_called_rough(model):
 def test_without_candidates_only_pairs_are_judged(model):
     ranking = replace(model.metrics_.ranking, candidates=0)
     text = describe_trust(replace(model.fitted_, metrics=replace(model.metrics_, ranking=ranking)))
-    assert text.startswith("Of a hidden link and a random pair without one")
+    assert text.startswith("Of a hidden link and a random pair without a link")
 
 
 def test_the_expected_share_names_its_condition(model):

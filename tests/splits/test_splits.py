@@ -205,7 +205,7 @@ def test_an_empty_graph_is_refused():
             splits.make(Graph.from_edges(torch.empty(0, 2, dtype=torch.long)), protocol=protocol)
 
 
-def test_ratios_are_checked():
+def test_unknown_protocols_bad_seeds_and_bad_ratios_are_refused():
     graph = random_graph()
     with pytest.raises(InputError, match="no protocol is called 'ncnc'"):
         splits.make(graph, protocol="ncnc")

@@ -112,7 +112,7 @@ def assert_same_graph(subs: Subgraphs, b: int, expected: nx.Graph) -> None:
 
 @given(st.integers(1, 9), st.integers(0, 20), st.integers(0, 10**6))
 @settings(max_examples=40, deadline=None)
-def test_any_edge_list(n, edges, seed):
+def test_random_edge_lists_of_pyg_give_the_same_adjacency(n, edges, seed):
     g = torch.Generator().manual_seed(seed)
     index = torch.randint(n, (2, edges), generator=g)
     data = Data(edge_index=index, edge_weight=torch.rand(edges, generator=g, dtype=F64) + 0.1, num_nodes=n)

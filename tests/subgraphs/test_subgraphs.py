@@ -87,7 +87,7 @@ def assert_equals_oracle(g: nx.Graph, pairs: torch.Tensor, hops: int) -> None:
     ],
     ids=lambda g: f"n{g.number_of_nodes()}m{g.number_of_edges()}",
 )
-def test_equals_networkx(g, hops):
+def test_extraction_equals_networkx(g, hops):
     assert_equals_oracle(g, pairs_of(g, 60, seed=hops), hops)
 
 
@@ -102,7 +102,7 @@ def test_equals_networkx_on_a_thousand_cora_pairs():
 
 @given(st.integers(2, 14), st.floats(0, 1), st.integers(0, 10**6), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
-def test_any_graph(n, p, seed, hops):
+def test_extraction_of_random_graphs_equals_networkx(n, p, seed, hops):
     g = nx.gnp_random_graph(n, p, seed=seed)
     assert_equals_oracle(g, pairs_of(g, 8, seed), hops)
 
@@ -165,7 +165,7 @@ def seal_drnl(adj: np.ndarray) -> np.ndarray:
     return np.where((du > 4) | (dv > 4), 0, label)
 
 
-def test_drnl_is_seals():
+def test_drnl_labels_equal_those_of_seals_code():
     g = nx.barabasi_albert_graph(60, 2, seed=7)
     subs = extract(graph_of(g), pairs_of(g, 50, seed=1), hops=2)
     labels = drnl(subs)

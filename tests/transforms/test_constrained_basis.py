@@ -124,7 +124,7 @@ class Rings(InMemoryDataset):
 
 
 @pytest.mark.parametrize("name", ["graph", "node", "edge"])
-def test_a_dataset_caches_it(name, tmp_path):
+def test_a_basis_in_pre_transform_is_read_from_the_datasets_cache(name, tmp_path):
     first = Rings(tmp_path, TRANSFORMS[name])
     again = Rings(tmp_path, TRANSFORMS[name])
     assert len(first) == len(PLAIN)
@@ -188,7 +188,7 @@ def test_a_basis_moves_with_its_batch():
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-def test_on_a_gpu():
+def test_the_transform_on_a_gpu_equals_that_on_a_cpu():
     for name, transform in TRANSFORMS.items():
         made = [with_links(data) for data in PLAIN]
         here = Eigenbasis.from_batch(Batch.from_data_list([transform(data) for data in made]))

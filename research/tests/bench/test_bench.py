@@ -57,7 +57,7 @@ def test_the_recipes_find_our_subgraphs(cora):
         assert inside.nnz == int(((subs.row >= subs.ptr[b]) & (subs.row < subs.ptr[b + 1])).sum())
 
 
-def test_rival_solvers_work_on_the_same_operator(cora):
+def test_compared_solvers_work_on_the_same_operator(cora):
     """ARPACK finds the smallest values of dense PLP on the null space, lobpcg comes down to them from above."""
     graph, pairs = cora
     subs, basis = link_bases(graph, pairs[:12])
@@ -70,7 +70,7 @@ def test_rival_solvers_work_on_the_same_operator(cora):
         assert -1e-9 < baselines._lobpcg(L, Y, 1e-4, 5).min() - exact.min() < 0.05
 
 
-def test_dense_rivals_take_every_graph(cora):
+def test_compared_dense_solvers_take_every_graph(cora):
     subs = extract(*cora)
     assert baselines.run_dense_eigh(subs, batch=16) == subs.num_graphs
     assert baselines.run_dense_lanczos(subs, batch=16) == subs.num_graphs

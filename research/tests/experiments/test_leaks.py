@@ -58,7 +58,7 @@ def test_pairs_that_are_no_links_are_encoded_as_ever():
     assert (own.degree - encode_pairs(GRAPH, PAIRS[:2], config, about="").degree).sum() == 4
 
 
-def test_leaky_splits():
+def test_a_leaked_split_has_the_leak_it_names():
     split = splits.make(GRAPH, protocol="random", val=0.2, test=0.2)
     epoch = make_leaked_split(GRAPH, split, "test epoch")
     assert torch.equal(epoch.valid_pos, split.test_pos)

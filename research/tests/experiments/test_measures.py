@@ -63,7 +63,7 @@ def test_a_process_that_is_killed_says_so(monkeypatch):
     assert run_cell(CELL) == (None, "its process ended with exit code 9 and left nothing")
 
 
-def test_a_method_takes_a_share_of_the_links_and_an_untrained_one_needs_none():
+def test_a_method_takes_a_share_of_the_links_and_a_heuristic_needs_none():
     trained = measure(Cell("accuracy", "cora", "paper", "mlp", {"fraction": 0.05, "epochs": 2, "hidden": 8}))
     assert trained["epochs"] == 2
     assert trained["num_negatives"] == 527

@@ -27,7 +27,7 @@ def test_threshold_is_the_95_percent_point():
     assert point == pytest.approx(THRESHOLD, abs=0.05)
 
 
-def test_rule():
+def test_a_pair_is_separated_above_the_threshold_and_unreliable_if_copies_are_too():
     assert PairedComparison(100.0, 1.0).separated
     assert PairedComparison(100.0, 1.0).reliable
     assert not PairedComparison(10.0, 1.0).separated

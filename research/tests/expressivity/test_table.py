@@ -41,7 +41,7 @@ def test_skip_link_pairs_are_not_isomorphic():
 
 
 @pytest.mark.data
-def test_brec_files(data_root):
+def test_brec_files_have_the_published_counts_and_sizes(data_root):
     sizes = {}
     for category, (_, count) in BREC.items():
         data_root(f"brec/{category}.npy")
@@ -116,7 +116,7 @@ def test_brec_table_adds_the_regular_kinds():
     assert markdown(header, lines).count("\n") == len(lines) + 1
 
 
-def test_atlas_row():
+def test_1_wl_leaves_26_pairs_of_the_atlas():
     row = run_suite("atlas", "1-wl")
     assert (row.pairs, row.pairs - row.separated) == (783_126, 26)
     assert find_unseparated_by_fingerprint([], "none") == set()
@@ -138,7 +138,7 @@ def test_pictures_show_vectors_that_satisfy_the_constraints():
             assert basis.vectors.shape == (len(side.a), len(side.a) - np.linalg.matrix_rank(side.columns))
 
 
-def test_command_line(tmp_path):
+def test_the_command_prints_and_stores_the_rows_asked_for(tmp_path):
     out = tmp_path / "rows.json"
     result = CliRunner().invoke(
         app, ["expressivity", "--suite", "paper", "--policy", "3-wl", "--policy", "filter-2", "--out", str(out)]

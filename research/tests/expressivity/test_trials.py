@@ -47,7 +47,7 @@ def test_workers_give_the_same_answers_and_leave_the_environment_alone(whole, tm
     assert (dict(os.environ), torch.get_num_threads()) == before
 
 
-def test_table_over_seeds():
+def test_the_table_has_mean_and_spread_over_seeds():
     trial = LearningTrial("a", "x", 0, 5, 1, 100.0, 1.0, 2.0)
     trials = [
         trial,

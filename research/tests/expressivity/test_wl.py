@@ -35,7 +35,7 @@ def test_classes_are_those_of_networkx_hash():
     assert len(set(ours)) == len(set(theirs)) == len(set(zip(ours, theirs, strict=True)))
 
 
-def test_atlas():
+def test_1_wl_leaves_22_graphs_of_seven_nodes_and_3_wl_none():
     graphs = [g for g in atlas() if len(g) == 7]
     assert len(atlas()) == 1252
     assert len(find_unseparated_by_classes(graphs, wl1_classes)) == 22
@@ -54,7 +54,7 @@ def test_what_each_leaves_together():
 @pytest.mark.parametrize(
     ("category", "separated"), [("basic", 60), ("regular", 50), ("str", 0), ("extension", 100), ("4vtx", 0), ("dr", 0)]
 )
-def test_brec_counts(data_root, category, separated):
+def test_1_wl_separates_no_pair_of_brec_and_3_wl_the_published_number(data_root, category, separated):
     data_root(f"brec/{category}.npy")
     pairs = brec(category)
     assert not any(wl1(pair.a, pair.b) for pair in pairs)

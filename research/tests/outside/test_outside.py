@@ -130,7 +130,7 @@ def test_trials_are_run_once_and_shown_with_a_picture(corpus):
         ("outside --show --results none.jsonl", "has no such trial"),
     ],
 )
-def test_what_cannot_be_tried_is_refused(corpus, line, message):
+def test_a_trial_of_unknown_data_or_options_is_refused(corpus, line, message):
     result = CliRunner().invoke(app, line.split())
     assert result.exit_code == 2
     assert message in result.stderr

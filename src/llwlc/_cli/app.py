@@ -13,7 +13,6 @@ from llwlc._cli.evaluate import evaluate
 from llwlc._cli.explain import explain
 from llwlc._cli.fit import OPTIONS_HELP, fit
 from llwlc._cli.help_screens import make_command_class
-from llwlc._cli.moved_commands import ANY_ARGUMENTS, MOVED_COMMANDS, refuse_moved_command
 from llwlc._cli.recommend import recommend
 from llwlc._cli.report import report
 from llwlc._cli.score import score
@@ -29,20 +28,19 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Finds the links that are missing from a graph.",
     epilog=(
-        "First steps: `llwlc data list`, `llwlc data show cora`, `llwlc fit edges.csv --out run`, `llwlc recommend"
-        " run`."
+        "First steps: `llwlc fit cora` (a dataset that comes along), `llwlc fit edges.csv`, `llwlc recommend run"
+        " --top 100`. Every command has examples: `llwlc COMMAND --help`."
     ),
 )
 app.add_typer(data, name="data")
 app.add_typer(cache, name="cache")
 app.command(cls=make_command_class("fit"), epilog=OPTIONS_HELP)(fit)
-for command in (tune, score, recommend):
-    app.command(cls=make_command_class(command.__name__))(command)
-for command in (explain, report, serve, evaluate):
+app.command(cls=make_command_class("recommend"))(recommend)
+for command in (explain, report, serve):
     app.command()(command)
-for name in MOVED_COMMANDS:
-    # without --help of its own: whatever follows, the answer is the same
-    app.command(name, hidden=True, context_settings=ANY_ARGUMENTS, add_help_option=False)(refuse_moved_command)
+for command in (score, tune):
+    app.command(cls=make_command_class(command.__name__))(command)
+app.command()(evaluate)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llwlc._cli import process
-from llwlc._cli.console import OUT, print_rows, print_status
+from llwlc._cli.console import OUT, print_rows, print_status, print_text
 from llwlc._cli.epoch_bar import EpochBar
 from llwlc._cli.graph_options import GraphArgument, GraphOptions, takes_graph_options
 from llwlc._cli.options import (
@@ -270,6 +271,8 @@ def describe_overrun(plan: FitPlan, clock: WorkClock, taken: float) -> str:
 
 def show_outcome(model: LinkPredictor, out: Path, *, verbose: bool) -> None:
     """Prints the likeliest missing links, how far to trust them, and, if asked for, all that was measured."""
+    from llwlc.explain._explainer import why_not_explainable
+
     best = model.recommend(top=10, sources=model.model_.limits.sources)
     if best:
         show_links(best, f"The {len(best)} likeliest missing links")
@@ -281,9 +284,12 @@ def show_outcome(model: LinkPredictor, out: Path, *, verbose: bool) -> None:
         if ranking is not None and ranking.candidates:
             OUT.print("Recommendations, evaluated on the test links:", markup=False)
             show_ranking(ranking)
-    OUT.print(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv", markup=False, soft_wrap=True)
+    print_text(f"The run is in {out}. More: llwlc recommend {out} --top 100 -o top.csv")
+    if best and not why_not_explainable(model.fitted_):
+        print_text(f"Why: llwlc explain {out} {shlex.quote(best[0].source)} {shlex.quote(best[0].target)}")
+    print_text(f"To show it: llwlc report {out}, or llwlc serve {out}")
     if not verbose:
-        OUT.print(f"All that was measured: llwlc evaluate {out}", markup=False, soft_wrap=True)
+        print_text(f"All that was measured: llwlc evaluate {out}")
 
 
 def show_forecast(name: str, graph: Graph, split: LinkSplit, forecast: Forecast, most: float, *, verbose: bool) -> None:

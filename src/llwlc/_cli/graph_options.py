@@ -121,7 +121,7 @@ class GraphOptions:
                 "Whether the two columns number different things, such as users and items, so that 7 and 7 are two"
                 " nodes."
             ),
-            show_default="found out",
+            show_default="detected",
         ),
     ] = None
     link_attributes: Annotated[

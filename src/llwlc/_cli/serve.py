@@ -40,9 +40,9 @@ def serve(
 ) -> None:
     """Serves a page to explore a run, on this machine.
 
-    On the page one searches a node, sees its likeliest missing links with their surroundings and reasons, scores pairs
-    and exports tables. The page uses a JSON interface (/score, /recommend, /explain, /health), which /openapi.json
-    describes. Needs the extra `serve`. Example:
+    The page lists the likeliest missing links of the graph, or of a node, with their surroundings and reasons; it also
+    scores pairs and exports tables. Behind it is a JSON interface (/score, /recommend, /explain, /health), which
+    /openapi.json describes. Needs the extra `serve`. Example:
 
     `llwlc serve run --port 8765`
     """

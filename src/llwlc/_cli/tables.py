@@ -68,11 +68,10 @@ def show_links(recommendations: Recommendations, title: str) -> None:
         spread = f"{r.probability_low:.3f}–{r.probability_high:.3f}"
         last = far if r.direction is None else f"{r.direction:.3f}"
         rows.append([r.source, r.target, f"{r.probability:.3f}", spread, str(r.common_neighbors), last])
-    table = Table("source", "target", pad_edge=False)
+    table = Table("source", "target", show_edge=False, pad_edge=False)
     last = "direction" if recommendations.directed else "distance"  # a terminal has no place for both
-    for name in ("probability", "90 % range", "common neighbours", last):
-        # where space is short, names of nodes are cut, not headings
-        table.add_column(name, min_width=min(len(name), 11))
+    for name, width in (("probability", 11), ("90 % range", 11), ("common neighbours", 10), (last, 9)):
+        table.add_column(name, min_width=width)  # where space is short, names of nodes are wrapped, not numbers
     print_table(table, rows)
 
 
@@ -113,16 +112,6 @@ def describe_expected_links(recommendations: Recommendations) -> str:
         text += (
             f" Only the lists of {recommendations.sources:,} nodes, drawn at random, were used here; llwlc recommend"
             " uses all."
-        )
-    if not recommendations.refitted:
-        text += (
-            " This run was fitted by an older version, whose probabilities may be off by a factor of two or more; fit"
-            " again."
-        )
-    if not recommendations.calibrated:
-        text += (
-            " This run was fitted before candidates were calibrated: its probabilities are those of random pairs, far"
-            " too high here; fit again."
         )
     return text
 

@@ -49,12 +49,15 @@ class DirectionReport:
             both += ": nearly every link has its reverse, so whether there is a link matters more than its direction"
         if not self.one_way:
             return f"Direction: {both}; no test link points one way only, so directions could not be measured."
-        obvious = self.right_by_degrees == 1
-        little = " The degrees alone tell each direction here: there is little to predict." if obvious else ""
+        remark = ""
+        if self.right_by_degrees == 1:
+            remark = " The degrees alone tell each direction here: there is little to predict."
+        elif self.right - 2 * self.error <= 0.5:
+            remark = " This does not show that directions are predicted better than by guessing."
         return (
             f"Direction: right for {100 * self.right:.1f} % (± {100 * self.error:.1f}) of the {self.one_way:,} test"
             f" links that point one way; by the degrees of the ends alone for {100 * self.right_by_degrees:.1f} %."
-            f" {both[0].upper()}{both[1:]}.{little}"
+            f" {both[0].upper()}{both[1:]}.{remark}"
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class FitMetrics:
         own = ("calibration_error", "calibration_prior", "parameters", "epochs", "seconds")
         beside = {title: evaluation.as_dict() for title, evaluation in self.heuristics.items()}
         ranking = {} if self.ranking is None else {"ranking": self.ranking.as_dict()}
-        stages = {"stages": dict(self.stages)} if self.stages else {}
+        stages = {"stages": dict(self.stages)}
         stages |= {} if self.direction is None else {"direction": self.direction.as_dict()}
         return (
             self.test.as_dict()
@@ -79,6 +79,6 @@ class FitMetrics:
             float(data["seconds"]),
             {title: Evaluation.from_dict(evaluation) for title, evaluation in data["heuristics"].items()},
             RankingReport.from_dict(data["ranking"]) if "ranking" in data else None,
-            {str(stage): float(seconds) for stage, seconds in data.get("stages", {}).items()},
+            {str(stage): float(seconds) for stage, seconds in data["stages"].items()},
             DirectionReport.from_dict(data["direction"]) if "direction" in data else None,
         )

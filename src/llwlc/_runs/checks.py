@@ -47,19 +47,22 @@ def check_config(folder: Path, config: RunConfig) -> None:
     for name, value in (("slope", config.calibration.slope), ("offset", config.calibration.offset)):
         if abs(value) > math.exp(MAX_SLOPE):  # differences of log-odds would be infinite
             raise _wrong(where, f"the {name} of the calibration is {value}, too large for finite log-odds")
-    if config.ranking is not None:
-        _check_ranking(where, config.ranking)
+    _check_ranking(where, config.ranking)
     _check_parameters(where, config.info.parameters)
 
 
 def _check_parameters(where: Path, parameters: Mapping[str, Any]) -> None:
     """Checks that a predictor can be made with these parameters."""
+    if lacking := {"preset", "model", "minutes", "directed", "options"} - set(parameters):
+        raise _wrong(where, f"parameters.{min(lacking)} is missing")
     for name in ("preset", "model"):
-        if not isinstance(parameters.get(name), str | None):
+        if not isinstance(parameters[name], str | None):
             raise _wrong(where, f"parameters.{name} is not text")
-    minutes, options = parameters.get("minutes"), parameters.get("options", {})
+    minutes, options = parameters["minutes"], parameters["options"]
     if minutes is not None and not _is_number(minutes):
         raise _wrong(where, "parameters.minutes is not a number")
+    if not isinstance(parameters["directed"], bool):
+        raise _wrong(where, "parameters.directed is not true or false")
     if not isinstance(options, Mapping):
         raise _wrong(where, "parameters.options is not a list of options by name")
     for name in options:
@@ -154,13 +157,9 @@ def check_node_features(folder: Path, features: NodeFeatures) -> None:
         raise _wrong(folder / MODEL, "the map to compact features turns x into NaN or infinite numbers")
 
 
-def check_shortlist(folder: Path, ranking: RankingConfig | None, channels: int) -> None:
+def check_shortlist(folder: Path, ranking: RankingConfig, channels: int) -> None:
     """Checks that the shortlist has a weight for the score in a candidate list and for each input of a pair."""
-    if (
-        ranking is not None
-        and ranking.shortlist is not None
-        and len(ranking.shortlist.centre) != (num_inputs := 1 + channels)
-    ):
+    if ranking.shortlist is not None and len(ranking.shortlist.centre) != (num_inputs := 1 + channels):
         raise _wrong(
             folder / CONFIG, f"the shortlist has {len(ranking.shortlist.centre)} inputs, its features give {num_inputs}"
         )

@@ -145,6 +145,7 @@ def save(folder: Path, run: Run) -> None:
         if run.direction is not None:
             write_direction(partial, run.direction)
         model = fitted.model
+        assert fitted.ranking is not None  # only fits that are compared with each other go without
         config = RunConfig(
             replace(run.info, needs=needs),
             fitted.seed,

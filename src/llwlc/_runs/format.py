@@ -77,14 +77,12 @@ class RunConfig:
     options: Mapping[str, Any]
     """The configuration of the fitted model (`LinkModel.config`)."""
     calibration: Calibration
-    ranking: RankingConfig | None = None
+    ranking: RankingConfig
 
     def as_dict(self) -> dict[str, Any]:
         about = {name: getattr(self.info, name) for name in ("graph_name", "fingerprint", "parameters", "needs")}
         parts = {"seed": self.seed, "model": self.model, "options": dict(self.options)}
-        parts |= {"calibration": to_mapping(self.calibration)}
-        if self.ranking is not None:
-            parts["ranking"] = to_mapping(self.ranking)
+        parts |= {"calibration": to_mapping(self.calibration), "ranking": to_mapping(self.ranking)}
         return {"format": FORMAT, "llwlc": VERSION, **about, **parts}
 
 
@@ -140,7 +138,6 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
         raise RunFolderError(f"{where} names no model with its options: copy it again, or fit again")
     if type(seed) is not int or not 0 <= seed < 1 << 64:
         raise RunFolderError(f"{where} cannot be used: the seed is {str(seed)[:60]!r}")
-    ranking = config.get("ranking")
     info = RunInfo(str(config["graph_name"]), str(config["fingerprint"]), config["parameters"], config["needs"])
     return RunConfig(
         info,
@@ -148,12 +145,12 @@ def _parsed(folder: Path, config: Mapping[str, Any]) -> RunConfig:
         MODELS[model].name,
         options,
         read_record(Calibration, config["calibration"], where),
-        None if ranking is None else _ranking(ranking, where),
+        _ranking(config["ranking"], where),
     )
 
 
 def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:
-    shortlist, curves, counts = parts["shortlist"], parts["calibration"], parts.get("counts")
+    shortlist, curves = parts["shortlist"], parts["calibration"]
     return RankingConfig(
         read_record(CandidateConfig, parts["candidates"], where),
         (
@@ -163,7 +160,7 @@ def _ranking(parts: Mapping[str, Any], where: str) -> RankingConfig:
         ),
         CandidateCalibration(*(_curve(curves[name]) for name in ("sharing", "apart"))),
         float(parts["missing_per_known"]),
-        None if counts is None else _counts(counts),
+        _counts(parts["counts"]),
     )
 
 

@@ -37,7 +37,7 @@ def _describe_list(report: RankingReport) -> str:
     rough = " With so few, this is a rough figure." if report.hidden < FEW_LINKS else ""
     return (
         f"To test the list, {report.hidden:,} known links were hidden: {100 * share:.0f} % of the {size} best"
-        f" candidates were among them ({beside}a random list {100 * report.chance:.2g} %).{rough}"
+        f" candidates were hidden links ({beside}a random list {100 * report.chance:.2g} %).{rough}"
     )
 
 
@@ -49,7 +49,7 @@ def _describe_pairs(fitted: FitResult) -> str:
     best = max(others, key=others.__getitem__, default=None)
     beside = f" ({best}: {100 * others[best]:.0f} times)" if best is not None else ""
     return (
-        f"Of a hidden link and a random pair without one, {fitted.title} gives the hidden link the higher score"
+        f"Of a hidden link and a random pair without a link, {fitted.title} gives the hidden link the higher score"
         f" {100 * test['auc']:.0f} times in 100{beside}."
     )
 

@@ -63,8 +63,7 @@ class SavedPlan:
 def write_plan(folder: Path, plan: SavedPlan) -> None:
     parts = {name: getattr(plan, name) for name in ("base", "minutes", "cost")}
     content = {"format": PLAN_FORMAT, **parts, "preset": to_mapping(plan.preset), "forecast": dict(plan.forecast)}
-    content |= {"left_out": list(plan.left_out)} if plan.left_out else {}
-    content |= {"network_left_out": plan.network_left_out} if plan.network_left_out else {}
+    content |= {"left_out": list(plan.left_out), "network_left_out": plan.network_left_out}
     write_text(folder / PLAN, json.dumps(content, indent=2) + "\n")
 
 
@@ -78,8 +77,8 @@ def read_plan(folder: Path) -> SavedPlan | None:
         if data["format"] != PLAN_FORMAT:
             raise RunFolderError(f"{path} has format {data['format']}, this version reads {PLAN_FORMAT}: update llwlc")
         minutes, cost = float(data["minutes"]), float(data["cost"])
-        preset, left_out = read_preset(data["preset"], str(path)), tuple(map(str, data.get("left_out", ())))
-        why = str(data.get("network_left_out", ""))
+        preset, left_out = read_preset(data["preset"], str(path)), tuple(map(str, data["left_out"]))
+        why = str(data["network_left_out"])
         return SavedPlan(str(data["base"]), preset, minutes, cost, dict(data["forecast"]), left_out, why)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InputError):

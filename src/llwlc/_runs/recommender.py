@@ -10,21 +10,20 @@ from llwlc._support.stopwatch import stage
 from llwlc.graph._graph import Graph
 from llwlc.ranking._evaluation import hide_links, rank_hidden, report_ranking
 from llwlc.ranking._list_quality import RankingReport
-from llwlc.ranking._ranking import RankingConfig, make_candidate_scorer
+from llwlc.ranking._ranking import make_candidate_scorer
 from llwlc.ranking._recommender import Recommender
 
 
 def make_recommender(run: Run, device: str) -> Recommender:
-    """The recommender of a run, on its graph; candidates that were not calibrated are ranked like random pairs."""
+    """The recommender of a run, on its graph."""
     fitted = run.fitted
-    config = RankingConfig.uncalibrated(fitted.calibration) if fitted.ranking is None else fitted.ranking
+    assert fitted.ranking is not None  # only fits that are compared with each other go without
     return Recommender(
         run.graph,
         fitted.model,
         fitted.features,
-        config,
+        fitted.ranking,
         fitted.calibration,
-        calibrated=fitted.ranking is not None,
         node_types=run.node_types,
         known_neg=run.split.known_neg,
         seed=run.split.seed,

@@ -199,7 +199,6 @@ class Interface(NodeInterface):
             recommendations = self.model.recommend(node=node, top=self.limits.links)
             return {
                 "population": f"candidates, {recommendations.condition}",
-                "calibrated": recommendations.calibrated,
                 "links": [vars(link) for link in recommendations],
             }
 

@@ -94,8 +94,11 @@ class GraphReport:
 
     @property
     def unused_line(self) -> str:
-        """The columns that are not used, in a sentence or two; "" where there are none."""
-        return f"{describe_unused(self.unused)}{describe_dates(self.dates)}" if self.unused else ""
+        """The columns that are not used, and the options that use one, in sentences; "" where there are none."""
+        if not self.unused:
+            return ""
+        options = " Options that use a column: --weight, --link-attributes, --relation."
+        return f"{describe_unused(self.unused)}{describe_dates(self.dates)}{options}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -147,7 +150,7 @@ def describe_dates(dates: tuple[str, ...]) -> str:
         return ""
     listed = " and ".join(quote_text(name) for name in dates[:3])
     hold = "holds times" if len(dates) == 1 else "hold times"
-    return f" {listed} {hold}: --time {quote_text(dates[0])} (time=) takes them, for --protocol temporal."
+    return f" {listed} {hold}: give them with --time {quote_text(dates[0])} (time=) to test on the latest links."
 
 
 def looks_directed(*, num_edges: int, both: int, declared: bool | None) -> bool:

@@ -28,12 +28,10 @@ def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: i
     if len(chosen.kept) > 1:
         names = listed_all([titles[i] for i in chosen.kept])
         if chosen.gain:
-            gain = f"{chosen.gain:.3f} (standard error {chosen.error:.3f})"
-            return (
-                f"This run blends {names}: on {hidden}, these weights lower the log loss of equal ones by {gain}.{few}"
-            )
+            gain = f"log loss {chosen.gain:.3f} ± {chosen.error:.3f} lower"
+            return f"This run blends {names}, with weights that do better than equal ones on {hidden} ({gain}).{few}"
         if chosen.equal:
-            return f"This run blends {names} with equal weights: {links:,} validation links do not support others.{few}"
+            return f"This run blends {names} with equal weights, as {links:,} validation links cannot support others."
         if best and set(chosen.kept) == {0, best}:
             return f"This run blends {names}, mostly the latter, which did better on {hidden} ({_aucs(chosen)}).{few}"
         return f"This run blends {names}: {hidden} do not show which is best.{few}"

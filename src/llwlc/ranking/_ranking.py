@@ -53,20 +53,13 @@ class RankingConfig:
     """Missing links for each known one, unless the user states another ratio: that of the validation links."""
     counts: CalibrationCounts | None = None
     """What `calibration` is fitted again on for the share of missing links that is stated; `calibration` itself is that
-    of the fit's own split. None in a run of an older version."""
+    of the fit's own split. None until the fit has measured its list."""
 
     def calibrate(self, missing_per_known: float) -> RankingConfig:
         """The same, calibrated for a graph that lacks `missing_per_known` links for each known one."""
         if self.counts is None:
             return self
         return replace(self, calibration=self.counts.refit(missing_per_known))
-
-    @classmethod
-    def uncalibrated(cls, calibration: Calibration) -> RankingConfig:
-        """For a run whose candidates were not calibrated: they are ranked like random pairs, half of which are
-        links.
-        """
-        return cls(CandidateConfig(), None, CandidateCalibration.as_random(calibration), 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,16 +87,12 @@ class Recommendations(Sequence[Recommendation]):
     """The share of missing links to expect among these, and a range of it."""
     candidates: int = 0
     """How many pairs they were chosen from."""
-    calibrated: bool = True
-    """Whether probabilities were calibrated on validation links among candidates."""
     sources: int | None = None
     """Nodes whose lists they were chosen from, None for all."""
     calibrated_on: int | None = None
     """How many candidates a node had when probabilities were calibrated, if this list of a node is longer."""
     share_assumed: bool = False
     """Whether the share of missing links is that of the fit's validation links, since none was stated."""
-    refitted: bool = True
-    """Whether the calibration was fitted again for this share; not in a run of an older version."""
     directed: bool = False
     """Whether links point from source to target; a pair may then be two links."""
     links_per_new_node: float | None = None

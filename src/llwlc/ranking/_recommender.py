@@ -86,7 +86,6 @@ class Recommender:
     config: RankingConfig
     calibration: Calibration
     """Of the scores among random pairs."""
-    calibrated: bool = True
     node_types: tuple[str, ...] | None = None
     known_neg: Tensor | None = None
     """Known non-links, which are never candidates."""
@@ -142,9 +141,8 @@ class Recommender:
         expected = estimate_precision(ranked, config, rho, len(links), direction=way)
         some = None if request.sources is None or request.sources >= here.num_nodes else request.sources
         assumed = request.missing_share is None and request.prior is None
-        refitted = config.counts is not None or not self.calibrated
         directed = way is not None
-        return Recommendations(links, rho, expected, total, self.calibrated, some, before, assumed, refitted, directed)
+        return Recommendations(links, rho, expected, total, some, before, assumed, directed)
 
     @stage("ranking")
     def _rank(self, candidates: Candidates, engine: Engine | None) -> RankedCandidates:

@@ -360,20 +360,20 @@ class RelationPredictor(Estimator):
         """
         about, tensors = read_run(Path(folder))
         model = cls(epochs=about["epochs"], seed=about["seed"])
-        values, weights = tensors.get("attributes"), about.get("weights")
+        values, weights = tensors.get("attributes"), about["weights"]
         model.triples_ = Triples(
             tensors["triples"].numpy(),
             tuple(about["names"]),
             tuple(about["types"]),
             attributes=None if values is None else values.numpy(),
-            attribute_names=tuple(about.get("attributes", ())),
+            attribute_names=tuple(about["attributes"]),
         )
         model.weights_ = None if weights is None else np.array(weights)
-        model.factor_metrics_ = about.get("factor_metrics", about["metrics"])
+        model.factor_metrics_ = about["factor_metrics"]
         model.factors_ = ComplexFactors(tensors["nodes"], tensors["types"])
-        model.network_, model.network_note_ = tensors.get("network"), about.get("network_note", "")
+        model.network_, model.network_note_ = tensors.get("network"), about["network_note"]
         model.calibration_ = Calibration(*map(float, about["calibration"]))
-        model.relation_ = about.get("relation", "type")
+        model.relation_ = about["relation"]
         model.epoch_, model.metrics_ = about["epoch"], about["metrics"]
         model.node_types_ = None if about["node_types"] is None else tuple(about["node_types"])
         return model

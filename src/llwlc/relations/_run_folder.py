@@ -61,17 +61,17 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
     size = nodes.shape[-1]
     wrong = {
         "format": about["format"] != FORMAT,
-        "column of types": not isinstance(about.get("relation", "type"), str),
+        "column of types": not isinstance(about["relation"], str),
         "node types": labels is not None and not (_are_texts(labels) and len(labels) == n),
         "epochs": not (_is_whole(epochs, 1, MAX_EPOCHS) and _is_whole(about["epoch"], 1, epochs)),
         "seed": not _is_whole(about["seed"], 0, 2**63),
-        "metrics": not isinstance(metrics, dict) or not all(_is_finite(x) and 0 <= x <= 1 for x in metrics.values()),
+        "metrics": not _are_shares(metrics) or not _are_shares(about["factor_metrics"]),
         "calibration": not isinstance(calibration, list)
         or len(calibration) != 2
         or not all(map(_is_finite, calibration)),
         "network": not _is_network(tensors.get("network"), about, n),
-        "weights": not _are_weights(about.get("weights"), len(about.get("attributes", ())), "network" in tensors),
-        "attributes": not _are_attributes(about.get("attributes", []), tensors.get("attributes"), len(rows)),
+        "weights": not _are_weights(about["weights"], len(about["attributes"]), "network" in tensors),
+        "attributes": not _are_attributes(about["attributes"], tensors.get("attributes"), len(rows)),
         "triples": str(rows.dtype) != "torch.int64" or rows.dim() != 2 or rows.shape[1] != 3 or not len(rows),
         "factors": nodes.shape != (n, size)
         or types.shape != (2 * kinds, size)
@@ -89,12 +89,12 @@ def check_contents(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> N
 
 def _is_network(scores: Tensor | None, about: Mapping[str, Any], n: int) -> bool:
     """Whether the scores of pairs by our network are some, and have a weight, or there are none."""
-    if not isinstance(about.get("network_note", ""), str):
+    if not isinstance(about["network_note"], str):
         return False
     if scores is None:
         return True
     is_table = str(scores.dtype) == "torch.float32" and scores.shape == (n, n) and bool(scores.isfinite().all())
-    return is_table and bool((scores == scores.T).all()) and about.get("weights") is not None
+    return is_table and bool((scores == scores.T).all()) and about["weights"] is not None
 
 
 def _are_weights(weights: Any, num_attributes: int, with_network: bool) -> bool:
@@ -110,6 +110,10 @@ def _are_attributes(names: Any, values: Tensor | None, num_links: int) -> bool:
         return isinstance(names, list) and not names
     fits = str(values.dtype) == "torch.float64" and values.shape == (num_links, len(names))
     return _are_texts(names) and fits and bool(values.isfinite().all())
+
+
+def _are_shares(metrics: Any) -> bool:
+    return isinstance(metrics, dict) and all(_is_finite(x) and 0 <= x <= 1 for x in metrics.values())
 
 
 def _are_texts(given: Any) -> bool:

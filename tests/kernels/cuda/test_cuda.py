@@ -93,7 +93,7 @@ def test_a_hub_is_capped(engine):
         assert_same_subgraphs(engine, graph, pairs, cap=cap)
 
 
-def test_no_pairs(engine):
+def test_a_batch_without_pairs_gives_empty_results(engine):
     graph = graph_of(NASTY["random"])
     subs = extract(engine, graph, torch.empty(0, 2, dtype=torch.long))
     assert subs.num_graphs == 0

@@ -119,7 +119,7 @@ def test_the_row_of_a_hub_is_not_read(engine):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 @pytest.mark.parametrize(("group", "slots"), [(32, 256), (64, 256), (128, 512), (64, 64)])
-def test_all_lanes(group, slots, monkeypatch):
+def test_capped_hops_beside_hubs_with_all_lanes_equal_the_reference(group, slots, monkeypatch):
     """With a table of 64 places most links are too large for it."""
     monkeypatch.setattr(extraction, "HASH_TABLES", [extraction.HashTable(slots, group)])
     g = nx.compose(hubs(250, 3), nx.star_graph(range(253, 450)))

@@ -191,7 +191,7 @@ def test_pairs_are_scored_as_their_encoded_links_are(engine):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 @pytest.mark.parametrize(("channels", "group"), [(32, 128), (40, 64)])
-def test_with_all_lanes(channels, group):
+def test_scores_with_all_warps_of_a_group_equal_the_reference(channels, group):
     """The warps of a group, without a GPU: a star of more than four tiles, so that some warp has two, and a link of
     one.
     """

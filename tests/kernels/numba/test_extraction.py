@@ -73,7 +73,7 @@ def test_all_links_of_cora_and_as_many_others():
 
 
 @pytest.mark.parametrize("hops", [4, 7, 15])
-def test_long_distances(hops):
+def test_long_distances_equal_the_reference_with_and_without_a_cap(hops):
     """DistanceBits around a ring with a few chords, with and without a cap that leaves neighbours of an end to later
     hops.
     """

@@ -30,7 +30,7 @@ def family(m: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("m", [1, 2, 3, 10, 32])
 @pytest.mark.parametrize("name", family(1))
-def test_equals_numpy(m, name):
+def test_small_eigenproblems_are_solved_as_by_numpy(m, name):
     A = family(m)[name]
     scale = np.abs(A).max() or 1.0
     Z, d = np.full((m, (m + 3) // 4 * 4), np.nan), np.empty(m)

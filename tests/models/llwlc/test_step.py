@@ -140,7 +140,7 @@ class TestRecorded:
             runs.append([train_epoch(stepper, training(data), config, epoch) for epoch in range(3)])
         assert runs[0] == pytest.approx(runs[1], rel=1e-4)
 
-    def test_recording_changes_nothing(self):
+    def test_recording_a_cuda_graph_changes_no_weight(self):
         data, features = some_links()
         data, features = data.to("cuda"), features.cuda()
         net = network().cuda()

@@ -186,7 +186,7 @@ def test_a_run_is_read_bit_for_bit_and_new_nodes_are_scored(tmp_path):
     assert near > far  # Eve knows some of the first circle
 
 
-def test_what_cannot_be_done_is_said():
+def test_an_unfitted_stack_bad_options_and_missing_features_are_refused():
     with pytest.raises(NotFittedError, match="not fitted"):
         Stack().score(people(), torch.tensor([[0, 1]]))
     with pytest.raises(InputError, match="negatives must be a whole number from 1"):

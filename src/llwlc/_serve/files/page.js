@@ -110,7 +110,7 @@ const recommend = attempt(async (node) => {
   state.node = node;
   state.links = found.links;
   state.key = "";
-  state.about = (node === null ? "Of the whole graph. " : "Of " + short(node) + ". ") + "Probability among " + found.population + "." + (found.calibrated ? "" : " Not calibrated among candidates: far too high.");
+  state.about = (node === null ? "Of the whole graph. " : "Of " + short(node) + ". ") + "Probability among " + found.population + ".";
   if (!state.links.length) state.about = "No candidates: nothing unlinked is near, or alike.";
   listLinks();
 });
