@@ -143,6 +143,17 @@ def test_few_links_choose_the_plain_sum_of_the_strong_members():
     assert whole >= 7
 
 
+def test_five_links_that_one_member_ranks_perfectly_leave_no_other_out():
+    """Their placements are all alike, so that the standard error is 0."""
+    rng = np.random.default_rng(0)
+    pos, neg = rng.normal(3, 0.1, (2, 5)), rng.normal(0, 1, (2, 60))
+    pos[1] -= 3
+    assert auc_difference(pos[0], neg[0], pos[0], neg[0])[2] == 0
+    assert choose_weights(pos, neg, strong=[0, 1]).kept == [0, 1]
+    few = np.repeat(pos, 5, 1)
+    assert choose_weights(few, neg, strong=[0, 1]).kept == [0]
+
+
 def test_weights_follow_a_member_that_is_far_better_and_keep_the_first_for_its_explanations():
     pos, neg = evidence(np.random.default_rng(0), [0.4, 3.0, 0.4], 60, 60)
     assert choose_weights(pos, neg, strong=[0, 1, 2]).kept == [1]

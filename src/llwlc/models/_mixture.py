@@ -13,7 +13,7 @@ from torch import Tensor
 
 from llwlc._support.threads import use_one_blas_thread, use_one_thread
 from llwlc.models._base import Explainable, LinkModel, score_pairs
-from llwlc.models._blend_weights import BlendWeights, choose_weights, is_informative, placements
+from llwlc.models._blend_weights import FEWEST_LINKS, BlendWeights, choose_weights, is_informative, placements
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._making import training_non_edges
 
@@ -117,7 +117,8 @@ def mix(members: Sequence[LinkModel], evidence: Evidence, seed: int) -> tuple[Bl
 
 def choose_ranker(members: Sequence[LinkModel], evidence: Evidence) -> tuple[int | None, str]:
     """The member that ranks candidates alone, and why: that for users and items, or, if no trained member tells hidden
-    links from other pairs better than chance does, the best heuristic on them; None where the blend ranks.
+    links from other pairs better than chance does, the best heuristic on them; None where the blend ranks, as it does
+    where links are too few to tell.
     """
     sides = next((i for i, member in enumerate(members) if member.name == RANKS_SIDES), None)
     if sides is not None:
@@ -126,7 +127,12 @@ def choose_ranker(members: Sequence[LinkModel], evidence: Evidence) -> tuple[int
     scores = [(a.double().numpy(), b.double().numpy()) for a, b in zip(*evidence, strict=True)]
     trained = [i for i, member in enumerate(members) if member.unit == "log_odds"]
     heuristics = [i for i in range(len(members)) if i not in trained]
-    if not trained or not heuristics or any(is_informative(*scores[i], errors=1) for i in trained):
+    if (
+        len(scores[0][0]) < FEWEST_LINKS
+        or not trained
+        or not heuristics
+        or any(is_informative(*scores[i], errors=1) for i in trained)
+    ):
         return None, ""
     auc = {i: float(placements(*scores[i])[0].mean()) for i in heuristics}
     best = max(heuristics, key=auc.__getitem__)
