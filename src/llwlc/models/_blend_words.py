@@ -24,14 +24,14 @@ def describe_choice(members: Sequence[LinkModel], chosen: BlendWeights, links: i
     """Which members were chosen, and on how many links; "" if it is the first member alone."""
     titles, best = [member.title for member in members], chosen.best
     few = f" There are only {links} such links, so this may be due to chance." if links < FEW_LINKS else ""
-    hidden = f"{links:,} links hidden from all of them"
+    hidden = f"{links:,} links held out for this"
     if len(chosen.kept) > 1:
         names = listed_all([titles[i] for i in chosen.kept])
         if chosen.gain:
             gain = f"log loss {chosen.gain:.3f} ± {chosen.error:.3f} lower"
             return f"This run blends {names}, with weights that do better than equal ones on {hidden} ({gain}).{few}"
         if chosen.equal:
-            return f"This run blends {names} with equal weights, as {links:,} validation links cannot support others."
+            return f"This run blends {names} with equal weights, as {links:,} held-out links cannot support others."
         if best and set(chosen.kept) == {0, best}:
             return f"This run blends {names}, mostly the latter, which did better on {hidden} ({_aucs(chosen)}).{few}"
         return f"This run blends {names}: {hidden} do not show which is best.{few}"

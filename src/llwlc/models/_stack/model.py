@@ -37,7 +37,7 @@ SECONDS_PER_ROW, SECONDS_PER_SCORE = 1e-4, 2e-5
 
 
 class Stack(LinkModel):
-    """The topological stack: some fifty statistics of a pair and its ends (common neighbours, paths, walks, PageRank,
+    """The topological stack: some sixty statistics of a pair and its ends (common neighbours, paths, walks, PageRank,
     degrees, spectral coordinates; of each attribute of the links, means and products), and trees that learn which of
     them tell links from non-links on this graph.
 
