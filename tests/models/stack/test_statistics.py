@@ -38,6 +38,17 @@ def test_statistics_of_nodes_are_networkxs(plain):
     np.testing.assert_allclose(found["PageRank"], [len(plain) * expected[u] for u in nodes], rtol=1e-3)
     expected = [len(nx.node_connected_component(plain, u)) for u in nodes]
     assert found["nodes of the component"].tolist() == expected
+    degree = dict(plain.degree)
+    ends, forks = ({u for u in nodes if good(degree[u])} for good in (lambda d: d == 1, lambda d: d >= 3))
+    assert found["neighbours of degree one"].tolist() == [len(ends & set(plain[u])) for u in nodes]
+    for name, goal in (("one", ends), ("three", forks)):
+        steps = nx.multi_source_dijkstra_path_length(plain, goal)
+        expected = [steps.get(u, len(plain)) for u in nodes]
+        assert found[f"steps to a node of degree {name}"].tolist() == expected
+    walks = nx.to_numpy_array(plain, nodelist=nodes) @ nx.to_numpy_array(plain, nodelist=nodes)
+    size = np.array([degree[u] for u in nodes])
+    expected = walks @ size / np.maximum(walks.sum(1), 1)
+    np.testing.assert_allclose(found["mean degree two steps away"], expected)
 
 
 def test_page_ranks_are_networkxs_both_ways(plain):
