@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc._candidates.candidate_lists import CandidateLists
+from llwlc._candidates.evidence import count_better
 from llwlc._candidates.pairing import compute_list_lengths, merge_lists
 from llwlc._candidates.retriever import CandidateRetriever, Integers
 from llwlc._support.progress import track
@@ -140,7 +141,6 @@ def check_membership(retriever: CandidateRetriever, links: Tensor, length: Integ
         ends = ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0]))
         seen = [retriever.evidence(u, v, removed=True) for u, v in ends]
         for (u, v), (evidence, column), (other, _) in zip(ends, seen, reversed(seen), strict=True):
-            score = evidence.score(retriever.weights, node_bias)
             # without the link the other end has a neighbour less, and another hubness
             degree = retriever.graph.degree[torch.from_numpy(v)].float()
             less = retriever.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))
@@ -149,10 +149,7 @@ def check_membership(retriever: CandidateRetriever, links: Tensor, length: Integ
                     retriever.weights.hubness_penalty
                     * (retriever.compute_hubness(other.like, v) - retriever.hubness[torch.from_numpy(v)]).cpu()
                 )
-            score, place = score.cpu(), (torch.arange(len(u)), column)
-            own = score[place] - less
-            score[place] = float("-inf")  # it is not better than itself
-            better = (score > own.unsqueeze(1)).sum(1)
+            own, better = count_better(evidence, retriever.weights, node_bias, column, less)
             member[at : at + step] |= (own > float("-inf")) & (better < torch.from_numpy(length[u]))
             best[at : at + step] = torch.maximum(best[at : at + step], own)
     return member, best

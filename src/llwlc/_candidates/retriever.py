@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 from llwlc._candidates import inner_product_index
 from llwlc._candidates.candidate_lists import CandidateLists, make_proposals, select_best
 from llwlc._candidates.config import CandidateConfig
+from llwlc._candidates.evidence import NOT_LISTED, Evidence, choose_best
 from llwlc._candidates.factor_vectors import FactorVectors
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._candidates.scope import CandidateScope
@@ -38,28 +38,6 @@ UNREACHED = 0.01
 """The logarithm of PageRank that stands for a node where no walk ends, below that of any node where one does, where the
 budget pays for all pairs: of metros' hidden links, most of which join components, candidates then hold all instead of a
 quarter."""
-NOT_LISTED = float("-inf")
-
-
-class Evidence(NamedTuple):
-    """The evidence for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank;
-    `open`: which may be listed.
-
-    `node [b, k]`: the nodes that were looked at, None for all of them in their order.
-    """
-
-    node: Tensor | None
-    like: Tensor
-    walk: Tensor
-    open: Tensor
-
-    def score(self, config: CandidateConfig, node_bias: Tensor) -> Tensor:
-        """−inf where a node may not be listed, or where there is no evidence for it. `node_bias [n]`: the part of the
-        score that is the same in every list (`CandidateRetriever.node_bias`).
-        """
-        own = node_bias if self.node is None else node_bias[self.node]
-        total = self.like + own + config.walk * self.walk
-        return total.masked_fill(~self.open | ((self.like <= 0) & (self.walk <= 0)), NOT_LISTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +145,9 @@ class CandidateRetriever:
         return torch.from_numpy(self.node_types.codes).to(self.device)
 
     @cached_property
-    def _linkable(self) -> Tensor:
-        return torch.from_numpy(self.node_types.linkable).to(self.device)
+    def _linkable_nodes(self) -> Tensor:
+        """Which nodes a link may join with one of each type, `[types, n]`."""
+        return torch.from_numpy(self.node_types.linkable[:, self.node_types.codes]).to(self.device)
 
     def __call__(self, sources: Integers, length: int) -> CandidateLists:
         """The lists of these nodes. A node that is linked with the source, or of a type that no link joins with the
@@ -266,7 +245,7 @@ class CandidateRetriever:
     def _fitting(self, sources: Integers) -> Tensor:
         """Which nodes are of a type that a link may join with each source's, and not the source itself, `[b, n]`."""
         own = torch.from_numpy(sources).to(self.device)
-        fitting = self._linkable[self._codes[own]][:, self._codes]
+        fitting = self._linkable_nodes[self._codes[own]]
         fitting[torch.arange(len(sources), device=self.device), own] = False
         return fitting
 
@@ -310,15 +289,7 @@ class CandidateRetriever:
         return Evidence(*(torch.from_numpy(np.ascontiguousarray(part)).to(self.device) for part in parts))
 
     def _exactly(self, sources: Integers, length: int) -> CandidateLists:
-        best = (
-            self._all_evidence(sources)
-            .score(self.weights, self.node_bias(self.weights))
-            .topk(min(length, self.graph.num_nodes), dim=1)
-        )
-        value, partner = best.values.cpu().numpy(), best.indices.cpu().numpy()
-        missing = length - partner.shape[1]
-        partner = np.pad(np.where(value > NOT_LISTED, partner, -1), ((0, 0), (0, missing)), constant_values=-1)
-        return CandidateLists(partner, np.pad(value, ((0, 0), (0, missing)), constant_values=NOT_LISTED))
+        return choose_best(self._all_evidence(sources), self.weights, self.node_bias(self.weights), length)
 
     def _nearly(self, sources: Integers, length: int, links: int) -> CandidateLists:
         """On a large graph: of the nodes where walks end and of those that an index finds; `links`: as many as any
@@ -380,7 +351,7 @@ class CandidateRetriever:
         return indexes
 
 
-WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable", "_all_likeness")
+WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable_nodes", "_all_likeness")
 """What a retriever computes once, whatever its weights."""
 ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""
