@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc._candidates import inner_product_index
-from llwlc._candidates.candidate_lists import CandidateLists, make_proposals, select_best
+from llwlc._candidates.candidate_lists import CandidateLists, list_proposals
 from llwlc._candidates.config import CandidateConfig
-from llwlc._candidates.evidence import NOT_LISTED, Evidence, choose_best
+from llwlc._candidates.evidence import Evidence, choose_best
 from llwlc._candidates.factor_vectors import FactorVectors
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._candidates.scope import CandidateScope
@@ -33,7 +33,6 @@ LARGE_BLOCK, LARGE_ENTRIES, FEW_SOURCES = 1 << 14, 1 << 21, 64
 """Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the
 graph has nodes, but no more than have so many partners together, whose arrays would be asked of the system again each
 time; and where all evidence is kept."""
-ROWS_AT_ONCE = 1 << 16
 UNREACHED = 0.01
 """The logarithm of PageRank that stands for a node where no walk ends, below that of any node where one does, where the
 budget pays for all pairs: of metros' hidden links, most of which join components, candidates then hold all instead of a
@@ -304,18 +303,21 @@ class CandidateRetriever:
             2 * length + excluded,
             self.precision,
         )
+        similar, vectors = np.zeros((len(sources), 0), np.int64), None
         if self.smoothed is not None:
-            similar = self._similar(sources, length + excluded, self.smoothed.vectors[sources], links)
-            partner = np.column_stack([partner, similar])
-        proposals = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
-        score = weights.degree * self.log_degree.cpu().numpy()[proposals.partner] + weights.walk * proposals.walk
-        if self.smoothed is not None:
-            similarity = _products(self.smoothed.vectors, sources[proposals.row], proposals.partner)
-            score = np.where((similarity > 0) | (proposals.walk > 0), score + similarity, NOT_LISTED)
-        if self.excluded is not None:
-            pairs = torch.from_numpy(np.stack([sources[proposals.row], proposals.partner], 1))
-            score = np.where(self.excluded.has_edges(pairs).numpy(), NOT_LISTED, score)
-        return select_best(proposals, score.astype(np.float32), length)
+            vectors = self.smoothed.vectors
+            similar = self._similar(sources, length + excluded, vectors[sources], links)
+        return list_proposals(
+            partner,
+            np.log1p(rank / PRECISION),
+            similar,
+            sources,
+            [graph] if self.excluded is None else [graph, self.excluded],
+            (weights.degree * self.log_degree).cpu().numpy(),
+            weights.walk,
+            vectors,
+            length,
+        )
 
     def _most_links(self, sources: Integers) -> int:
         return int(self.graph.degree.numpy()[sources].max(initial=0))
@@ -392,17 +394,6 @@ def _links(graph: Graph, sources: Integers) -> tuple[Tensor, Tensor]:
         begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin
     )
     return graph.indices[first + torch.arange(len(owner))], owner
-
-
-def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
-    """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of
-    the lists.
-    """
-    products = np.empty(len(first), dtype=np.float32)
-    for at in range(0, len(first), ROWS_AT_ONCE):
-        part = slice(at, at + ROWS_AT_ONCE)
-        products[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
-    return products
 
 
 def _blocks(sources: Integers, step: int) -> Iterator[Integers]:
