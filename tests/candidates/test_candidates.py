@@ -292,7 +292,6 @@ def test_a_large_graphs_lists_do_not_depend_on_their_parts(large, monkeypatch):
         of(nx.barabasi_albert_graph(100, 3, seed=1)), features(100, 0, 8), CandidateConfig(degree=0.1)
     )
     whole = retriever(np.arange(100), 7)
-    monkeypatch.setattr("llwlc._candidates.retriever.ROWS_AT_ONCE", 13)
     monkeypatch.setattr("llwlc._candidates.retriever.LARGE_ENTRIES", 1)
     monkeypatch.setattr("llwlc._candidates.retriever.FEW_SOURCES", 3)
     parts = retriever(np.arange(100), 7)
