@@ -43,12 +43,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path, help="the src folder of the version before")
     parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="where to keep what the commands write; by default nowhere")
     parser.add_argument("--about", default="", help="what else a reader has to know")
     parser.add_argument("arguments", nargs="+", help="the command, behind --")
     options = parser.parse_args()
     taken: dict[str, list[float]] = {"before": [], "after": []}
     memory: dict[str, float] = {"before": 0.0, "after": 0.0}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or temporary
         for turn in range(options.turns):
             for name, source in (("before", options.before.resolve()), ("after", ROOT / "src")):
                 seconds, peak = measure(source, options.arguments, f"{folder}/{name}{turn}")

@@ -28,6 +28,7 @@ from brute_candidates import (
     some_kinds,
 )
 from llwlc._candidates import inner_product_index, retrieval, walks, weight_search
+from llwlc._candidates import retriever as retriever_module
 from llwlc._candidates.config import CandidateConfig
 from llwlc._candidates.evidence import Evidence, choose_best, compute_scores, count_better
 from llwlc._candidates.hidden_links import find_hits
@@ -638,6 +639,20 @@ def test_crowds_are_not_looked_at_without_features_or_on_a_large_graph(monkeypat
         assert torch.equal(found[0], wanted[0])
         assert torch.equal(found[1], wanted[1])
         assert search_weights(plain, graph.edges).hubness_penalty == 0
+
+
+@pytest.mark.parametrize("kinded", [False, True])
+def test_without_hubness_one_list_says_that_a_link_is_a_candidate(monkeypatch, kinded):
+    graph, n = of(nx.barabasi_albert_graph(120, 3, seed=1)), 120
+    node_types = some_kinds(n, 1) if kinded else NodeTypes.any(n)
+    length = np.random.default_rng(0).integers(1, 30, n)
+    config, x = CandidateConfig(degree=0.1, hubness_penalty=0.0), features(n, 0, 8)
+    both_lists = check_membership(make_retriever(graph, x, config, node_types=node_types), graph.edges, length)
+    monkeypatch.setattr(retriever_module, "MAX_HUBNESS_NODES", 0)
+    one_list = check_membership(make_retriever(graph, x, config, node_types=node_types), graph.edges, length)
+    for one, both in zip(one_list, both_lists, strict=True):
+        assert torch.equal(one, both)
+    assert 0.1 < one_list[0].double().mean() < 0.9
 
 
 # the choice of weights

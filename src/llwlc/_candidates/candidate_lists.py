@@ -43,16 +43,16 @@ def list_proposals(
     """
     m, n = len(sources), closed[0].num_nodes
     partner, value = np.full((m, length), -1), np.full((m, length), -np.inf, np.float32)
-    rows = [(graph.indptr.numpy(), graph.indices.numpy()) for graph in closed]
-    known, excluded = rows[0], rows[1] if len(rows) > 1 else (np.zeros(n + 1, np.int64), np.zeros(0, np.int64))
+    rows = [x.numpy() for graph in closed for x in (graph.indptr, graph.indices)]
+    indptr, indices, *rest = [*rows, np.zeros(n + 1, np.int64), np.zeros(0, np.int64)]
     told = vectors is not None
     table = np.zeros((1, 1), np.float32) if vectors is None else vectors
 
     def make() -> Any:
         seen = np.zeros(n, np.int64)
         return lambda begin, end: _list(
-            walked, walk, similar, sources, *known, *excluded, node_bias, weight, told, table, seen, begin, end,
-            partner, value,
+            walked, walk, similar, sources, indptr, indices, rest[0], rest[1], node_bias, weight, told, table, seen,
+            begin, end, partner, value,
         )  # fmt: skip
 
     run_over_links(m, choose_num_threads(m, 8 * n), make)

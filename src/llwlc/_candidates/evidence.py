@@ -76,14 +76,14 @@ def count_better(
     like, walk, open_ = (x.numpy() for x in (evidence.like, evidence.walk, evidence.open))
     node = np.arange(like.shape[1])[None] if evidence.node is None else evidence.node.numpy()
     bias, weight = node_bias.numpy(), np.float32(config.walk)
-    own, better = less.float().numpy().copy(), np.zeros(len(like), np.int64)
+    scored, better = less.float().numpy().copy(), np.zeros(len(like), np.int64)
     at = place.numpy()
 
     def make() -> Any:
-        return lambda begin, end: _count(node, like, walk, open_, bias, weight, at, begin, end, own, better)
+        return lambda begin, end: _count(node, like, walk, open_, bias, weight, at, begin, end, scored, better)
 
     run_over_links(len(like), choose_num_threads(len(like), 0), make)
-    return torch.from_numpy(own), torch.from_numpy(better)
+    return torch.from_numpy(scored), torch.from_numpy(better)
 
 
 @exact

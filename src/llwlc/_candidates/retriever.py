@@ -195,6 +195,18 @@ class CandidateRetriever:
             return self._near_evidence(sources, wanted, removed), torch.zeros(len(sources), dtype=torch.long)
         return self._all_evidence(sources, wanted if removed else None), torch.from_numpy(wanted)
 
+    def evidence_of_links(self, sources: Integers, wanted: Integers) -> Evidence:
+        """Of the wanted node alone, `[b, 1]`, on the graph that lacks its link with the source: as in `evidence`."""
+        most = min(MAX_WALK_ENDS, self.graph.num_nodes)
+        ends, rank = find_walk_ends(self.graph, sources, wanted, self.node_types, most, self.precision)
+        own = np.where(ends == wanted[:, None], rank, 0).sum(1)
+        walk = np.maximum(np.log1p(own / PRECISION), UNREACHED if self.lists_all else 0).astype(np.float32)
+        like = np.zeros(len(sources), np.float32)
+        if self.smoothed is not None:
+            like = (self.smoothed.without_link(sources, wanted) * self.smoothed.without_link(wanted, sources)).sum(1)
+        open_ = self.node_types.linkable[self.node_types.codes[sources], self.node_types.codes[wanted]]
+        return Evidence(*(torch.from_numpy(x[:, None]).to(self.device) for x in (wanted, like, walk, open_)))
+
     def _all_evidence(self, sources: Integers, removed: Integers | None = None) -> Evidence:
         n, b = self.graph.num_nodes, len(sources)
         gone = np.full(b, -1) if removed is None else removed
