@@ -27,15 +27,17 @@ from brute_candidates import (
     seeds,
     some_kinds,
 )
-from llwlc._candidates import inner_product_index, retrieval, weight_search
+from llwlc._candidates import inner_product_index, retrieval, walks, weight_search
+from llwlc._candidates import retriever as retriever_module
 from llwlc._candidates.config import CandidateConfig
+from llwlc._candidates.evidence import Evidence, choose_best, compute_scores, count_better
 from llwlc._candidates.hidden_links import find_hits
 from llwlc._candidates.node_types import NodeTypes, detect_node_types
 from llwlc._candidates.pairing import compute_list_lengths
 from llwlc._candidates.retrieval import check_membership, find_candidates
-from llwlc._candidates.retriever import UNREACHED, CandidateRetriever, Evidence, make_retriever
+from llwlc._candidates.retriever import UNREACHED, CandidateRetriever, make_retriever
 from llwlc._candidates.smoothing import SmoothedFeatures
-from llwlc._candidates.walks import PRECISION, find_walk_ends
+from llwlc._candidates.walks import PRECISION, TELEPORT, find_walk_ends
 from llwlc._candidates.weight_search import search_weights
 from llwlc.errors import InputError
 from llwlc.graph._graph import Graph
@@ -75,6 +77,25 @@ def test_walks_end_where_pagerank_says_at_nodes_of_a_fitting_kind_that_have_no_l
         np.testing.assert_allclose(rank[u, : len(listed)], wanted[u, listed], rtol=1e-9)
         assert (np.diff(rank[u]) <= 0).all()
         assert (rank[u, len(listed) :] == 0).all()
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["last in, first out", "first in, first out"])
+def test_walks_are_pagerank_within_their_precision(monkeypatch, large):
+    monkeypatch.setattr(walks, "EXACT_NODES", 0 if large else 1000)
+    for graph in (nx.star_graph(30), nx.barabasi_albert_graph(200, 3, seed=0), nx.gnp_random_graph(60, 0.3, seed=1)):
+        n, degree = len(graph), np.array([graph.degree[v] for v in graph])
+        step = nx.to_numpy_array(graph, nodelist=range(n)) / degree[:, None]
+        exact = TELEPORT * np.linalg.inv(np.eye(n) - (1 - TELEPORT) * step)
+        for precision in (1e-3, 1e-5):
+            found, rank = find_walk_ends(
+                of(graph), np.arange(n), np.full(n, -1), NodeTypes.any(n), n, precision=precision
+            )
+            pushed = np.zeros((n, n))
+            at, place = np.nonzero(found >= 0)
+            pushed[at, found[at, place]] = rank[at, place]
+            listed = ~np.eye(n, dtype=bool) & (step == 0)
+            assert (pushed[listed] <= exact[listed] + 1e-12).all()
+            assert (exact - pushed <= precision * degree)[listed].all()
 
 
 @settings(deadline=None, max_examples=30)
@@ -272,7 +293,6 @@ def test_a_large_graphs_lists_do_not_depend_on_their_parts(large, monkeypatch):
         of(nx.barabasi_albert_graph(100, 3, seed=1)), features(100, 0, 8), CandidateConfig(degree=0.1)
     )
     whole = retriever(np.arange(100), 7)
-    monkeypatch.setattr("llwlc._candidates.retriever.ROWS_AT_ONCE", 13)
     monkeypatch.setattr("llwlc._candidates.retriever.LARGE_ENTRIES", 1)
     monkeypatch.setattr("llwlc._candidates.retriever.FEW_SOURCES", 3)
     parts = retriever(np.arange(100), 7)
@@ -621,6 +641,20 @@ def test_hubness_is_not_computed_without_features_or_on_a_large_graph(monkeypatc
         assert search_weights(plain, graph.edges).hubness_penalty == 0
 
 
+@pytest.mark.parametrize("kinded", [False, True])
+def test_without_hubness_one_list_says_that_a_link_is_a_candidate(monkeypatch, kinded):
+    graph, n = of(nx.barabasi_albert_graph(120, 3, seed=1)), 120
+    node_types = some_kinds(n, 1) if kinded else NodeTypes.any(n)
+    length = np.random.default_rng(0).integers(1, 30, n)
+    config, x = CandidateConfig(degree=0.1, hubness_penalty=0.0), features(n, 0, 8)
+    both_lists = check_membership(make_retriever(graph, x, config, node_types=node_types), graph.edges, length)
+    monkeypatch.setattr(retriever_module, "MAX_HUBNESS_NODES", 0)
+    one_list = check_membership(make_retriever(graph, x, config, node_types=node_types), graph.edges, length)
+    for one, both in zip(one_list, both_lists, strict=True):
+        assert torch.equal(one, both)
+    assert 0.1 < one_list[0].double().mean() < 0.9
+
+
 # the choice of weights
 
 
@@ -651,6 +685,42 @@ def test_weights_that_hold_a_link_are_counted_as_by_the_scores_themselves(seed, 
     wanted = torch.stack([(mine > float("-inf")) & (count < 6) for mine, count in zip(own, better, strict=True)])
     assert torch.equal(found, wanted)
     assert 0.05 < wanted.double().mean() < 0.95
+
+
+@pytest.mark.parametrize("length", [1, 6, 50])
+def test_lists_are_the_largest_of_the_scores_themselves(length):
+    g = torch.Generator().manual_seed(length)
+    b, n = 70, 40 if length == 50 else 400  # also more places than nodes
+    like, walk = torch.randn(b, n, generator=g), torch.randint(-1, 4, (b, n), generator=g) / 4
+    evidence = Evidence(None, like, walk.clamp(min=0), torch.rand(b, n, generator=g) < 0.8)
+    config, node_bias = CandidateConfig(walk=0.3), torch.rand(n, generator=g)
+    score = evidence.score(config, node_bias)
+    assert torch.equal(compute_scores(evidence, config, node_bias), score)
+    best = score.topk(min(length, n), dim=1)
+    found = choose_best(evidence, config, node_bias, length)
+    assert found.partner.shape == found.score.shape == (b, length)
+    assert np.array_equal(found.score[:, :n], best.values.numpy())
+    assert np.array_equal(found.partner[:, :n], np.where(best.values > float("-inf"), best.indices, -1))
+    assert (found.partner[:, n:] == -1).all()
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["all nodes", "some nodes"])
+def test_as_many_are_better_than_a_link_as_by_the_scores_themselves(apart):
+    g = torch.Generator().manual_seed(0)
+    b, n, k = 70, 40, 25 if apart else 40
+    like, walk = (torch.randint(-1, 4, (b, k), generator=g) / 4 for _ in range(2))
+    node = torch.stack([torch.randperm(n, generator=g)[:k] for _ in range(b)]) if apart else None
+    evidence = Evidence(node, like, walk.clamp(min=0), torch.rand(b, k, generator=g) < 0.8)
+    place, less = torch.randint(k, (b,), generator=g), torch.randint(3, (b,), generator=g) / 8
+    config, node_bias = CandidateConfig(walk=0.3), torch.randint(3, (n,), generator=g) / 8
+    score = evidence.score(config, node_bias)
+    wanted = score[torch.arange(b), place] - less
+    score[torch.arange(b), place] = float("-inf")
+    own, better = count_better(evidence, config, node_bias, place, less)
+    assert torch.equal(own, wanted)
+    listed = wanted > float("-inf")
+    assert torch.equal(better[listed], (score > wanted.unsqueeze(1)).sum(1)[listed])
+    assert 0 < listed.sum() < b
 
 
 @pytest.mark.parametrize("seed", range(2))

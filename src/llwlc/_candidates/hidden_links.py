@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from llwlc._candidates.config import CandidateConfig
-from llwlc._candidates.retriever import Evidence
+from llwlc._candidates.evidence import Evidence
 from llwlc._support.compiler import exact
 from llwlc._support.threads import choose_num_threads, run_over_links
 

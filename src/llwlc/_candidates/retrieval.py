@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc._candidates.candidate_lists import CandidateLists
+from llwlc._candidates.evidence import count_better
 from llwlc._candidates.pairing import compute_list_lengths, merge_lists
 from llwlc._candidates.retriever import CandidateRetriever, Integers
 from llwlc._support.progress import track
@@ -135,24 +136,36 @@ def check_membership(retriever: CandidateRetriever, links: Tensor, length: Integ
     """
     member, best = torch.zeros(len(links), dtype=torch.bool), torch.full((len(links),), float("-inf"))
     step, node_bias = retriever.sources_at_once, retriever.node_bias(retriever.weights)
+    weights, one_end_is_enough = retriever.weights, retriever.exact and not retriever.has_hubness
     for at in range(0, len(links), step):
-        part = links[at : at + step].numpy()
+        block = slice(at, at + step)
+        part = links[block].numpy()
         ends = ((part[:, 0], part[:, 1]), (part[:, 1], part[:, 0]))
+        if one_end_is_enough:  # a link that the first one lists is a candidate, wherever it stands on the other list
+            for u, v in ends:
+                less = _degree_less(retriever, v)
+                own, _ = count_better(
+                    retriever.evidence_of_links(u, v), weights, node_bias, torch.zeros(len(u), dtype=torch.long), less
+                )
+                best[block] = torch.maximum(best[block], own)
+                rows = (~member[block] & (own > float("-inf"))).numpy()
+                evidence, column = retriever.evidence(u[rows], v[rows], removed=True)
+                _, better = count_better(evidence, weights, node_bias, column, less[rows])
+                member[block][rows] = better < torch.from_numpy(length[u[rows]])
+            continue
         seen = [retriever.evidence(u, v, removed=True) for u, v in ends]
         for (u, v), (evidence, column), (other, _) in zip(ends, seen, reversed(seen), strict=True):
-            score = evidence.score(retriever.weights, node_bias)
-            # without the link the other end has a neighbour less, and another hubness
-            degree = retriever.graph.degree[torch.from_numpy(v)].float()
-            less = retriever.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))
-            if retriever.weights.hubness_penalty and retriever.has_hubness:
-                less += (
-                    retriever.weights.hubness_penalty
-                    * (retriever.compute_hubness(other.like, v) - retriever.hubness[torch.from_numpy(v)]).cpu()
-                )
-            score, place = score.cpu(), (torch.arange(len(u)), column)
-            own = score[place] - less
-            score[place] = float("-inf")  # it is not better than itself
-            better = (score > own.unsqueeze(1)).sum(1)
-            member[at : at + step] |= (own > float("-inf")) & (better < torch.from_numpy(length[u]))
-            best[at : at + step] = torch.maximum(best[at : at + step], own)
+            less = _degree_less(retriever, v)
+            if weights.hubness_penalty and retriever.has_hubness:  # it has another hubness too
+                change = retriever.compute_hubness(other.like, v) - retriever.hubness[torch.from_numpy(v)]
+                less += (weights.hubness_penalty * change).cpu()
+            own, better = count_better(evidence, weights, node_bias, column, less)
+            member[block] |= (own > float("-inf")) & (better < torch.from_numpy(length[u]))
+            best[block] = torch.maximum(best[block], own)
     return member, best
+
+
+def _degree_less(retriever: CandidateRetriever, nodes: Integers) -> Tensor:
+    """What the degree of each node counts less in a list when one of its links is gone."""
+    degree = retriever.graph.degree[torch.from_numpy(nodes)].float()
+    return retriever.weights.degree * (torch.log1p(degree) - torch.log(degree.clamp(min=1)))

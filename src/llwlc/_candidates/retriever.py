@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,8 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from llwlc._candidates import inner_product_index
-from llwlc._candidates.candidate_lists import CandidateLists, make_proposals, select_best
+from llwlc._candidates.candidate_lists import CandidateLists, list_proposals
 from llwlc._candidates.config import CandidateConfig
+from llwlc._candidates.evidence import Evidence, choose_best
 from llwlc._candidates.factor_vectors import FactorVectors
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._candidates.scope import CandidateScope
@@ -33,33 +33,10 @@ LARGE_BLOCK, LARGE_ENTRIES, FEW_SOURCES = 1 << 14, 1 << 21, 64
 """Sources at a time on a large graph, to list their partners: many, as every block begins with scratch as long as the
 graph has nodes, but no more than have so many partners together, whose arrays would be asked of the system again each
 time; and where all evidence is kept."""
-ROWS_AT_ONCE = 1 << 16
 UNREACHED = 0.01
 """The logarithm of PageRank that stands for a node where no walk ends, below that of any node where one does, where the
 budget pays for all pairs: of metros' hidden links, most of which join components, candidates then hold all instead of a
 quarter."""
-NOT_LISTED = float("-inf")
-
-
-class Evidence(NamedTuple):
-    """The evidence for nodes as partners of some sources, `[b, k]` each: similarity, and the logarithm of PageRank;
-    `open`: which may be listed.
-
-    `node [b, k]`: the nodes that were looked at, None for all of them in their order.
-    """
-
-    node: Tensor | None
-    like: Tensor
-    walk: Tensor
-    open: Tensor
-
-    def score(self, config: CandidateConfig, node_bias: Tensor) -> Tensor:
-        """−inf where a node may not be listed, or where there is no evidence for it. `node_bias [n]`: the part of the
-        score that is the same in every list (`CandidateRetriever.node_bias`).
-        """
-        own = node_bias if self.node is None else node_bias[self.node]
-        total = self.like + own + config.walk * self.walk
-        return total.masked_fill(~self.open | ((self.like <= 0) & (self.walk <= 0)), NOT_LISTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +144,9 @@ class CandidateRetriever:
         return torch.from_numpy(self.node_types.codes).to(self.device)
 
     @cached_property
-    def _linkable(self) -> Tensor:
-        return torch.from_numpy(self.node_types.linkable).to(self.device)
+    def _linkable_nodes(self) -> Tensor:
+        """Which nodes a link may join with one of each type, `[types, n]`."""
+        return torch.from_numpy(self.node_types.linkable[:, self.node_types.codes]).to(self.device)
 
     def __call__(self, sources: Integers, length: int) -> CandidateLists:
         """The lists of these nodes. A node that is linked with the source, or of a type that no link joins with the
@@ -216,6 +194,18 @@ class CandidateRetriever:
         if not self.exact:
             return self._near_evidence(sources, wanted, removed), torch.zeros(len(sources), dtype=torch.long)
         return self._all_evidence(sources, wanted if removed else None), torch.from_numpy(wanted)
+
+    def evidence_of_links(self, sources: Integers, wanted: Integers) -> Evidence:
+        """Of the wanted node alone, `[b, 1]`, on the graph that lacks its link with the source: as in `evidence`."""
+        most = min(MAX_WALK_ENDS, self.graph.num_nodes)
+        ends, rank = find_walk_ends(self.graph, sources, wanted, self.node_types, most, self.precision)
+        own = np.where(ends == wanted[:, None], rank, 0).sum(1)
+        walk = np.maximum(np.log1p(own / PRECISION), UNREACHED if self.lists_all else 0).astype(np.float32)
+        like = np.zeros(len(sources), np.float32)
+        if self.smoothed is not None:
+            like = (self.smoothed.without_link(sources, wanted) * self.smoothed.without_link(wanted, sources)).sum(1)
+        open_ = self.node_types.linkable[self.node_types.codes[sources], self.node_types.codes[wanted]]
+        return Evidence(*(torch.from_numpy(x[:, None]).to(self.device) for x in (wanted, like, walk, open_)))
 
     def _all_evidence(self, sources: Integers, removed: Integers | None = None) -> Evidence:
         n, b = self.graph.num_nodes, len(sources)
@@ -266,7 +256,7 @@ class CandidateRetriever:
     def _fitting(self, sources: Integers) -> Tensor:
         """Which nodes are of a type that a link may join with each source's, and not the source itself, `[b, n]`."""
         own = torch.from_numpy(sources).to(self.device)
-        fitting = self._linkable[self._codes[own]][:, self._codes]
+        fitting = self._linkable_nodes[self._codes[own]]
         fitting[torch.arange(len(sources), device=self.device), own] = False
         return fitting
 
@@ -310,15 +300,7 @@ class CandidateRetriever:
         return Evidence(*(torch.from_numpy(np.ascontiguousarray(part)).to(self.device) for part in parts))
 
     def _exactly(self, sources: Integers, length: int) -> CandidateLists:
-        best = (
-            self._all_evidence(sources)
-            .score(self.weights, self.node_bias(self.weights))
-            .topk(min(length, self.graph.num_nodes), dim=1)
-        )
-        value, partner = best.values.cpu().numpy(), best.indices.cpu().numpy()
-        missing = length - partner.shape[1]
-        partner = np.pad(np.where(value > NOT_LISTED, partner, -1), ((0, 0), (0, missing)), constant_values=-1)
-        return CandidateLists(partner, np.pad(value, ((0, 0), (0, missing)), constant_values=NOT_LISTED))
+        return choose_best(self._all_evidence(sources), self.weights, self.node_bias(self.weights), length)
 
     def _nearly(self, sources: Integers, length: int, links: int) -> CandidateLists:
         """On a large graph: of the nodes where walks end and of those that an index finds; `links`: as many as any
@@ -333,18 +315,21 @@ class CandidateRetriever:
             2 * length + excluded,
             self.precision,
         )
+        similar, vectors = np.zeros((len(sources), 0), np.int64), None
         if self.smoothed is not None:
-            similar = self._similar(sources, length + excluded, self.smoothed.vectors[sources], links)
-            partner = np.column_stack([partner, similar])
-        proposals = make_proposals(partner, np.log1p(rank / PRECISION), sources, graph)
-        score = weights.degree * self.log_degree.cpu().numpy()[proposals.partner] + weights.walk * proposals.walk
-        if self.smoothed is not None:
-            similarity = _products(self.smoothed.vectors, sources[proposals.row], proposals.partner)
-            score = np.where((similarity > 0) | (proposals.walk > 0), score + similarity, NOT_LISTED)
-        if self.excluded is not None:
-            pairs = torch.from_numpy(np.stack([sources[proposals.row], proposals.partner], 1))
-            score = np.where(self.excluded.has_edges(pairs).numpy(), NOT_LISTED, score)
-        return select_best(proposals, score.astype(np.float32), length)
+            vectors = self.smoothed.vectors
+            similar = self._similar(sources, length + excluded, vectors[sources], links)
+        return list_proposals(
+            partner,
+            np.log1p(rank / PRECISION),
+            similar,
+            sources,
+            [graph] if self.excluded is None else [graph, self.excluded],
+            (weights.degree * self.log_degree).cpu().numpy(),
+            weights.walk,
+            vectors,
+            length,
+        )
 
     def _most_links(self, sources: Integers) -> int:
         return int(self.graph.degree.numpy()[sources].max(initial=0))
@@ -380,7 +365,7 @@ class CandidateRetriever:
         return indexes
 
 
-WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable", "_all_likeness")
+WEIGHT_INDEPENDENT = ("hubness", "log_degree", "_vectors", "_codes", "_linkable_nodes", "_all_likeness")
 """What a retriever computes once, whatever its weights."""
 ENDS_OF_A_WALK, COARSEST = 300.0, 20.0
 """A walk of the usual precision has some hundred ends; how much coarser one may be."""
@@ -421,17 +406,6 @@ def _links(graph: Graph, sources: Integers) -> tuple[Tensor, Tensor]:
         begin - torch.cat([torch.zeros(1, dtype=torch.long), (end - begin).cumsum(0)[:-1]]), end - begin
     )
     return graph.indices[first + torch.arange(len(owner))], owner
-
-
-def _products(vectors: Floats, first: Integers, second: Integers) -> Floats:
-    """The inner products of rows, `[m]`; part by part, since the rows of all would take more memory than the rest of
-    the lists.
-    """
-    products = np.empty(len(first), dtype=np.float32)
-    for at in range(0, len(first), ROWS_AT_ONCE):
-        part = slice(at, at + ROWS_AT_ONCE)
-        products[part] = np.einsum("ij,ij->i", vectors[first[part]], vectors[second[part]])
-    return products
 
 
 def _blocks(sources: Integers, step: int) -> Iterator[Integers]:

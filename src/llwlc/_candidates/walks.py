@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from llwlc._candidates.inner_product_index import EXACT_NODES
 from llwlc._candidates.node_types import NodeTypes
 from llwlc._support.compiler import U, in_order
 from llwlc._support.threads import choose_num_threads, run_over_links
@@ -33,13 +34,16 @@ def find_walk_ends(
     `removed [m]`: a neighbour whose link with the source is left out of the graph, −1 for none; that neighbour is a
     candidate like any other. Only nodes are listed whose type a link may join with the source's. `precision`: what a
     walk leaves at a node, for each of its links, is below it (or below a finer one, near many links).
+
+    On a graph of more than `EXACT_NODES` nodes, the node that has waited longest is pushed first: that takes six tenths
+    of the steps. On others the last one is, as ever; the ranks differ within the precision.
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
     n, m = graph.num_nodes, len(sources)
     ends, rank = np.full((m, most), -1), np.zeros((m, most))
 
     def make() -> object:
-        scratch = np.zeros((n, 4)), *(np.empty(size, dtype=np.int64) for size in (n + 1, n, n))
+        scratch = np.zeros((n, 4)), *(np.empty(size, dtype=np.int64) for size in (2 * n + 1, n, n))
         return lambda begin, end: _push(
             indptr,
             indices,
@@ -49,12 +53,13 @@ def find_walk_ends(
             node_types.linkable,
             precision,
             STEPS // max(n, 1),
+            n > EXACT_NODES,
             ends[begin:end],
             rank[begin:end],
             *scratch,
         )
 
-    run_over_links(m, choose_num_threads(m, 56 * n), make)  # type: ignore[arg-type]
+    run_over_links(m, choose_num_threads(m, 64 * n), make)  # type: ignore[arg-type]
     return ends, rank
 
 
@@ -72,15 +77,16 @@ def _push(
     linkable: Any,
     precision: Any,
     affordable: Any,
+    in_turn: bool,
     found: Any,
     best: Any,
     node: Any,
-    stack: Any,
+    waiting: Any,
     reached: Any,
     ends: Any,
 ) -> None:
     """Andersen's push from each source. A node waits while its residual is not below its bound, so it begins to wait
-    when its residual passes the bound. What was reached is wiped afterwards.
+    when its residual passes the bound. What was reached is wiped afterwards. `in_turn`: first in, first out.
     """
     for i in range(len(sources)):
         source, gone, finest = sources[i], removed[i], precision
@@ -88,16 +94,24 @@ def _push(
         for e in range(indptr[source], indptr[source + 1]):
             reach += indptr[indices[e] + 1] - indptr[indices[e]]
         while True:
-            node[source, RESIDUAL], stack[0], height = TELEPORT, source, U(1)
+            node[source, RESIDUAL], waiting[0], first, last = TELEPORT, source, U(0), U(1)
             node[source, DEGREE], reached[0], seen = indptr[source + 1] - indptr[source] - (gone >= 0), source, U(1)
             limit = TELEPORT * finest
-            while height:
-                height -= U(1)
-                u = U(stack[height])
+            while first < last:
+                if in_turn:
+                    u = U(waiting[first])
+                    first += U(1)
+                else:
+                    last -= U(1)
+                    u = U(waiting[last])
                 pushed = node[u, RESIDUAL]
                 node[u, RANK] += pushed
                 node[u, RESIDUAL] = 0
                 begin, end = U(indptr[u]), U(indptr[u + U(1)])
+                if in_turn and last + (end - begin) > U(len(waiting)):  # each node waits once, so all fit in half
+                    for t in range(last - first):
+                        waiting[U(t)] = waiting[first + U(t)]
+                    first, last = U(0), last - first
                 degree = np.int64(end - begin) - (gone >= 0 and u in (U(source), U(gone)))
                 share = (1 - TELEPORT) * pushed / degree
                 cut = gone if u == source else source if u == gone else -1  # the end of the link that is left out
@@ -112,8 +126,8 @@ def _push(
                     before, bound = node[v, RESIDUAL], limit * node[v, DEGREE]
                     after = before + share
                     node[v, RESIDUAL] = after
-                    stack[height] = v  # overwritten unless it counts: no processor can guess which ones do
-                    height += U((before < bound) & (after >= bound))
+                    waiting[last] = v  # overwritten unless it counts: no processor can guess which ones do
+                    last += U((before < bound) & (after >= bound))
             for e in range(indptr[source], indptr[source + 1]):
                 node[indices[e], LINKED] = indices[e] != gone
             kept = 0

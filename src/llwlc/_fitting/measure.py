@@ -22,7 +22,7 @@ from llwlc.ranking._evaluation import hide_links, rank_hidden, report_ranking
 from llwlc.ranking._list_quality import RankingReport
 from llwlc.ranking._ranking import PreparedCandidates, RankingConfig, choose_eval_nodes, make_candidate_scorer, rank
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.splits._negatives import pair_number
+from llwlc.splits._negatives import among, pair_number
 from llwlc.training._calibration import Calibration
 from llwlc.training._node_features import NodeFeatures
 
@@ -91,7 +91,7 @@ def calibrate_candidates(
         graph, prepared.valid, features, make_candidate_scorer(model), prepared.config, size=model.limits.shortlist
     )
     numbers = pair_number(ranked.pairs, n)
-    hidden = torch.isin(numbers, pair_number(split.valid_pos, n))
+    hidden = among(ranked.pairs, split.valid_pos, n)
     num_known, score = max(graph.num_edges, 1), ranked.score
     # test links are among the candidates too; only their number is used, not which candidates they are
     rho, other = max(len(split.valid_pos), 1) / num_known, len(split.test_pos) / num_known

@@ -42,10 +42,10 @@ class CandidateWork:
         by = choose_eval_nodes(nodes, edges, limits, budget)
         # those on the candidate lists of the nodes that measure a fit, or all that have an end among them
         compared = round(candidates * (by.nodes / listed if by.sampled_lists_only else 1 - (1 - by.nodes / nodes) ** 2))
+        share = 1.0 if by.sampled_lists_only else compared / max(candidates, 1)
+        measured = min(round(shortlist * share), compared)
         making = by.nodes if by.sampled_lists_only else nodes
-        return cls(
-            nodes, valid, listed, candidates, shortlist, making, compared, min(shortlist, compared), limits, rates
-        )
+        return cls(nodes, valid, listed, candidates, shortlist, making, compared, measured, limits, rates)
 
     def finding(self, links: int, pool: int) -> float:
         """Seconds before training on `links` links, with `pool` candidates for each."""

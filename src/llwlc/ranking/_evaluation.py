@@ -20,7 +20,8 @@ from llwlc.ranking._calibration_counts import StageScores
 from llwlc.ranking._list_quality import RankingReport, Reliability, compute_list_quality
 from llwlc.ranking._ranking import RankedCandidates, RankingConfig, ScoreCandidates, rank, retriever_of
 from llwlc.splits._linksplit import LinkSplit
-from llwlc.splits._negatives import pair_number
+from llwlc.splits._negatives import among, pair_number
+from llwlc.training._limits import shortlist_size
 from llwlc.training._node_features import NodeFeatures
 
 HIDDEN_PARTS = ("test", "held-out")
@@ -71,8 +72,7 @@ class HiddenRanking:
     @cached_property
     def hit(self) -> Tensor:
         """Which of all candidates, in the order of the ranking, are hidden links `[m]`."""
-        n = self.task.graph.num_nodes
-        return torch.isin(pair_number(self.ranked.all_pairs, n), pair_number(self.links, n))
+        return among(self.ranked.all_pairs, self.links, self.task.graph.num_nodes)
 
     @property
     def scores(self) -> StageScores:
@@ -98,22 +98,23 @@ def rank_hidden(
     """Candidates as `recommend` generates them on what is known, ranked by the run's network.
 
     `size`: candidates that the network ranks, as in `rank`. `sample`: in a graph of more nodes, only pairs with an end
-    among a sample of nodes; `sampled_lists_only`: and of these only the pairs on their own candidate lists, so
-    that no other list is made.
+    among a sample of nodes, of which the network ranks the share that it ranks of all; `sampled_lists_only`: and of
+    these only the pairs on their own candidate lists, so that no other list is made; the network ranks `size` of them.
     """
     graph = task.graph
     n, sample_nodes = graph.num_nodes, None
     if sample is not None and sample < n:
         sample_nodes = np.random.default_rng([seed, 7]).choice(n, sample, replace=False)
     retriever = retriever_of(graph, features, config.candidates, node_types=node_types, device=device)
-    candidates, links, nodes = (
-        find_candidates(retriever, sources=sample_nodes if sampled_lists_only else None),
-        task.links,
-        n,
-    )
+    candidates = find_candidates(retriever, sources=sample_nodes if sampled_lists_only else None)
+    links, nodes = task.links, n
     if sample_nodes is not None:
-        candidates = _kept(candidates, _touching(candidates.pairs, sample_nodes, n))
+        inside = _touching(candidates.pairs, sample_nodes, n)
+        candidates = _kept(candidates, inside)
         links, nodes = links[_touching(links, sample_nodes, n)], len(sample_nodes)
+        if not sampled_lists_only:  # as many of them as the model ranks among those of the whole graph
+            share = float(inside.double().mean()) if len(inside) else 1.0
+            size = max(1, round(share * shortlist_size(graph.num_edges, size)))
     candidates = _without(candidates, task.excluded)
     if not len(links):
         raise InputError("no hidden link has an end among the sampled nodes: hold out more links")
@@ -125,14 +126,13 @@ def report_ranking(found: HiddenRanking, *, title: str = "llwlc") -> RankingRepo
     """How well the run's list, called `title`, and that of each heuristic find the hidden links."""
     task, candidates, ranked, links = found.task, found.candidates, found.ranked, found.links
     graph, hit = task.graph, found.hit
-    truth = pair_number(links, graph.num_nodes)
     place = -np.arange(len(hit), dtype=np.float64)
     methods = {title: compute_list_quality(place, hit.numpy(), ranked.all_pairs.numpy(), links.numpy())}
-    among = torch.isin(pair_number(candidates.pairs, graph.num_nodes), truth).numpy()
+    hidden = among(candidates.pairs, links, graph.num_nodes).numpy()
     for heuristic in list_applicable(graph, bipartite=detect_node_types(graph).is_bipartite):
         score = heuristic.load()(graph, candidates.pairs)
         methods[heuristic.title] = compute_list_quality(
-            score.double().numpy(), among, candidates.pairs.numpy(), links.numpy()
+            score.double().numpy(), hidden, candidates.pairs.numpy(), links.numpy()
         )
     rho = len(task.links) / max(graph.num_edges, 1)
     reliable = compute_reliability(ranked, hit[: len(ranked.pairs)], rho)

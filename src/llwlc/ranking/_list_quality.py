@@ -195,22 +195,24 @@ def _by_node(
     ten.
     """
     nodes = np.unique(hidden)
-    owner = np.concatenate([pairs[:, 0], pairs[:, 1]])
-    both, hits = np.tile(score, 2), np.tile(hit, 2)
-    keep = np.isin(owner, nodes)
-    owner, both, hits = owner[keep], both[keep], hits[keep]
+    wanted = np.zeros(max(int(pairs.max(initial=-1)), int(nodes[-1])) + 1, dtype=bool)
+    wanted[nodes] = True
+    end, at = np.nonzero(wanted[pairs].T)
+    owner, both, hits = pairs[at, end], score[at], hit[at]
     order = np.lexsort((-both, owner))
     owner, both, hits = owner[order], both[order], hits[order]
-    start = np.searchsorted(owner, nodes)
-    stop = np.searchsorted(owner, nodes, side="right")
     mrr, top = np.zeros(len(nodes)), np.zeros(len(nodes))
-    for i, (a, b) in enumerate(zip(start, stop, strict=True)):
-        if hits[a:b].any():
-            own, node_hits = both[a:b], hits[a:b]
-            best = own[node_hits][0]
-            above, level = int((own > best).sum()), int((own == best).sum())
-            mrr[i] = 1 / (above + (level + 1) / 2)
-            top[i] = _expected(own, node_hits)[0][:NODE_TOP].sum() / NODE_TOP
+    if not len(owner):
+        return mrr, top
+    # candidates of a node with equal scores, one after the other
+    first = np.flatnonzero(np.append(True, (owner[1:] != owner[:-1]) | (both[1:] != both[:-1])))
+    size = np.diff(np.append(first, len(owner)))
+    count = np.add.reduceat(hits.astype(np.float64), first)
+    node = np.searchsorted(nodes, owner[first])
+    above = first - np.searchsorted(owner, nodes)[node]
+    found = np.flatnonzero(count)[::-1]
+    mrr[node[found]] = 1 / (above[found] + (size[found] + 1) / 2)  # of several, the first one is written last
+    np.add.at(top, node, count / size * np.clip(NODE_TOP - above, 0, size) / NODE_TOP)
     return mrr, top
 
 

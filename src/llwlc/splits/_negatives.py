@@ -39,6 +39,19 @@ def pair_number(pairs: Tensor, num_nodes: int) -> Tensor:
     return lo * (2 * num_nodes - lo - 1) // 2 + hi - lo - 1
 
 
+def among(pairs: Tensor, few: Tensor, num_nodes: int) -> Tensor:
+    """Which of the pairs `[m, 2]` are among the `few` `[k, 2]`, by a binary search for each: `[m]`. (`torch.isin` sorts
+    all of them.)
+
+    >>> among(torch.tensor([[1, 0], [2, 3]]), torch.tensor([[0, 1], [0, 2]]), 4).tolist()
+    [True, False]
+    """
+    number, wanted = pair_number(pairs, num_nodes), pair_number(few, num_nodes).sort().values
+    if not len(wanted):
+        return torch.zeros(len(number), dtype=torch.bool)
+    return wanted[torch.searchsorted(wanted, number).clamp(max=len(wanted) - 1)] == number
+
+
 def numbered_pair(number: Tensor, num_nodes: int) -> Tensor:
     """The pairs `[m, 2]` of these numbers: the inverse of `pair_number`.
 

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from llwlc._support.threads import use_one_blas_thread
 from llwlc.errors import InputError
 
 RawFeatures = Tensor | scipy.sparse.csr_array
@@ -136,8 +137,11 @@ def _weighted(
     )
 
 
+@use_one_blas_thread()
 def _leading_directions(matrix: NDArray[np.float64] | scipy.sparse.csr_array, d: int, seed: int) -> NDArray[np.float64]:
-    """The d leading right singular vectors `[F, d]`; each one's largest entry is positive, as signs are arbitrary."""
+    """The d leading right singular vectors `[F, d]`; each one's largest entry is positive, as signs are arbitrary.
+    (Several threads of BLAS mostly wait for each other in so small steps, and use a processor while they wait.)
+    """
     n, width = matrix.shape
     if d >= min(n, width):
         dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
