@@ -22,7 +22,7 @@ from numba.core.serialize import dumps
 from llwlc._support.translated_kernels import FOLDER, RECORD, archive_name
 
 # the default model trains several members, `llwlc` the network alone
-FITS = (["--model", "llwlc"], [])
+FITS = (["--model", "llwlc"], ["--model", "blend"])
 LIBRARIES = str(Path(numba.__file__).parents[1])
 
 
@@ -42,7 +42,18 @@ def record_fits(folder: Path) -> Path:
     """Runs fits from an empty code cache; returns the folder with their translations."""
     where = {"NUMBA_CACHE_DIR": str(folder / "code"), "LLWLC_CACHE": str(folder / "cache")}
     for number, model in enumerate(FITS):
-        command = [sys.executable, "-m", "llwlc", "fit", "cora", *model, "--out", str(folder / f"run{number}")]
+        command = [
+            sys.executable,
+            "-m",
+            "llwlc",
+            "fit",
+            "cora",
+            *model,
+            "--set",
+            "epochs=1",
+            "--out",
+            str(folder / f"run{number}"),
+        ]
         environment = os.environ | where | {RECORD: str(folder / "recorded")}
         subprocess.run([*command, "--plan", "full"], env=environment, check=True)
     return folder / "recorded"

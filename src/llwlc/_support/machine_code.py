@@ -13,7 +13,7 @@ import pickle
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -140,9 +140,12 @@ class KernelCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function, in a folder of ours and in `ChecksummedCodeFile`s."""
+    """numba's cache of one function, in a folder of ours and in `ChecksummedCodeFile`s. `translations` returns the name
+    of the function's translations that came with the package.
+    """
 
-    def __init__(self, function: Any, folder: str) -> None:
+    def __init__(self, function: Any, folder: str, translations: Callable[[], str] = str) -> None:
+        self._translations = translations
         self._impl_class = partial(KernelCacheImpl, folder=folder)
         super().__init__(function)
         self._cache_file = ChecksummedCodeFile(
@@ -166,7 +169,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         translated_kernels.record(self._translation(sig), data)
 
     def _translation(self, sig: Any) -> str:
-        return translated_kernels.entry_name(Path(self.cache_path).name, self._py_func.__name__, sig)
+        return translated_kernels.entry_name(self._translations(), self._py_func.__name__, sig)
 
     @property
     def lock_path(self) -> str:

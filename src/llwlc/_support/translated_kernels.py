@@ -8,13 +8,15 @@ numba. Elsewhere, and after a change of their source, kernels are compiled from 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import lzma
 import os
 import pickle
 import platform
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,6 @@ import llvmlite
 import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
-from numba.core.typing.templates import Signature
 
 from llwlc._support.unique_symbols import KernelLibrary
 
@@ -62,7 +63,7 @@ def record(name: str, result: CompileResult) -> None:
 
 def load(name: str, context: Any) -> CompileResult | None:
     """The kernel compiled from its translation, None where there is none."""
-    content = None if os.environ.get(RECORD) else _read(name)
+    content = _read(name) if name in _names() and not os.environ.get(RECORD) else None
     if content is None:
         return None
     title, bitcode, environments, fndesc, environment, signature, reload_init = pickle.loads(content)
@@ -83,27 +84,32 @@ def load(name: str, context: Any) -> CompileResult | None:
     )  # fmt: skip
 
 
-def is_translated(name: str) -> bool:
-    """Whether the package has this translation."""
-    return name in _names()
+def signatures(folder: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The name and the types of the arguments of each translated kernel of this module and source."""
+    for name in sorted(_names()):
+        content = _read(name) if name.startswith(folder + "/") else None
+        if content is not None:
+            fndesc, _, signature, _ = pickle.loads(content)[3:]
+            yield fndesc.qualname.split(".")[-1].split("$")[0], signature.args
+
+
+def has_module(folder: str) -> bool:
+    """Whether the package has translations of this module and source."""
+    return not os.environ.get(RECORD) and any(name.startswith(folder + "/") for name in _names())
 
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(_archive().namelist() if _archive() else ())
-
-
-@cache
-def _archive() -> zipfile.ZipFile | None:
-    try:
-        return zipfile.ZipFile(FOLDER / archive_name())
-    except (OSError, zipfile.BadZipFile):
-        return None
+    archive = FOLDER / archive_name()
+    with contextlib.suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(archive) as opened:
+        return frozenset(opened.namelist())
+    return frozenset()
 
 
 def _read(name: str) -> bytes | None:
-    archive = _archive()
-    try:
-        return archive.read(name) if archive is not None and is_translated(name) else None
-    except (OSError, zipfile.BadZipFile):  # damaged: its checksum differs
-        return None
+    archive = FOLDER / archive_name()
+    # what damage of an entry raises; it has a checksum
+    damaged = (OSError, EOFError, KeyError, lzma.LZMAError, zipfile.BadZipFile)
+    with contextlib.suppress(*damaged), zipfile.ZipFile(archive) as opened:
+        return opened.read(name)
+    return None

@@ -104,7 +104,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def __init__(self, codegen: JITCPUCodegen, name: str) -> None:
         super().__init__(codegen, name)
-        self.translation = b""
+        self.translation: bytes = b""
         self._renamed: dict[str, str] = {}
         self._parts: list[KernelLibrary] = []
         self._environments: list[Environment] = []
@@ -162,7 +162,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
     def _optimize_final_module(self) -> None:
         """As numba does, from bitcode in any case: code that was stored as such is optimised to the same."""
         self.translation = self._final_module.as_bitcode()
-        self._final_module = parse_bitcode(self.translation)
+        self._final_module: Any = parse_bitcode(self.translation)
         super()._optimize_final_module()
 
     def link_into(self, module: Any) -> list[str]:
