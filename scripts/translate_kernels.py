@@ -1,5 +1,6 @@
 """Writes the translations of the kernels that `llwlc fit` needs (`llwlc._support.translated_kernels`) for this system,
-Python and numba, after a change of their source: some minutes, mostly of fits that are run for it.
+Python and numba, after a change of their source. It runs fits, for some minutes; translations that are in the archive
+already stay there as long as their source does.
 
     python scripts/translate_kernels.py
 """
@@ -19,6 +20,7 @@ import numba
 from llvmlite.binding import parse_assembly, parse_bitcode
 from numba.core.serialize import dumps
 
+from llwlc._support.compiler import translation_folder
 from llwlc._support.translated_kernels import FOLDER, RECORD, archive_name
 
 # the default model trains several members, `llwlc` the network alone
@@ -28,12 +30,13 @@ LIBRARIES = str(Path(numba.__file__).parents[1])
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recorded", type=Path, help="a folder of translations that are already recorded: no fits")
+    parser.add_argument("--recorded", type=Path, help="a folder of translations that are recorded already: no fits")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        recorded = options.recorded or record_fits(Path(folder))
-        FOLDER.mkdir(exist_ok=True)
         target = FOLDER / archive_name()
+        recorded = options.recorded or record_fits(Path(folder))
+        if target.exists():
+            extract_current(target, recorded)
         write_archive(recorded, target)
     print(f"{target.name}: {len(zipfile.ZipFile(target).namelist())} kernels, {target.stat().st_size / 1e6:.1f} MB")
 
@@ -57,6 +60,15 @@ def record_fits(folder: Path) -> Path:
         environment = os.environ | where | {RECORD: str(folder / "recorded")}
         subprocess.run([*command, "--plan", "full"], env=environment, check=True)
     return folder / "recorded"
+
+
+def extract_current(archive: Path, folder: Path) -> None:
+    """Extracts those translations whose source is the present one."""
+    with zipfile.ZipFile(archive) as opened:
+        for name in opened.namelist():
+            place = name.split("/")[0]
+            if translation_folder("llwlc." + place.rpartition("-")[0]) == place:
+                opened.extract(name, folder)
 
 
 def write_archive(recorded: Path, target: Path) -> None:

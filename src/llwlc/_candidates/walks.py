@@ -35,6 +35,8 @@ def find_walk_ends(
     walk leaves at a node, for each of its links, is below it (or below a finer one, near many links).
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
+    # a part of a matrix is another type, for which kernels would be compiled once more
+    sources, removed = np.ascontiguousarray(sources), np.ascontiguousarray(removed)
     n, m = graph.num_nodes, len(sources)
     ends, rank = np.full((m, most), -1), np.zeros((m, most))
 

@@ -52,18 +52,17 @@ def entry_name(folder: str, function: str, signature: object) -> str:
 
 def record(name: str, result: CompileResult) -> None:
     """Writes the translation of a compiled kernel, where it is asked for."""
-    place, library = os.environ.get(RECORD), result.library
-    if place and isinstance(library, KernelLibrary) and library.translation:
+    library = result.library
+    if RECORD in os.environ and name not in _names() and isinstance(library, KernelLibrary):
         fields = (result.fndesc, result.environment, result.signature, tuple(result.reload_init))
-        content = dumps((library.name, library.translation, tuple(library.environments()), *fields))
-        file = Path(place) / name
+        file = Path(os.environ[RECORD]) / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+        file.write_bytes(dumps((library.name, library.translation, tuple(library.environments()), *fields)))
 
 
 def load(name: str, context: Any) -> CompileResult | None:
     """The kernel compiled from its translation, None where there is none."""
-    content = _read(name) if name in _names() and not os.environ.get(RECORD) else None
+    content = _read(name) if name in _names() else None
     if content is None:
         return None
     title, bitcode, environments, fndesc, environment, signature, reload_init = pickle.loads(content)
