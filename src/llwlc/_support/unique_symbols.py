@@ -87,11 +87,15 @@ class PairsCodegen(JITCPUCodegen):  # type: ignore[misc]
 
 
 class PortableCodegen(JITCPUCodegen):  # type: ignore[misc]
-    """numba's code generator, for a processor of this architecture that has no special features."""
+    """numba's code generator, for one processor of this architecture, whichever runs it: early passes ask what it has,
+    although they write nothing that others could not run.
+    """
 
     def __init__(self, shared: JITCPUCodegen) -> None:
         triple = get_process_triple()
-        self.__dict__ = shared.__dict__ | {"_tm": Target.from_triple(triple).create_target_machine(opt=3)}
+        # wide vectors stay whole until the passes for the processor at hand
+        cpu = "x86-64-v4" if triple.startswith("x86_64") else ""
+        self.__dict__ = shared.__dict__ | {"_tm": Target.from_triple(triple).create_target_machine(cpu=cpu, opt=3)}
 
 
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
