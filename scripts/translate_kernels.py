@@ -24,7 +24,7 @@ from llwlc._support.compiler import translation_folder
 from llwlc._support.translated_kernels import FOLDER, RECORD, archive_name
 
 # the two largest members of the default model
-FITS = (["--model", "llwlc", "--set", "epochs=1"], ["--model", "stack"])
+FITS = (["--model", "llwlc", "--plan", "full", "--set", "epochs=1"], ["--model", "stack"])
 LIBRARIES = str(Path(numba.__file__).parents[1])
 
 
@@ -45,18 +45,7 @@ def record_fits(folder: Path) -> Path:
     """Runs fits from an empty code cache; returns the folder with their translations."""
     where = {"NUMBA_CACHE_DIR": str(folder / "code"), "LLWLC_CACHE": str(folder / "cache")}
     for number, model in enumerate(FITS):
-        command = [
-            sys.executable,
-            "-m",
-            "llwlc",
-            "fit",
-            "cora",
-            *model,
-            "--set",
-            "epochs=1",
-            "--out",
-            str(folder / f"run{number}"),
-        ]
+        command = [sys.executable, "-m", "llwlc", "fit", "cora", *model]
         environment = os.environ | where | {RECORD: str(folder / "recorded")}
         subprocess.run([*command, "--plan", "full"], env=environment, check=True)
     return folder / "recorded"
