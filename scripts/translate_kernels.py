@@ -44,10 +44,10 @@ def main() -> None:
 def record_fits(folder: Path) -> Path:
     """Runs fits from an empty code cache; returns the folder with their translations."""
     where = {"NUMBA_CACHE_DIR": str(folder / "code"), "LLWLC_CACHE": str(folder / "cache")}
+    environment = os.environ | where | {RECORD: str(folder / "recorded")}
     for number, model in enumerate(FITS):
-        command = [sys.executable, "-m", "llwlc", "fit", "cora", *model]
-        environment = os.environ | where | {RECORD: str(folder / "recorded")}
-        subprocess.run([*command, "--plan", "full"], env=environment, check=True)
+        command = [sys.executable, "-m", "llwlc", "fit", "cora", *model, "--out", str(folder / f"run{number}")]
+        subprocess.run(command, env=environment, check=True)
     return folder / "recorded"
 
 
