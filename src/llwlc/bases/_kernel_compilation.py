@@ -71,6 +71,7 @@ def compile_basis_kernels(graph: Graph, config: BasisConfig) -> None:
 
 
 _READY: set[str] = set()  # kernels that this process has found in the cache
+_started, _finished = list[str](), list[str]()  # compilations of this process, for messages
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ class KernelCompilation:
         from llwlc._support.machine_code import code_root
 
         begin, stamp = time.perf_counter(), self.stamp
+        _started.append(self.about)
         translated = bool(self.translated) and all(map(is_translated, self.translated))
         code, arguments = (COMPILE_TRANSLATED, self.translated) if translated else (self.code, (self.what,))
         expected = "some seconds" if translated else "up to a minute"
@@ -122,7 +124,9 @@ class KernelCompilation:
         where = {"NUMBA_CACHE_DIR": str(code_root())}
         if run_child(code, arguments, environment=where, seconds=COMPILE_TIMEOUT) != 0:
             return
-        print_notice(f"the kernels for {self.about} are compiled, in {time.perf_counter() - begin:.0f} s")
+        _finished.append(self.about)
+        progress = f"in {time.perf_counter() - begin:.0f} s ({len(_finished)} of {len(_started)})"
+        print_notice(f"the kernels for {self.about} are compiled, {progress}")
         _READY.add(self.module + self.what)
         with contextlib.suppress(OSError):  # on a full disk the next process compiles again
             stamp.touch()
