@@ -44,6 +44,11 @@ def test_the_table_of_new_nodes_is_that_of_the_stored_lines():
     assert benchmark.table(benchmark.read(benchmark.RESULTS)) in note("new-nodes").read_text()
 
 
+def test_the_seconds_of_a_first_fit_are_those_of_the_stored_lines():
+    benchmark = module(ROOT / "research" / "benchmarks" / "first_fit.py")
+    assert benchmark.sentence(benchmark.read(benchmark.RESULTS)) in (ROOT / "docs" / "speed.md").read_text()
+
+
 def test_the_table_of_directions_is_that_of_the_stored_lines():
     benchmark = module(ROOT / "research" / "benchmarks" / "directions.py")
     assert benchmark.table(benchmark.read(benchmark.RESULTS), range(5)) in note("direction").read_text()

@@ -32,7 +32,7 @@ def find_hits(
     node = np.arange(like.shape[1])[None] if evidence.node is None else evidence.node.numpy()
     every = torch.stack(node_bias).numpy()
     weight, hits = np.array([one.walk for one in tried], np.float32), np.zeros((len(tried), len(like)), np.bool_)
-    at = place.numpy()
+    at = np.ascontiguousarray(place.numpy())  # a column would be another type, for which the kernel is compiled again
 
     def make() -> Any:
         return lambda begin, end: _fill(node, like, walk, open_, every, weight, at, length, begin, end, hits)

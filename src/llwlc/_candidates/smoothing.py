@@ -52,6 +52,8 @@ class SmoothedFeatures:
         """The vectors of the sources `[m, 2 F]` on the graph that lacks their link with `removed`."""
         indptr, indices = self.graph.indptr.numpy(), self.graph.indices.numpy()
         columns = self.scaled.shape[1]
+        # a part of a matrix is another type, for which the kernel would be compiled once more
+        sources, removed = np.ascontiguousarray(sources), np.ascontiguousarray(removed)
         out = np.zeros((len(sources), 2 * columns), dtype=np.float32)
         run_over_links(
             len(sources),

@@ -39,6 +39,8 @@ def find_walk_ends(
     of the steps. On others the last one is, as ever; the ranks differ within the precision.
     """
     indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
+    # a part of a matrix is another type, for which kernels would be compiled once more
+    sources, removed = np.ascontiguousarray(sources), np.ascontiguousarray(removed)
     n, m = graph.num_nodes, len(sources)
     ends, rank = np.full((m, most), -1), np.zeros((m, most))
 

@@ -11,12 +11,14 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar, cast
 
 import numpy as np
 
+from llwlc._support import translated_kernels
 from llwlc._support.kernel_dispatcher import KernelDispatcher
 from llwlc._support.machine_code import KernelCache, code_root
 
@@ -59,8 +61,27 @@ def uncounted(function: F) -> F:
 def _compiled(function: F, fastmath: set[str], **options: bool) -> F:
     settings = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
     # not by `cache=True`, whose folder is a setting of numba: other users of numba in this process keep theirs
-    cache = KernelCache(function, cache_dir(function.__module__))
+    module = function.__module__
+    cache = KernelCache(function, cache_dir(module), lambda: translation_folder(module))
     return cast(F, KernelDispatcher(function, settings | options, cache))
+
+
+@cache
+def translation_folder(module: str) -> str:
+    """The name of the translations of a module, with a digest of all source that decides what kernels compute."""
+    return f"{module.removeprefix(PACKAGE + '.')}-{source_digest(module, SHAPING)[:16]}"
+
+
+def is_translated(module: str) -> bool:
+    """Whether this module's kernels came with the package, translated."""
+    return translated_kernels.has_module(translation_folder(module))
+
+
+def compile_translated(module: str) -> None:
+    """Compiles those kernels of a module that came translated, without a call of them."""
+    functions = import_module(module)
+    for name, signature in translated_kernels.signatures(translation_folder(module)):
+        getattr(functions, name).compile(signature)
 
 
 _PARSING = Lock()
@@ -77,10 +98,16 @@ def cache_dir(module: str) -> str:
     return str(folder)
 
 
-def source_digest(module: str) -> str:
+SHAPING = frozenset(
+    f"{PACKAGE}._support.{name}" for name in ("compiler", "counter_hash", "kernel_dispatcher", "unique_symbols")
+)
+"""The modules of `_support` that decide what a kernel computes; others only call kernels, or keep them."""
+
+
+def source_digest(module: str, support: frozenset[str] | None = None) -> str:
     """A hash of the source of a module and of every module it imports, directly or not, from its own package,
-    `_kernels` and `_support`: the code of kernels stands there. (The package of a user's own module is the outermost
-    one.)"""
+    `_kernels` and `_support` (there, `support` alone, if given): the code of kernels stands there. (The package of a
+    user's own module is the outermost one.)"""
     top = module.split(".")[0]
     own = {_package_of(module), "_kernels", "_support"}
     digest, seen, waiting = hashlib.sha256(), set[str](), [module]
@@ -93,7 +120,10 @@ def source_digest(module: str) -> str:
             digest.update(name.encode() + b"\0" + text)
             imported = _imports_of(text, frozenset({PACKAGE, top}))
             waiting += sorted(
-                found for found in imported if _package_of(found) in own or found.split(".")[0] == top != PACKAGE
+                found
+                for found in imported
+                if (_package_of(found) in own or found.split(".")[0] == top != PACKAGE)
+                and (support is None or _package_of(found) != "_support" or found in support)
             )
     return digest.hexdigest()
 

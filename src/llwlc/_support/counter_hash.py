@@ -9,9 +9,11 @@ written on int64, whose multiplication wraps around and whose right shift is mas
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
@@ -30,6 +32,7 @@ def _shift(x: Tensor, bits: int) -> Tensor:
 def mix(x: Tensor) -> Tensor:
     """splitmix64 on int64: a bijection that scrambles every bit.
 
+    >>> import torch
     >>> mix(torch.tensor([0, 1])).tolist()
     [-2152535657050944081, -7995527694508729151]
     """
@@ -56,6 +59,8 @@ def window(seed: int, low: Tensor, high: Tensor, node: Tensor, stream: int) -> T
 
 
 def _key(seed: int, epoch: int, stream: int, device: torch.device) -> Tensor:
+    import torch  # not above: kernels are compiled without it
+
     h = mix(torch.tensor([seed, epoch, stream], device=device))
     return mix(mix(h[0] ^ h[1] * 3) ^ h[2] * 5)
 
@@ -72,6 +77,7 @@ def uniform(bits: Tensor) -> Tensor:
 def normal(bits: Tensor) -> Tensor:
     """The bits as a standard normal float64, by Box and Muller from two uniforms.
 
+    >>> import torch
     >>> z = normal(mix(torch.arange(100_000)))
     >>> abs(z.mean().item()) < 0.01 and abs(z.std().item() - 1) < 0.01
     True

@@ -29,6 +29,7 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
 
     def __init__(self, function: Any, options: dict[str, Any], cache: KernelCache) -> None:
         super().__init__(function, targetoptions=options, pipeline_class=KernelCompiler)
+        self._compiler = EntryCompiler(function, self.targetdescr, options, {}, KernelCompiler)
         self._cache = cache
         self._parts: dict[tuple[Any, ...], CompileResult] = {}
         self._part_compiler = PartCompiler(function, self.targetdescr, options, {}, KernelCompiler)
@@ -61,6 +62,14 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
             part = self._part_compiler.compile(args, None)._replace(entry_point=object())
         self.targetctx.insert_user_function(part.entry_point, part.fndesc, [part.library])
         self._parts[tuple(part.signature.args)] = part
+
+
+class EntryCompiler(_FunctionCompiler):  # type: ignore[misc]
+    """Compiles a function for calls from Python; none of them is called from C."""
+
+    def _customize_flags(self, flags: Any) -> Any:
+        flags.no_cfunc_wrapper = True
+        return flags
 
 
 class PartCompiler(_FunctionCompiler):  # type: ignore[misc]

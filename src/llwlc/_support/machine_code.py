@@ -13,7 +13,7 @@ import pickle
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -28,6 +28,7 @@ from numba.core.caching import (
     _SourceFileBackedLocatorMixin,
 )
 
+from llwlc._support import translated_kernels
 from llwlc._support.checksum import add_checksum, strip_checksum
 from llwlc._support.file_lock import lock_file, unlock_file
 from llwlc._support.private_folders import make_private_folder
@@ -139,9 +140,12 @@ class KernelCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function, in a folder of ours and in `ChecksummedCodeFile`s."""
+    """numba's cache of one function, in a folder of ours and in `ChecksummedCodeFile`s. `translations` returns the name
+    of the function's translations that came with the package.
+    """
 
-    def __init__(self, function: Any, folder: str) -> None:
+    def __init__(self, function: Any, folder: str, translations: Callable[[], str] = str) -> None:
+        self._translations = translations
         self._impl_class = partial(KernelCacheImpl, folder=folder)
         super().__init__(function)
         self._cache_file = ChecksummedCodeFile(
@@ -149,6 +153,23 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             filename_base=self._impl.filename_base,
             source_stamp=self._impl.locator.get_source_stamp(),
         )
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function, from this folder, or made of the translation that came with the package."""
+        compiled = super()._load_overload(sig, target_context)
+        if compiled is None:
+            compiled = translated_kernels.load(self._translation(sig), target_context)
+            if compiled is not None:
+                self.save_overload(sig, compiled)
+        return compiled
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Stores the compiled function."""
+        super().save_overload(sig, data)
+        translated_kernels.record(self._translation(sig), data)
+
+    def _translation(self, sig: Any) -> str:
+        return translated_kernels.entry_name(self._translations(), self._py_func.__name__, sig)
 
     @property
     def lock_path(self) -> str:

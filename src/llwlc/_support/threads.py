@@ -11,7 +11,6 @@ from itertools import count
 from threading import RLock, Semaphore, local
 from typing import Any
 
-import torch
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 # least and most links of a run: handing out a run takes some 30 µs under the GIL, a link 5 to 50 µs, and all threads
@@ -28,6 +27,8 @@ def choose_chunk_size(links: int) -> int:
 
 def get_kernel_threads() -> int:
     """The number of threads for kernels: that of torch, or what it was before `use_one_thread`."""
+    import torch  # not above: kernels are compiled without it
+
     before = _before[:1]  # one step: another thread may leave `use_one_thread` meanwhile
     return before[0] if before else torch.get_num_threads()
 
@@ -110,6 +111,8 @@ def use_one_thread() -> Iterator[None]:
 
     Kernels keep their threads: each link, or group of links, is computed by one thread, so its bits do not depend on
     their number. Several threads may be inside at once."""
+    import torch
+
     if getattr(_here, "limited", False):
         yield
         return

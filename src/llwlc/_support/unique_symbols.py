@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from llvmlite.binding import Linkage
+from llvmlite.binding import Linkage, Target, get_process_triple, parse_bitcode
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler import Compiler
 from numba.core.environment import Environment, lookup_environment
@@ -85,6 +86,18 @@ class PairsCodegen(JITCPUCodegen):  # type: ignore[misc]
         return super()._pass_builder(**{"slp_vectorize": True} | options)
 
 
+class PortableCodegen(JITCPUCodegen):  # type: ignore[misc]
+    """numba's code generator, for one processor of this architecture, whichever runs it: early passes ask what it has,
+    although they write nothing that others could not run.
+    """
+
+    def __init__(self, shared: JITCPUCodegen) -> None:
+        triple = get_process_triple()
+        # wide vectors stay whole until the passes for the processor at hand
+        cpu = "x86-64-v4" if triple.startswith("x86_64") else ""
+        self.__dict__ = shared.__dict__ | {"_tm": Target.from_triple(triple).create_target_machine(cpu=cpu, opt=3)}
+
+
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of a kernel, all symbols of which are unique: its callees are renamed before they are linked, so they
     are shared and inlined as ever.
@@ -95,6 +108,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def __init__(self, codegen: JITCPUCodegen, name: str) -> None:
         super().__init__(codegen, name)
+        self.translation: bytes = b""
         self._renamed: dict[str, str] = {}
         self._parts: list[KernelLibrary] = []
         self._environments: list[Environment] = []
@@ -125,6 +139,36 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
             self._renamed |= part._renamed
         super().finalize()
 
+    @classmethod
+    def from_translation(cls, codegen: JITCPUCodegen, name: str, translation: bytes) -> KernelLibrary:
+        """The library of which `translation` was made, with machine code. The environments of its functions are loaded
+        already.
+        """
+        library = cls(PairsCodegen(codegen), name)
+        library.enable_object_caching()
+        library._final_module = parse_bitcode(translation)
+        library._optimize_final_module()
+        library._final_module.verify()
+        library._finalize_final_module()
+        return library
+
+    def environments(self) -> Iterator[Environment]:
+        """The constants of all functions in the translation."""
+        originals = {new: old for old, new in self._renamed.items()}
+        for value in parse_bitcode(self.translation).global_variables:
+            if value.name.startswith(ENVIRONMENT):
+                own, original = (lookup_environment(name) for name in (value.name, originals.get(value.name)))
+                if original is not None and own is None:
+                    own = _copied(original, value.name)
+                if own is not None and own.can_cache():
+                    yield own
+
+    def _optimize_final_module(self) -> None:
+        """As numba does, from bitcode in any case: code that was stored as such is optimised to the same."""
+        self.translation = self._final_module.as_bitcode()
+        self._final_module: Any = parse_bitcode(self.translation)
+        super()._optimize_final_module()
+
     def link_into(self, module: Any) -> list[str]:
         """Adds this code to that of a caller; returns the names of its functions."""
         defined = [function for function in self._final_module.functions if not function.is_declaration]
@@ -132,11 +176,14 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         return [function.name for function in defined if function.linkage == Linkage.external]
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """As numba does, but for functions that are only declared here, to which no pass does anything."""
+        """As numba does, but for functions that are only declared here, to which no pass does anything, and alike for
+        all processors of a kind: the translation depends on none.
+        """
         ll_module.data_layout = self._codegen._data_layout
+        portable = PortableCodegen(self._codegen)
         for function in ll_module.functions:
             if not function.is_declaration:
-                passes, builder = self._codegen._function_pass_manager()
+                passes, builder = portable._function_pass_manager()
                 passes.run(function, builder)
 
     def _all_parts(self) -> list[KernelLibrary]:

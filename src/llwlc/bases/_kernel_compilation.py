@@ -39,8 +39,22 @@ encode_pairs(ring, ring.edges, config, about="")
 """
 
 
+COMPILE_TRANSLATED = """
+from llwlc._support.children import watch_parent
+watch_parent()
+import sys
+from llwlc._support.compiler import compile_translated
+for module in sys.argv[1:]:
+    compile_translated(module)
+"""
+NUMBA = "llwlc._kernels.numba."
+MODULES = tuple(NUMBA + name for name in ("fused_bases", "extraction", "enclosing_subgraph", "vectors"))
+"""The modules whose kernels compute bases in one pass."""
+
 COMPILE_TIMEOUT = 600
-"""Seconds that compiling may take; it takes about half a minute. After that the process compiles the kernels itself."""
+"""Seconds that compiling may take; it takes seconds where kernels come translated, else about half a minute. After that
+the process compiles the kernels itself.
+"""
 
 
 def compile_basis_kernels(graph: Graph, config: BasisConfig) -> None:
@@ -50,24 +64,28 @@ def compile_basis_kernels(graph: Graph, config: BasisConfig) -> None:
     # machine code depends on types, not on values: hops, steps, constraints and starts are plain numbers
     fused = not why_not_fusible(config) and not why_not_numba_extraction(graph, config.hops)
     weight = None if graph.weight is None else str(graph.weight.dtype).removeprefix("torch.")
-    kernel = KernelCompilation(COMPILE, json.dumps([fused, weight]), "llwlc._kernels.numba.fused_bases", "bases")
+    translated = MODULES if fused and weight is None else ()
+    kernel = KernelCompilation(COMPILE, json.dumps([fused, weight]), MODULES[0], "bases", translated)
     if not kernel.ready:
         kernel.compile_in_subprocess()
 
 
 _READY: set[str] = set()  # kernels that this process has found in the cache
+_started, _finished = list[str](), list[str]()  # compilations of this process, for messages
 
 
 @dataclass(frozen=True)
 class KernelCompilation:
     """Kernels of a module: another process compiles and caches them by running `code` with the argument `what`;
-    `about`: their purpose, for messages.
+    `about`: their purpose, for messages. Where the kernels of the modules `translated` came with the package, no more
+    than these is needed, and `code` does not run.
     """
 
     code: str
     what: str
     module: str
     about: str
+    translated: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -93,15 +111,22 @@ class KernelCompilation:
         """Compiles in another process, with a message before and after. Where compiling fails, the later call itself
         raises the error.
         """
+        from llwlc._support.compiler import is_translated
         from llwlc._support.machine_code import code_root
 
         begin, stamp = time.perf_counter(), self.stamp
-        print_notice(f"compiling the kernels for {self.about}, once for this machine: up to a minute")
+        _started.append(self.about)
+        translated = bool(self.translated) and all(map(is_translated, self.translated))
+        code, arguments = (COMPILE_TRANSLATED, self.translated) if translated else (self.code, (self.what,))
+        expected = "some seconds" if translated else "up to a minute"
+        print_notice(f"compiling the kernels for {self.about}, once for this machine: {expected}")
         # passed on, since a temporary folder of this process would not be found
         where = {"NUMBA_CACHE_DIR": str(code_root())}
-        if run_child(self.code, [self.what], environment=where, seconds=COMPILE_TIMEOUT) != 0:
+        if run_child(code, arguments, environment=where, seconds=COMPILE_TIMEOUT) != 0:
             return
-        print_notice(f"the kernels for {self.about} are compiled, in {time.perf_counter() - begin:.0f} s")
+        _finished.append(self.about)
+        progress = f"in {time.perf_counter() - begin:.0f} s ({len(_finished)} of {len(_started)})"
+        print_notice(f"the kernels for {self.about} are compiled, {progress}")
         _READY.add(self.module + self.what)
         with contextlib.suppress(OSError):  # on a full disk the next process compiles again
             stamp.touch()

@@ -4,7 +4,6 @@ positions for the same subgraph.
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +17,8 @@ def layout_nodes(count: int, edges: list[tuple[int, int]]) -> NDArray[np.float64
     >>> layout_nodes(3, [(0, 2), (1, 2)])[:2].tolist()
     [[-0.6, 0.0], [0.6, 0.0]]
     """
+    import networkx as nx  # not above: a fit needs no layout, and this import takes half a second
+
     graph = nx.Graph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(edges)

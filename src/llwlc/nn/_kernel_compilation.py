@@ -40,7 +40,9 @@ def start_compiling_kernels(config: NetConfig, *purposes: str) -> None:
             or (purpose, config.pooling) in _threads
         ):
             continue
-        kernel = KernelCompilation(COMPILE, f"{purpose} {config.pooling}", KERNEL_MODULES[purpose], purpose)
+        module = KERNEL_MODULES[purpose]
+        translated = (module,) if config.pooling == "class" else ()
+        kernel = KernelCompilation(COMPILE, f"{purpose} {config.pooling}", module, purpose, translated)
         if kernel.ready:
             continue
         # in this thread's context, so that its notices are shown where those of the caller are; a daemon: the process
