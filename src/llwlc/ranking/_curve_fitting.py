@@ -20,7 +20,7 @@ from llwlc._support.threads import use_one_blas_thread
 from llwlc.ranking._candidate_calibration import CalibrationCurve, CandidateCalibration, piece_factors
 
 Floats = NDArray[np.float64]
-RANKS = (1_000, 100, 20)
+RANKS = (1_000, 300, 100, 20)
 """A curve may change its slope at the scores of these ranks, near the top of the list: most data are far down the list
 and say little about its top.
 """
@@ -179,7 +179,18 @@ def fit_counts(
     best = _fit_weights(pieces, hits, count, likelihood, pseudo)
     rng = np.random.default_rng(0)
     samples = [_resample(hits, links, rng) for _ in range(refits)]
-    others = [_fit_weights(pieces, drawn, count - hits + drawn, likelihood, pseudo, start=best) for drawn in samples]
+    others = [
+        _fit_weights(
+            pieces,
+            drawn,
+            count - hits + drawn,
+            likelihood,
+            pseudo,
+            start=best,
+            prior_shift=rng.normal(size=len(best)),
+        )
+        for drawn in samples
+    ]
     every = [best, *others]
     if links < FEW and score.max() > max(knots, default=-math.inf):
         knots = (*knots, float(score.max()))
@@ -203,8 +214,13 @@ def _fit_weights(
     pseudo: tuple[float, float],
     *,
     start: Floats | None = None,
+    prior_shift: Floats | float = 0.0,
 ) -> Floats:
-    """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving."""
+    """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving.
+
+    `prior_shift`: how many of its standard deviations the mean of the prior is moved. Refits draw it: where the data
+    say little, as among candidates that nearly all are hidden links, their spread is then that of the prior.
+    """
     size = pieces.shape[1]
     first = likelihood.log_ratio(hits, count, pseudo)
     # the prior: differences, what they are expected to be, and standard deviations above and below that
@@ -212,6 +228,7 @@ def _fit_weights(
     expected[:2] = first, 0.0
     above, below = np.full(size, STEEPER), np.full(size, FLATTER)
     above[:2] = below[:2] = OFFSET, SLOPE
+    expected = expected + prior_shift * np.where(np.asarray(prior_shift) < 0, below, above)
 
     def deviations(theta: Floats) -> tuple[Floats, Floats]:
         """The differences over their standard deviations, and 1 / the latter."""
