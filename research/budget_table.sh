@@ -14,7 +14,7 @@ GENERATED=${GENERATED-powerlaw-10000-20 blocks-1000-200 smallworld-20000-10}
 MINUTES=${MINUTES:-1 3 10} LOADS=${LOADS:-1 0} PROCESSES=${PROCESSES:-8}
 export PYTHONPATH="$PWD/src:$PWD" PYTHONUNBUFFERED=1
 # kernels are compiled once for the machine; otherwise the first fits would do it within their budgets
-$PYTHON -m llwlc fit cora --minutes 10 --out "$(mktemp -d)/run" > /dev/null
+$PYTHON -m llwlc fit cora --minutes 3 --out "$(mktemp -d)/run" > /dev/null
 for minutes in $MINUTES; do
     for load in $LOADS; do
         # shellcheck disable=SC2086  # a list of names

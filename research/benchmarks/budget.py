@@ -86,14 +86,12 @@ def measure(name: str, seed: int, minutes: float, device: str, load: float) -> d
         command = [sys.executable, "-m", "llwlc", "fit", given, *budget, "--seed", str(seed)]
         command += ["--device", device, "--out", str(folder / "run")]
         begin, planned, version, average = time.perf_counter(), 0.0, commit(), [os.getloadavg()[0]]
-        with (folder / "errors").open("w+") as errors:
-            ran = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
-            for line in ran.stdout or ():
-                if line.startswith("Plan for"):
-                    planned = time.perf_counter() - begin
-            ran.wait()
-            errors.seek(0)
-            said = errors.read()
+        ran, said = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True), ""
+        for line in ran.stderr or ():
+            said += line
+            if line.startswith("Plan for"):
+                planned = time.perf_counter() - begin
+        ran.wait()
         wall = time.perf_counter() - begin
         average.append(os.getloadavg()[0])
         found = {
@@ -165,7 +163,7 @@ def kept(path: Path) -> None:
         own = [run for run in runs if (run["commit"], run["minutes"], run["load"]) == key]
         done = [run for run in own if not run["rc"]]
         share = [run["wall"] / 60 / run["minutes"] for run in done] or [math.nan]
-        planned = [run["planned"] / 60 / run["minutes"] for run in done] or [math.nan]
+        planned = [run["stages"].get("planning", math.nan) / 60 / run["minutes"] for run in done] or [math.nan]
         averages = [value for run in own for value in run.get("load_average", ())] or [math.nan]
         print(
             f"| {key[0]} | {key[1]:g} | {key[2]:g} | {min(averages):.0f} to {max(averages):.0f} | {len(own)} |"
