@@ -85,21 +85,21 @@ def measure(name: str, seed: int, minutes: float, device: str, load: float) -> d
         budget = ["--minutes", str(minutes)] if minutes else ["--plan", "full"]
         command = [sys.executable, "-m", "llwlc", "fit", given, *budget, "--seed", str(seed)]
         command += ["--device", device, "--out", str(folder / "run")]
-        begin, planned, version = time.perf_counter(), 0.0, commit()
-        with (folder / "errors").open("w+") as errors:
-            ran = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
-            for line in ran.stdout or ():
-                if line.startswith("Plan for"):
-                    planned = time.perf_counter() - begin
-            ran.wait()
-            errors.seek(0)
-            said = errors.read()
+        begin, planned, version, average = time.perf_counter(), 0.0, commit(), [os.getloadavg()[0]]
+        ran, said = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True), ""
+        for line in ran.stderr or ():
+            said += line
+            if line.startswith("Plan for"):
+                planned = time.perf_counter() - begin
+        ran.wait()
         wall = time.perf_counter() - begin
+        average.append(os.getloadavg()[0])
         found = {
             "data": name,
             "seed": seed,
             "minutes": minutes,
             "load": load,
+            "load_average": [round(value, 1) for value in average],
             "nodes": graph.num_nodes,
             "links": graph.num_edges,
         }
@@ -155,17 +155,19 @@ def kept(path: Path) -> None:
     """Whether fits of the corpus and of generated graphs ended within their budgets, by minutes and load."""
     runs = [run for run in stored(path) if run["minutes"] and "load" in run]
     print(
-        "| version | minutes | busy processes a core | fits | refused | over by a tenth | longest, share of budget |"
-        " usual | longest planning | network trained | peak GB |"
+        "| version | minutes | busy processes a core | load average | fits | refused | over by a tenth |"
+        " longest, share of budget | usual | longest planning | network trained | peak GB |"
     )
-    print("| --- " * 11 + "|")
+    print("| --- " * 12 + "|")
     for key in sorted({(run["commit"], run["minutes"], run["load"]) for run in runs}):
         own = [run for run in runs if (run["commit"], run["minutes"], run["load"]) == key]
         done = [run for run in own if not run["rc"]]
         share = [run["wall"] / 60 / run["minutes"] for run in done] or [math.nan]
-        planned = [run["planned"] / 60 / run["minutes"] for run in done] or [math.nan]
+        planned = [run["stages"].get("planning", math.nan) / 60 / run["minutes"] for run in done] or [math.nan]
+        averages = [value for run in own for value in run.get("load_average", ())] or [math.nan]
         print(
-            f"| {key[0]} | {key[1]:g} | {key[2]:g} | {len(own)} | {len(own) - len(done)} |"
+            f"| {key[0]} | {key[1]:g} | {key[2]:g} | {min(averages):.0f} to {max(averages):.0f} | {len(own)} |"
+            f" {len(own) - len(done)} |"
             f" {sum(part > 1.1 for part in share)} | {max(share):.2f} | {statistics.median(share):.2f} |"
             f" {max(planned):.2f} | {sum(not run['network_left_out'] for run in done)} |"
             f" {max((run['peak'] for run in own), default=0) / GIGABYTE:.2f} |"

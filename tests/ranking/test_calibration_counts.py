@@ -130,6 +130,19 @@ def test_ranges_hold_the_truth_in_about_nine_cases_of_ten():
     assert np.mean(inside) >= 0.8
 
 
+def test_ranges_are_wide_where_nearly_all_candidates_are_hidden_links():
+    """Odds of 30 and of 300 are hardly told apart then: refits of the hits alone all say the same (widths of 0.2)."""
+    widths = []
+    for seed in range(4):
+        file = File(0.3, seed, pairs=20_000)
+        calibration = file.counts().refit(file.missing_per_known)
+        best = calibration.log_ratio(file.score, file.sharing).argsort(descending=True)[:50]
+        log_odds = calibration.draws(file.score[best], file.sharing[best]) + math.log(file.missing_per_known)
+        shares = torch.sigmoid(log_odds).mean(1)
+        widths.append(float(shares.quantile(0.95) - shares.quantile(0.05)))
+    assert min(widths) > 0.27, widths
+
+
 def test_a_list_that_was_measured_as_bad_does_not_claim_to_be_good():
     """Nine of ten validation links stood first, by luck or since the model was chosen by them; of 80 test links the
     best fifty held two.

@@ -230,7 +230,8 @@ def test_the_fit_is_as_likely_as_the_one_that_scipy_finds(seed):
     def loss(theta: np.ndarray) -> float:
         slopes = theta[1:]
         prior = ((theta[0] - first) / curve_fitting.OFFSET) ** 2 + (slopes[0] / curve_fitting.SLOPE) ** 2
-        prior += (((np.diff(slopes) + curve_fitting.DROP) / curve_fitting.CHANGE) ** 2).sum()
+        for change in np.diff(slopes) + curve_fitting.DROP:
+            prior += (change / (curve_fitting.STEEPER if change > 0 else curve_fitting.FLATTER)) ** 2
         return prior / 2 - likelihood(pieces @ np.append(theta[:1], np.exp(slopes)), hits, count)
 
     start = np.append(first, np.zeros(len(curve.weights) - 1))

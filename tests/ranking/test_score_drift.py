@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llwlc.ranking._score_drift import GAIN, MIN_PEERS, PEER_SHARE, Drift, count_steps, measure_gain
+from llwlc.ranking._score_drift import (
+    FULL_GAIN_RANK,
+    GAIN,
+    MIN_PEERS,
+    NO_GAIN_RANK,
+    PEER_SHARE,
+    Drift,
+    count_steps,
+    measure_gain,
+)
 
 
 @given(st.floats(-2, 2), st.floats(0.5, 2), st.floats(0, 3), st.floats(0, 3))
@@ -43,19 +52,25 @@ def test_steps_are_counted_by_factors_of_the_number_of_links():
     assert count_steps(100, 100, 120) == 0  # validation links that stay hidden show no growth
 
 
-def test_the_gain_of_links_is_that_of_a_plain_loop():
+def test_the_gain_of_links_is_that_of_a_plain_loop_and_the_best_links_have_none():
     rng = np.random.default_rng(1)
     before, hidden = rng.normal(size=600), rng.random(600) < 0.1
-    after = before + 0.3 * before**2 + 0.2 * hidden + rng.normal(scale=0.1, size=600)
+    links = np.flatnonzero(hidden)
+    rank = np.array([(before >= before[link]).sum() for link in links])
+    share = np.interp(np.log(rank), np.log([NO_GAIN_RANK, FULL_GAIN_RANK]), [0.0, 1.0])
+    assert share.min() == 0
+    after = before + 0.3 * before**2 + rng.normal(scale=0.1, size=600)
+    after[links] += 0.2 * share
     rest = sorted(np.flatnonzero(~hidden), key=lambda pair: before[pair])
     reach, gains = max(MIN_PEERS, round(PEER_SHARE * len(rest))), []
-    for link in np.flatnonzero(hidden):
+    for link in links:
         below = [pair for pair in rest if before[pair] < before[link]][-reach:]
         above = [pair for pair in rest if before[pair] >= before[link]][:reach]
         peers = below + above
         gains.append(after[link] - before[link] - np.mean(after[peers] - before[peers]))
-    error = np.var(gains, ddof=1) / len(gains)
-    wanted = np.mean(gains) * GAIN**2 / (GAIN**2 + error)
+    slope, (residual,), _, _ = np.linalg.lstsq(share[:, None], np.array(gains), rcond=None)
+    error = residual / (len(gains) - 1) / (share @ share)
+    wanted = slope[0] * GAIN**2 / (GAIN**2 + error)
     assert measure_gain(before, after, hidden) == pytest.approx(wanted)
     assert wanted == pytest.approx(0.2, abs=0.05)
     assert measure_gain(7 * before, 7 * after, hidden, 7.0) == pytest.approx(7 * wanted)

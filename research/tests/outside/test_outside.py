@@ -2,6 +2,11 @@
 
 import gzip
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -141,3 +146,24 @@ def test_a_damaged_line_is_named(tmp_path):
     file.write_text(json.dumps(line("a", 0.5, 0.4, 0.6, 0.4)) + "\n{\n")
     with pytest.raises(InputError, match="line 2 is damaged"):
         read_lines(file)
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="no shell")
+def test_the_script_of_the_tables_makes_them_and_the_picture(corpus):
+    small = {
+        "USES": "tune",
+        "NETWORKS": "clubs",
+        "MODELS": "adamic-adar",
+        "SHARES": "0.1",
+        "HIDINGS": "1",
+        "LINKS": "1",
+    }
+    places = {"OUT": str(corpus / "lines.jsonl"), "FIGURE": str(corpus / "figure.png"), "PYTHON": sys.executable}
+    script = Path(__file__).parents[2] / "outside_tables.sh"
+    command, env = ["sh", str(script)], os.environ | small | places | {"PROCESSES": "1"}
+    ran = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "adamic-adar, true share, 10 %" in ran.stdout
+    assert "adamic-adar, default share, 10 %" in ran.stdout
+    assert len(read_lines(corpus / "lines.jsonl")) == 1
+    assert (corpus / "figure.png").exists()

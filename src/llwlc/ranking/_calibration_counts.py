@@ -22,7 +22,7 @@ from torch import Tensor
 
 from llwlc.ranking._candidate_calibration import CandidateCalibration
 from llwlc.ranking._curve_fitting import REFITS, StageCounts, fit_counts, pool_counts
-from llwlc.ranking._score_drift import Drift, count_steps, measure_gain
+from llwlc.ranking._score_drift import Drift, count_steps, measure_gain, taper_gain
 
 SPREAD = 0.25
 """Standard deviation, in log-odds, of what refits do not know: how a network's own missing links differ from the links
@@ -136,8 +136,11 @@ def _match(valid: StageScores, test: StageScores) -> tuple[NDArray[np.int64], ND
 
 def _count(stage: StageScores, drift: Drift, gain: float, steps: float, rho: float, other: float) -> StageCounts:
     """The counts on the scale that is so many steps away, on which hidden links have gained as often."""
-    score = drift.times(steps)(stage.score.double().numpy()) + steps * gain * stage.hidden.double().numpy()
-    return StageCounts.of(torch.from_numpy(score), stage.hidden, rho, other)
+    before = stage.score.double().numpy()
+    rank = np.empty(len(before), dtype=np.int64)
+    rank[np.argsort(-before, kind="stable")] = np.arange(1, len(before) + 1)
+    gained = steps * gain * taper_gain(rank) * stage.hidden.double().numpy()
+    return StageCounts.of(torch.from_numpy(drift.times(steps)(before) + gained), stage.hidden, rho, other)
 
 
 def _only(stage: StageScores, sharing: bool) -> StageScores:

@@ -20,12 +20,14 @@ from llwlc._support.threads import use_one_blas_thread
 from llwlc.ranking._candidate_calibration import CalibrationCurve, CandidateCalibration, piece_factors
 
 Floats = NDArray[np.float64]
-RANKS = (1_000, 200, 50)
+RANKS = (1_000, 300, 100, 20)
 """A curve may change its slope at the scores of these ranks, near the top of the list: most data are far down the list
 and say little about its top.
 """
-CHANGE = 1.0
-"""Standard deviation of a prior on how the logarithm of the slope changes from one piece to the next."""
+STEEPER, FLATTER = 1.0, 3.0
+"""Standard deviations of a prior on how the logarithm of the slope changes from one piece to the next, for changes
+above and below the expected one: lists may well be no better at their top than at rank 100, but seldom much steeper.
+"""
 SLOPE, OFFSET = 1.0, 3.0
 """Standard deviations of priors on the logarithm of the first slope, against that of the network itself, and on the
 offset: they matter only if there are few links."""
@@ -177,7 +179,18 @@ def fit_counts(
     best = _fit_weights(pieces, hits, count, likelihood, pseudo)
     rng = np.random.default_rng(0)
     samples = [_resample(hits, links, rng) for _ in range(refits)]
-    others = [_fit_weights(pieces, drawn, count - hits + drawn, likelihood, pseudo, start=best) for drawn in samples]
+    others = [
+        _fit_weights(
+            pieces,
+            drawn,
+            count - hits + drawn,
+            likelihood,
+            pseudo,
+            start=best,
+            prior_shift=rng.normal(size=len(best)),
+        )
+        for drawn in samples
+    ]
     every = [best, *others]
     if links < FEW and score.max() > max(knots, default=-math.inf):
         knots = (*knots, float(score.max()))
@@ -201,30 +214,43 @@ def _fit_weights(
     pseudo: tuple[float, float],
     *,
     start: Floats | None = None,
+    prior_shift: Floats | float = 0.0,
 ) -> Floats:
-    """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving."""
+    """Offset and logarithms of the slopes that maximise the posterior, by the Gauss–Newton method with step halving.
+
+    `prior_shift`: how many of its standard deviations the mean of the prior is moved. Refits draw it: where the data
+    say little, as among candidates that nearly all are hidden links, their spread is then that of the prior.
+    """
     size = pieces.shape[1]
     first = likelihood.log_ratio(hits, count, pseudo)
-    # the prior: rows of differences over standard deviations, and what they are expected to be
-    rows, expected = np.zeros((size, size)), np.zeros(size)
-    rows[0, 0], expected[0] = 1 / OFFSET, first / OFFSET
-    rows[1, 1] = 1 / SLOPE
-    for k in range(2, size):
-        rows[k, k], rows[k, k - 1], expected[k] = 1 / CHANGE, -1 / CHANGE, -DROP / CHANGE
+    # the prior: differences, what they are expected to be, and standard deviations above and below that
+    rows, expected = np.eye(size) - np.eye(size, k=-1) * (np.arange(size) >= 2)[:, None], np.full(size, -DROP)
+    expected[:2] = first, 0.0
+    above, below = np.full(size, STEEPER), np.full(size, FLATTER)
+    above[:2] = below[:2] = OFFSET, SLOPE
+    expected = expected + prior_shift * np.where(np.asarray(prior_shift) < 0, below, above)
+
+    def deviations(theta: Floats) -> tuple[Floats, Floats]:
+        """The differences over their standard deviations, and 1 / the latter."""
+        difference = rows @ theta - expected
+        scale = 1 / np.where(difference < 0, below, above)
+        return difference * scale, scale
 
     def log_ratio(theta: Floats) -> Floats:
         value: Floats = pieces @ np.append(theta[:1], np.exp(np.minimum(theta[1:], 20)))
         return value
 
     def loss(theta: Floats) -> float:
-        return float(((rows @ theta - expected) ** 2).sum() / 2) - likelihood(log_ratio(theta), hits, count)
+        return float((deviations(theta)[0] ** 2).sum() / 2) - likelihood(log_ratio(theta), hits, count)
 
     theta = np.append(first, np.zeros(size - 1)) if start is None else start
     for _ in range(50):
         first_derivative, curvature = likelihood.derivatives(log_ratio(theta), hits, count)
         slope = pieces * np.append(1.0, np.exp(np.minimum(theta[1:], 20)))
-        gradient = rows.T @ (rows @ theta - expected) - slope.T @ first_derivative
-        move = np.linalg.solve(slope.T @ (slope * curvature[:, None]) + rows.T @ rows, gradient)
+        deviation, scale = deviations(theta)
+        scaled = rows * scale[:, None]
+        gradient = scaled.T @ deviation - slope.T @ first_derivative
+        move = np.linalg.solve(slope.T @ (slope * curvature[:, None]) + scaled.T @ scaled, gradient)
         # a long step may end where all odds are infinite: the loss is flat there, and low if there are few candidates
         length, now = min(1.0, LONGEST_STEP / max(float(np.abs(move).max()), 1e-12)), loss(theta)
         while (then := loss(theta - length * move)) > now and length > 1e-4:

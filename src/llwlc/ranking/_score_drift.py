@@ -21,6 +21,10 @@ MIN_PEERS, PEER_SHARE = 20, 0.02
 """Pairs of like scores, to either side, that a hidden link is compared with: at least so many, or this share of all."""
 GAIN = 0.1
 """Standard deviation of a prior, around 0, on what links gain in one stage, in units of the score."""
+NO_GAIN_RANK, FULL_GAIN_RANK = 20, 500
+"""The best hidden links gain nothing over pairs of like scores, the more the lower they stand, up to the second rank:
+pairs beside the best are links that are hidden too, and the best of a list owe their place partly to luck.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,15 +68,27 @@ class Drift:
         return self.shift + self.slope * score
 
 
+def taper_gain(rank: NDArray[np.int64]) -> Floats:
+    """The share of the gain that links at these ranks, from 1, have: linear in the logarithm of the rank.
+
+    >>> taper_gain(np.array([1, 20, 100, 500, 9000])).round(2).tolist()
+    [0.0, 0.0, 0.5, 1.0, 1.0]
+    """
+    share = np.log(rank / NO_GAIN_RANK) / math.log(FULL_GAIN_RANK / NO_GAIN_RANK)
+    return np.clip(share, 0.0, 1.0)
+
+
 def measure_gain(before: Floats, after: Floats, hidden: NDArray[np.bool_], unit: float = 1.0) -> float:
     """How much more the scores of `hidden` links `[m]` grow from one stage to the next than those of other pairs with
     like scores: a denser graph shows links that are still hidden more clearly. `before` is mapped by the drift already.
 
-    The mean over the links is shrunk to 0 by its standard error.
+    The gain of a link is γ times its `taper_gain`, by least squares over the links; γ is shrunk to 0 by its standard
+    error.
 
-    >>> before = np.linspace(0, 1, 1000)
+    >>> before = np.linspace(1, 0, 1000)
     >>> hidden = np.arange(1000) % 5 == 0
-    >>> round(measure_gain(before, before + 0.3 * hidden, hidden), 2)
+    >>> after = before + 0.3 * taper_gain(np.arange(1, 1001)) * hidden
+    >>> round(measure_gain(before, after, hidden), 2)
     0.3
     """
     links, rest = np.flatnonzero(hidden), np.flatnonzero(~hidden)
@@ -83,8 +99,13 @@ def measure_gain(before: Floats, after: Floats, hidden: NDArray[np.bool_], unit:
     place, reach = np.searchsorted(before[rest], before[links]), max(MIN_PEERS, round(PEER_SHARE * len(rest)))
     low, high = np.maximum(place - reach, 0), np.minimum(place + reach, len(rest))
     gain = (after - before)[links] - (grown[high] - grown[low]) / (high - low)
-    error = float(gain.var(ddof=1)) / len(links)
-    return float(gain.mean()) / (1 + error / (GAIN * unit) ** 2)
+    share = taper_gain(len(before) - np.searchsorted(np.sort(before), before[links]))
+    weight = float(share @ share)
+    if weight < 1:
+        return 0.0
+    mean = float(share @ gain) / weight
+    error = float(((gain - mean * share) ** 2).sum()) / (len(links) - 1) / weight
+    return mean / (1 + error / (GAIN * unit) ** 2)
 
 
 def count_steps(before: int, between: int, after: int) -> float:
