@@ -87,7 +87,7 @@ class CountingSection:
         return Cell("counting", GRAPHS, "", model, {"patterns": self.group, "epochs": epochs}, seed=seed)
 
     def header(self) -> list[str]:
-        return ["level", "model", *self.patterns, "seeds", "prepare", "train", "memory", "parameters"]
+        return ["level", "model", *self.patterns, "seeds", "prepare, s", "train, s", "MB", "parameters"]
 
     def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
         found = keep_shared_seeds(self._stored(lines, chosen))
@@ -153,8 +153,8 @@ def _costs(found: Sequence[Line]) -> list[str]:
 
     return [
         str(len(found)),
-        f"{mean('prepare_seconds'):.0f} s",
-        f"{mean('train_seconds'):.0f} s",
-        f"{mean('gpu_peak_mb' if 'gpu_peak_mb' in found[0].found else 'peak_mb'):,.0f} MB",
+        f"{mean('prepare_seconds'):.0f}",
+        f"{mean('train_seconds'):.0f}",
+        f"{mean('gpu_peak_mb' if 'gpu_peak_mb' in found[0].found else 'peak_mb'):,.0f}",
         f"{found[0]['parameters']:,}",
     ]
