@@ -20,8 +20,7 @@ def expressivity(
         typer.Option(help="A policy (how bases are compared) or a WL test; may be repeated; default: all."),
     ] = None,
     graphs: Annotated[
-        list[Path] | None,
-        typer.Option(help="Compare these two graphs of your own instead, a file each; give it twice."),
+        tuple[Path, Path] | None, typer.Option(help="Compare two graphs of your own instead, a file each.")
     ] = None,
     max_seconds: Annotated[float, typer.Option(help="Skip a pair that would take longer than this.")] = 60.0,
     out: Annotated[
@@ -46,7 +45,7 @@ def expressivity(
 
     `python -m research expressivity --suite brec-str --policy 3-wl --policy filter`
 
-    `python -m research expressivity --graphs a.g6 --graphs b.g6`
+    `python -m research expressivity --graphs a.g6 b.g6`
 
     `python -m research expressivity --gallery gallery.html`
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from research.counting.counts import CYCLES, LEVELS
 from research.counting.trial import GROUPS
 from research.experiments.cell import Cell
-from research.experiments.lines import Line, compute_mean_and_spread
+from research.experiments.lines import Line, compute_mean_and_spread, select_row_lines
 from research.experiments.table import NOTHING, Selection
 
 ROWS = {
@@ -48,6 +48,19 @@ PUBLISHED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
 homomorphism-expressivity, of 3- to 6-cycles and of chordal 4- and 5-cycles."""
 
 
+Rows = Mapping[str, Sequence[Line]]
+"""Lines by the title of their row."""
+
+
+def keep_shared_seeds(rows: Rows) -> Rows:
+    """The lines of the seeds that all rows have: errors of two seeds may differ by a factor of a hundred."""
+    seeds = [{line.cell.seed for line in row} for row in rows.values()]
+    shared = set.intersection(*seeds) if seeds else set()
+    if not shared:
+        return rows
+    return {title: [line for line in row if line.cell.seed in shared] for title, row in rows.items()}
+
+
 @dataclass(frozen=True)
 class CountingSection:
     """`group`: a name of `trial.GROUPS`."""
@@ -74,19 +87,21 @@ class CountingSection:
         return Cell("counting", GRAPHS, "", model, {"patterns": self.group, "epochs": epochs}, seed=seed)
 
     def header(self) -> list[str]:
-        return ["level", "model", *self.patterns, "seeds", "prepare", "train", "memory", "parameters"]
+        return ["level", "model", *self.patterns, "seeds", "prepare, s", "train, s", "MB", "parameters"]
 
     def body(self, lines: Sequence[Line], chosen: Selection) -> list[list[str]]:
-        rows, ours = [], {cell.row for cell in self.cells(chosen)}
-        for level in LEVELS:
-            for title, (model, epochs) in ROWS.items():
-                row = self._cell(model, epochs).row
-                seeds = chosen.seeds or [line.cell.seed for line in lines]
-                found = [line for line in lines if line.cell.row == row and row in ours and line.cell.seed in seeds]
-                if found:
-                    rows.append([level, title, *self._errors(found, level), *_costs(found)])
-            rows += [[level, *row] for row in self._published(level)] if rows else []
+        found = keep_shared_seeds(self._stored(lines, chosen))
+        rows = []
+        for level in LEVELS if found else ():
+            rows += [[level, title, *self._errors(row, level), *_costs(row)] for title, row in found.items()]
+            rows += [[level, *row] for row in self._published(level)]
         return rows
+
+    def _stored(self, lines: Sequence[Line], chosen: Selection) -> Rows:
+        ours = {cell.row for cell in self.cells(chosen)}
+        cells = {title: self._cell(model, epochs) for title, (model, epochs) in ROWS.items()}
+        found = {title: list(select_row_lines(lines, cell, chosen.seeds)) for title, cell in cells.items()}
+        return {title: row for title, row in found.items() if row and row[0].cell.row in ours}
 
     def _errors(self, found: Sequence[Line], level: str) -> list[str]:
         return [format_errors([line["test"][level][name] for line in found]) for name in self.patterns]
@@ -100,15 +115,25 @@ class CountingSection:
         ]
 
     def notes(self, lines: Sequence[Line], chosen: Selection) -> list[str]:
-        return [
+        stored = self._stored(lines, chosen)
+        shown = keep_shared_seeds(stored)
+        machines = sorted({str(line.get("machine", "unknown")) for row in shown.values() for line in row})
+        further = {title: [line.cell.seed for line in row if line not in shown[title]] for title, row in stored.items()}
+        notes = [
             "Test error, 1,500 / 1,000 / 2,500 graphs for training, validation, test: absolute errors summed over a"
             " graph, divided by the number of nodes (edges) of the pattern and by the standard deviation of a graph's"
             " count, averaged over graphs; mean ± standard deviation over seeds, each of other graphs and weights."
-            " Seconds of the processor, on one thread of the machine that the lines name.",
+            f" Made on: {'; '.join(machines)}. Seconds are processor seconds on a CPU and wall seconds on a GPU, which"
+            " several runs shared: upper bounds. Counts and bases are prepared on the CPU. Memory is the GPU's where"
+            " there is one.",
             "Published: other graphs of the same recipe, one network for each pattern and level, 1,200 epochs; ours are"
             " one network for all patterns and levels of the table. The published edge error of the chordal 5-cycle is"
             " divided by 7, ours by its 6 edges.",
         ]
+        if any(further.values()):
+            named = "; ".join(f"{title}: {', '.join(map(str, seeds))}" for title, seeds in further.items() if seeds)
+            notes.append(f"Each row of ours has the seeds that all of them have. Stored besides, by seed: {named}.")
+        return notes
 
 
 def format_errors(values: Sequence[float]) -> str:
@@ -128,8 +153,8 @@ def _costs(found: Sequence[Line]) -> list[str]:
 
     return [
         str(len(found)),
-        f"{mean('prepare_seconds'):.0f} s",
-        f"{mean('train_seconds'):.0f} s",
-        f"{mean('gpu_peak_mb' if 'gpu_peak_mb' in found[0].found else 'peak_mb'):,.0f} MB",
+        f"{mean('prepare_seconds'):.0f}",
+        f"{mean('train_seconds'):.0f}",
+        f"{mean('gpu_peak_mb' if 'gpu_peak_mb' in found[0].found else 'peak_mb'):,.0f}",
         f"{found[0]['parameters']:,}",
     ]

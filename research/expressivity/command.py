@@ -22,7 +22,7 @@ def make_tables(
     suites: Sequence[str] | None,
     policies: Sequence[str] | None,
     *,
-    graphs: Sequence[Path] | None = None,
+    graphs: tuple[Path, Path] | None = None,
     max_seconds: float,
     out: Path | None,
     gallery: Path | None,

@@ -26,20 +26,18 @@ WORDS = {
     "3-wl": "the Weisfeiler-Leman test of order 3",
     "none": "the spectrum of L, without constraints",
     "enclosing": "spectra of all links' enclosing subgraphs, without constraints",
-    "neumann": "the same under the links' Neumann constraints",
-    "stacked": "the same with one vertex deleted besides, each in turn",
+    "neumann": "spectra of all links' enclosing subgraphs under their Neumann constraints",
+    "stacked": "the same spectra as neumann with one more vertex deleted, each in turn",
     **{f"deleted-{k}": f"spectra under {k} vertex-deleted constraint{'s' * (k > 1)}, all subsets" for k in range(1, 6)},
     **{f"filter-{k}": f"entries of a filter of the basis, {k} deleted vertices, all subsets" for k in range(5)},
-    "narrow-3": "the same with narrow bands, 3 deleted vertices",
+    "narrow-3": "entries of a filter with narrow bands, 3 deleted vertices, all subsets",
 }
 """What a policy compares. The order is that of the table."""
 SPECTRAL = ("none", "enclosing", "neumann", "deleted-1", "deleted-2", "stacked")
 
 
-def read_pair(paths: Sequence[Path]) -> Pair:
+def read_pair(paths: tuple[Path, Path]) -> Pair:
     """The graphs of two files, of any format that `fit` reads; direction, weights and names are dropped."""
-    if len(paths) != 2:
-        raise InputError(f"--graphs takes two files, one graph each: got {len(paths)}")
     a, b = (_read(path) for path in paths)
     return Pair(f"{paths[0].name} and {paths[1].name}", a, b)
 
@@ -56,7 +54,7 @@ def _read(path: Path) -> np.ndarray:
     return matrix
 
 
-def compare_own_graphs(paths: Sequence[Path], policies: Sequence[str] | None, max_seconds: float) -> Iterator[str]:
+def compare_own_graphs(paths: tuple[Path, Path], policies: Sequence[str] | None, max_seconds: float) -> Iterator[str]:
     """The verdict in a sentence, then a table of what each policy says."""
     pair = read_pair(paths)
     if trivial := _differ_in_counts(pair):

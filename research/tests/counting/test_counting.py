@@ -12,7 +12,7 @@ from llwlc.errors import InputError
 from research.counting.counts import CYCLES, PATTERNS, count_copies
 from research.counting.graphs import KINDS, make_graphs
 from research.counting.rooted import BLOCK, make_rooted
-from research.counting.section import CountingSection
+from research.counting.section import CountingSection, keep_shared_seeds
 from research.counting.trial import (
     GROUPS,
     MODELS,
@@ -176,3 +176,11 @@ def test_the_table_has_a_row_for_each_level_of_a_line():
     assert {len(row) for row in body} == {len(section.header())}
     assert "local 2-GNN, published" in render((section,), [line], Selection())
     assert set(GROUPS["cycles"]) == set(CYCLES)
+
+
+def test_rows_are_compared_on_the_seeds_that_all_have():
+    lines = [Line(Cell("counting", "random-regular", "", "gin", {}, seed=seed), {}) for seed in range(3)]
+    kept = keep_shared_seeds({"a": lines, "b": lines[:2]})
+    assert [[line.cell.seed for line in row] for row in kept.values()] == [[0, 1], [0, 1]]
+    assert keep_shared_seeds({"a": lines}) == {"a": lines}
+    assert keep_shared_seeds({}) == {}

@@ -10,18 +10,20 @@ from research.expressivity.own_graphs import LARGEST
 
 
 def run(folder, *graphs, options=()):
-    asked = []
-    for at, graph in enumerate(graphs):
-        path = folder / f"{'abc'[at]}.g6"
+    paths = [folder / f"{name}.g6" for name, _ in zip("abc", graphs, strict=False)]
+    for path, graph in zip(paths, graphs, strict=True):
         path.write_bytes(nx.to_graph6_bytes(graph, header=False))
-        asked += ["--graphs", str(path)]
-    return CliRunner().invoke(app, ["expressivity", *asked, *options])
+    return compare(*paths, options=options)
+
+
+def compare(*paths, options=()):
+    return CliRunner().invoke(app, ["expressivity", "--graphs", *map(str, paths), *options])
 
 
 def test_the_papers_pair_is_told_apart_by_constraints_alone(tmp_path):
     text = run(tmp_path, rook(), shrikhande()).output
     first = text.splitlines()[0]
-    assert first.startswith("a.g6 and b.g6 are told apart by neumann")
+    assert first.startswith("a.g6 and b.g6 are told apart by neumann, spectra of all links' enclosing subgraphs under")
     assert "Not by 1-wl, 3-wl, none" in first
     assert "| 3-wl " in text
 
@@ -62,7 +64,8 @@ def test_chosen_policies_alone_are_asked(tmp_path):
 @pytest.mark.parametrize(
     ("graphs", "options", "error"),
     [
-        ((nx.path_graph(4),), (), "two files"),
+        ((nx.path_graph(4),), (), "requires 2 arguments"),
+        ((nx.path_graph(4),) * 3, (), "extra argument"),
         ((nx.path_graph(4),) * 2, ("--suite", "csl"), "--graphs"),
         ((nx.path_graph(LARGEST + 1),) * 2, (), "graphs of up to"),
         ((nx.path_graph(4),) * 2, ("--policy", "filter"), "is not known"),
@@ -72,3 +75,18 @@ def test_what_does_not_fit_is_refused(tmp_path, graphs, options, error):
     done = run(tmp_path, *graphs, options=options)
     assert done.exit_code != 0
     assert error in f"{done.output}{done.exception}"
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [(None, "there is no file"), (b"", "is empty"), (b"Cr\nCr\n", "several graphs"), (b"C?\n", "no edges")],
+)
+def test_a_file_without_one_graph_is_refused_by_name(tmp_path, content, error):
+    good, other = tmp_path / "good.g6", tmp_path / "other.g6"
+    good.write_bytes(nx.to_graph6_bytes(nx.path_graph(4), header=False))
+    if content is not None:
+        other.write_bytes(content)
+    done = compare(good, other)
+    assert done.exit_code == 2
+    assert error in done.output
+    assert "other.g6" in done.output

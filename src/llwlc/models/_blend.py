@@ -36,7 +36,7 @@ from llwlc.models._blend_members import (
     make_members,
 )
 from llwlc.models._blend_words import describe_choice, describe_parts, listed_all
-from llwlc.models._mixture import Evidence, Mixture, choose_ranker, mix, mix_alone, score_evidence
+from llwlc.models._mixture import HeldOutScores, Mixture, choose_ranker, mix, mix_alone, score_evidence
 from llwlc.models._registry import MODELS
 from llwlc.models._weighted_parts import WeightedParts
 from llwlc.splits._linksplit import LinkSplit
@@ -194,7 +194,7 @@ class Blend(MemberLimits, WeightedParts):
     def _choose(
         self,
         trained: list[LinkModel],
-        evidence: Evidence,
+        evidence: HeldOutScores,
         graph: Graph,
         candidates: CandidateLinks | None,
         seed: int,
@@ -206,7 +206,7 @@ class Blend(MemberLimits, WeightedParts):
         if candidates is not None and links >= MIN_CANDIDATE_LINKS and len(candidates.valid_neg):
             pairs = torch.cat([candidates.valid_pos, candidates.valid_neg])
             scores = [score_pairs(model, graph, pairs, CANDIDATES) for model in trained]
-            among = Evidence([s[:links] for s in scores], [s[links:] for s in scores])
+            among = HeldOutScores([s[:links] for s in scores], [s[links:] for s in scores])
             mixtures[CANDIDATES] = mix(trained, among, seed)[1]
         at, why = choose_ranker(trained, evidence)
         if at is not None:

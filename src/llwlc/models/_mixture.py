@@ -55,14 +55,14 @@ def signed_log(score: Tensor, unit: float) -> Tensor:
     return score.sign() * torch.from_numpy(np.asarray(log1p((score.abs() / unit).numpy())))
 
 
-class Evidence(NamedTuple):
+class HeldOutScores(NamedTuple):
     """What the weights are fitted to: the scores by each member of links `pos`, `[m]` each, and of non-links `neg`."""
 
     pos: list[Tensor]
     neg: list[Tensor]
 
 
-def score_evidence(models: Sequence[LinkModel], sample: LinkSplit, seed: int) -> Evidence:
+def score_evidence(models: Sequence[LinkModel], sample: LinkSplit, seed: int) -> HeldOutScores:
     """The scores of the validation links and non-links; where there are few non-links, also of further random pairs, by
     which the scale of the scores is known better.
     """
@@ -79,11 +79,11 @@ def score_evidence(models: Sequence[LinkModel], sample: LinkSplit, seed: int) ->
             before, pairs = torch.cat([known[0].double(), known[1].double().flatten()]), more
         with use_one_thread():
             scores.append(torch.cat([before, score_pairs(model, sample.valid_graph, pairs)]))
-    return Evidence([own[:links] for own in scores], [own[links:] for own in scores])
+    return HeldOutScores([own[:links] for own in scores], [own[links:] for own in scores])
 
 
 @use_one_blas_thread()
-def mix(members: Sequence[LinkModel], evidence: Evidence, seed: int) -> tuple[BlendWeights, Mixture]:
+def mix(members: Sequence[LinkModel], evidence: HeldOutScores, seed: int) -> tuple[BlendWeights, Mixture]:
     """Fits the weights to the scores of links and non-links; returns them, and the mixture they define. Scores are
     standardised by those of non-links, of which there are enough for that everywhere.
     """
@@ -115,7 +115,7 @@ def mix(members: Sequence[LinkModel], evidence: Evidence, seed: int) -> tuple[Bl
     return chosen, Mixture(unit_of_part, torch.from_numpy(slope), share, constant)
 
 
-def choose_ranker(members: Sequence[LinkModel], evidence: Evidence) -> tuple[int | None, str]:
+def choose_ranker(members: Sequence[LinkModel], evidence: HeldOutScores) -> tuple[int | None, str]:
     """The member that ranks candidates alone, and why: that for users and items, or, if no trained member tells hidden
     links from other pairs better than chance does, the best heuristic on them; None where the blend ranks, as it does
     where links are too few to tell.
@@ -142,9 +142,9 @@ def choose_ranker(members: Sequence[LinkModel], evidence: Evidence) -> tuple[int
     )
 
 
-def mix_alone(members: Sequence[LinkModel], at: int, evidence: Evidence, seed: int) -> Mixture:
+def mix_alone(members: Sequence[LinkModel], at: int, evidence: HeldOutScores, seed: int) -> Mixture:
     """The mixture in which one member has all the weight."""
-    one = mix(members[at : at + 1], Evidence(*(side[at : at + 1] for side in evidence)), seed)[1]
+    one = mix(members[at : at + 1], HeldOutScores(*(side[at : at + 1] for side in evidence)), seed)[1]
     place = torch.zeros(len(members), dtype=torch.float64)
     place[at] = 1.0
     return Mixture(place * one.unit, place * one.slope, place, one.offset)

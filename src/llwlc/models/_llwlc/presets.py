@@ -159,7 +159,7 @@ PRESETS = {
     "paper": Preset(
         BasisConfig(constraints="neumann", start="random", laplacian="combinatorial"), PAPER, PAPER_TRAINING, features=0
     ),
-    # reaches the paper's figures without a leak; six changes of `paper`, none proved necessary: docs/paper.md
+    # reaches the paper's figures without a leak; six changes of `paper`, one of them proved necessary: docs/paper.md
     "paper-query": Preset(
         BasisConfig(constraints="neumann_boundary", start="query", laplacian="normalized"),
         replace(PAPER, skip=True, ends=True),
