@@ -40,10 +40,3 @@ def test_an_option_without_effect_is_refused_even_at_its_default():
     result = CliRunner().invoke(app, ["evaluate", "run", "--seeds", "3"])
     assert result.exit_code == 2
     assert "--seeds has no effect without --protocol" in result.stderr
-
-
-@pytest.mark.parametrize("name", ["bench", "expressivity", "reproduce"])
-def test_a_command_of_the_study_says_where_it_went(name):
-    result = CliRunner().invoke(app, [name, "cora", "--copies", "3", "--show"])
-    assert result.exit_code == 2
-    assert f"call python -m research {name}" in result.stderr
