@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 
 import networkx as nx
@@ -23,6 +24,7 @@ from llwlc.models._base import CANDIDATES, RANDOM, Explainable, Plannable
 from llwlc.models._mixture import score_evidence, signed_log
 from llwlc.models._registry import MODELS
 from llwlc.splits._negatives import pair_number
+from llwlc.splits._sides import joins_two_sides
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
 from llwlc.training._timing import LoadMeter, time_block
@@ -407,6 +409,23 @@ def test_the_network_stays_in_a_blend_that_it_can_explain(run):
     first = made.recommend(top=1)[0]
     found = made.explain(first.source, first.target)
     assert found.reference + sum(part.effect for part in found.parts) == pytest.approx(found.predictions[0].log_odds)
+
+
+@pytest.mark.filterwarnings("ignore::llwlc.graph.GraphWarning")
+def test_training_links_that_are_bipartite_by_chance_do_not_make_a_graph_of_users_and_items():
+    """A grid with a few diagonals, all of which are validation or test links."""
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 12))
+    even = Graph.from_networkx(grid)
+    diagonals = torch.tensor([[12 * i + i, 12 * i + i + 13] for i in range(0, 11, 2)])
+    graph = Graph.from_edges(torch.cat([even.edges, diagonals]), num_nodes=144)
+    split = splits.make(even, protocol="random", seed=0, val=0.1)
+    assert joins_two_sides(split)
+    odd = replace(split, valid_pos=torch.cat([split.valid_pos, diagonals[:3]]))
+    odd = replace(odd, test_pos=torch.cat([split.test_pos, diagonals[3:]]), test_graph=graph)
+    assert not joins_two_sides(odd)
+    blend = fitted(Blend(["stack", "users-items", "implicit-als", "katz"]), odd)
+    assert {part.name for part in blend.parts} <= {"stack", "katz"}
+    assert blend.score(graph, odd.test_pos, CANDIDATES).isfinite().all()
 
 
 @pytest.mark.filterwarnings("ignore::llwlc.graph.GraphWarning")

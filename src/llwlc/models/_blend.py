@@ -125,7 +125,7 @@ class Blend(MemberLimits, WeightedParts):
         """
         begin, most = time.perf_counter(), math.inf if resources.seconds is None else resources.seconds
         costs = dict[str, float]()
-        for member in self._usable(split.train_graph)[1:]:
+        for member in self._usable(split)[1:]:
             late = time.perf_counter() - begin > most and not is_free(member)
             costs[member.name] = math.inf if late else member.cost(split, features, resources=resources)
         return costs
@@ -148,8 +148,8 @@ class Blend(MemberLimits, WeightedParts):
         """The name of the member that a plan is made for, "" where there is none."""
         return next((member.name for member in self.members if isinstance(member, Plannable)), "")
 
-    def _usable(self, graph: Graph) -> list[LinkModel]:
-        return [member for member in self.members if member is self.members[0] or allows(member, graph)]
+    def _usable(self, split: LinkSplit) -> list[LinkModel]:
+        return [member for member in self.members if member is self.members[0] or allows(member, split)]
 
     # ------------------------------------------------------------------ fitting
     def fit(
@@ -164,7 +164,7 @@ class Blend(MemberLimits, WeightedParts):
         on_epoch: OnEpoch | None = None,
     ) -> Self:
         trained: list[LinkModel] = []
-        for number, member in enumerate(self._usable(split.train_graph)):
+        for number, member in enumerate(self._usable(split)):
             model = load_training(checkpoint, number, member, split.train_graph, features)
             try:
                 if model is None:

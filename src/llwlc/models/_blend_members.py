@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llwlc.errors import InputError
-from llwlc.graph._graph import Graph
 from llwlc.heuristics._registry import HEURISTICS, WALK_HEURISTICS
 from llwlc.models._base import LinkModel, Reducible
 from llwlc.models._registry import MODELS
+from llwlc.splits._linksplit import LinkSplit
+from llwlc.splits._sides import joins_two_sides
 
 HEURISTIC_MEMBERS = "heuristics"
 """In a list of members, this name stands for every heuristic."""
@@ -46,13 +47,16 @@ def make_members(given: Sequence[str | LinkModel], options: Mapping[str, Any]) -
     return members
 
 
-def allows(member: LinkModel, graph: Graph) -> bool:
-    """Whether a member can be fitted on a graph, in a time that the plan can forecast."""
+def allows(member: LinkModel, split: LinkSplit) -> bool:
+    """Whether a member can be fitted on a split, in a time that the plan can forecast."""
+    graph = split.train_graph
     if member.name in WALK_HEURISTICS and graph.num_edges > MAX_WALK_EDGES:
         return False
     if member.name == "global" and graph.num_edges < MIN_GLOBAL_EDGES:
         return False
     if member.name in HEURISTICS and not HEURISTICS[member.name].applies_to(graph):
+        return False
+    if member.name in HEURISTICS and HEURISTICS[member.name].sides and not joins_two_sides(split):
         return False
     try:
         member.check(graph)

@@ -21,6 +21,7 @@ from llwlc.models._stack.statistics import PairStatistics
 from llwlc.models._stack.trees import Trees
 from llwlc.splits._linksplit import LinkSplit
 from llwlc.splits._negatives import NonEdges
+from llwlc.splits._sides import joins_two_sides
 from llwlc.training._limits import shortlist_size
 from llwlc.training._node_features import NodeFeatures
 from llwlc.training._resources import Resources
@@ -92,7 +93,8 @@ class Stack(LinkModel):
 
     def fit(self, split: LinkSplit, features: NodeFeatures, *, seed: int, resources: Resources, **how: Any) -> Self:
         graph = split.train_graph
-        self.features, self.sides, self._known = graph.x is not None, reads_sides(graph), None
+        self.features, self._known = graph.x is not None, None
+        self.sides = reads_sides(graph) and joins_two_sides(split)
         self.attributes = read_names(graph)
         with resources.watch("statistics"):
             rows, label = self._training_rows(split, np.random.default_rng([seed, 11]))
