@@ -11,7 +11,7 @@ from llwlc.splits._linksplit import LinkSplit
 
 def joins_two_sides(split: LinkSplit) -> bool:
     """Whether a split is of a bipartite graph by design: its training links alone may be bipartite by chance, and what
-    is fitted to two sides fails on the graph of a later stage.
+    is fitted to two sides fails on the graph of a later stage. Of held-out links only this is read, a fact of the file.
 
     >>> import llwlc
     >>> ring = Graph.from_edges(torch.stack([torch.arange(21), torch.arange(1, 22) % 21], 1))
